@@ -281,7 +281,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
 
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:
-    """Lets a group store the TopicPartitions of its answer; its later answers reuse them."""
+    """Lets a group store the TopicPartitions of its answer, for its later answers."""
     object.__setattr__(assignment, "_group", group)
     return assignment
 

@@ -28,8 +28,7 @@ def check_pairs(
 ) -> None:
     """Checks that all pairs are (str, int), and each int is a partition that Kafka can have.
 
-    Member m has the entries `offsets[m]:offsets[m + 1]` of both columns. Errors: GroupError at
-    `members["ID"]`.
+    Errors: GroupError at `members["ID"]`.
     """
     if not (_are_numbers(partitions) and all(isinstance(topic, str) for topic in topics)):
         raise _no_pairs(member_ids, topics, offsets, topic_ids, partitions)

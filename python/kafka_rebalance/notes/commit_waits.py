@@ -28,9 +28,8 @@ _TIMES = {1: "", 2: "up to two times "}
 def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
     """Yields a note if members delay rebalances of the plan.
 
-    Its members hold partitions of the deleted `topics`. `intervals` is the most times
-    `max.poll.interval.ms` that the waits of `java` members take: 2 if the leader may wait, and
-    another member too; 0 without a Java member.
+    `intervals` is the most times `max.poll.interval.ms` that the waits of `java` members take: 2 if
+    the leader may wait, and another member too; 0 without a Java member.
     """
     topics: dict[str, None] = {}
     java: dict[str, None] = {}

@@ -29,10 +29,8 @@ When = Literal["next", "planned", "following"]
 
 
 class Trap(NamedTuple):
-    """A rebalance with a bad end: the leader "dies", or the group "never settles".
-
-    `when`      "next": the next rebalance; "planned": the given changes; "following": the simple
-                change `change`, made after them.
+    """A rebalance with a bad end: the next one, one of the given changes ("planned"), or one after
+    the simple change `change`, made after them ("following").
     """
 
     end: Literal["dies", "never settles"]
@@ -77,10 +75,8 @@ def librdkafka_traps(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> tuple[Trap, ...]:
-    """Returns the traps of a group whose leader uses librdkafka's cooperative-sticky.
-
-    Such a group is planned with the dialect "librdkafka/cooperative-sticky", or it runs
-    cooperative-sticky and its last leader or a member, which may lead next, uses librdkafka.
+    """Returns the traps of a group that is planned with librdkafka's cooperative-sticky, or that
+    runs cooperative-sticky while its last leader, or a member, uses librdkafka.
     """
     name = group.assignor if assignor is None else assignor
     libraries = {group.leader_library, *(member.client_library for member in group.members)}

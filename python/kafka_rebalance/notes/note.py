@@ -106,10 +106,7 @@ def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Note]:
 def far_finding(
     topics: Iterable[Topic], readers: Iterable[Reader], ask: str | None = None
 ) -> Iterator[Note]:
-    """Yields a finding if members read partitions of which no replica is in their rack.
-
-    A partition counts only if the racks of its reader and of a replica are known.
-    """
+    """Yields a finding if no replica of a partition is in the (known) rack of its reader."""
     racks = {topic.name: topic.racks or () for topic in topics}
     far: list[tuple[str, TopicPartition]] = []
     for member_id, rack, partitions in readers:

@@ -26,10 +26,7 @@ class OtherOrder(NamedTuple):
 
 
 def other_order(plan: RebalancePlan) -> OtherOrder | None:
-    """Returns the other order that differs most from the plan's.
-
-    Returns None if a leader assigns, if fewer than two changes in a row remove a named member or
-    client, or if every order that was played ends at the plan's owners.
+    """Returns the other order that differs most from the plan's; None if there is none.
 
     Cost     a plan for each other order: up to 5 for three members in a row.
     """
@@ -61,10 +58,7 @@ class OtherPause(NamedTuple):
 
 
 def other_pause(plan: RebalancePlan) -> OtherPause | None:
-    """Returns the other course of the restarts, or None if the plan's is certain.
-
-    Cost     a plan.
-    """
+    """Returns the other course of the restarts, or None if the plan's is certain. Cost: a plan."""
     groups = (plan.group, plan.final)
     doubtful = [
         one

@@ -139,9 +139,8 @@ def not_rolling(
 ) -> tuple[Switched, ...]:
     """Returns the switches that a member of the group certainly cannot make as they are planned.
 
-    A member may run the client that its client id reveals, or else each client that its bytes fit.
-    It certainly refuses a switch if every client that it may run refuses it; the result names those
-    clients. `assignor` is the one that the plan begins with (None: the group's).
+    A member certainly refuses a switch if every client that it may run refuses it; the result names
+    those clients. `assignor` is the one that the plan begins with (None: the group's).
     """
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []
@@ -158,10 +157,8 @@ def not_rolling(
 def by_plug_ins(
     group: GroupSpec, changes: Iterable[Change], assignor: str | None = None
 ) -> tuple[Switched, ...]:
-    """Returns the switches that members of kafka-python can make with this project's plug-ins only.
-
-    Members count if their bytes or client ids show kafka-python, or one of the Python libraries:
-    the result then contains aiokafka's recipe, too.
+    """Returns the switches that members of kafka-python, or of one of the Python libraries, can
+    make with this project's plug-ins only.
     """
     python = {KAFKA_PYTHON, AIOKAFKA}
     may_run = {clients_for(member, group.group_id) for member in group.members}

@@ -25,8 +25,7 @@ _IDLE = "no rebalance follows, because no member sees a change"
 def as_far_as_affected(
     work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change], group: GroupSpec
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` on the changes that affect a group, and why other changes do
-    not.
+    """Returns the result of `work` on the changes that affect a group, and why others do not.
 
     The result is None if there are changes, but none affects the group. Errors: those of `work`,
     with the index of the change in `changes` in their path.
@@ -52,10 +51,7 @@ def as_far_as_affected(
 
 
 def is_idle(group: GroupSpec, changes: Sequence[Change]) -> bool:
-    """Returns whether there are only changes of topics or subscriptions, and no rebalance follows.
-
-    Errors   those of the changes.
-    """
+    """Returns whether all changes are of topics or subscriptions, and no rebalance follows."""
     ids = MadeUp(group.group_id)
     for change in changes:
         if not isinstance(change, AddPartitions | RemoveTopics | Resubscribe):

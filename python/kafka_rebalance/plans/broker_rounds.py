@@ -45,11 +45,10 @@ def play_by_broker(
     held: Assignment | None = None,
     most: int = 0,
 ) -> Played:
-    """Plays a round for each new member, or one round if no member is new.
+    """Plays a round for each new member (without a generation), or one round if no member is new.
 
-    A new member has no generation. `most` is the most members that the group has had. `eager` are
-    members of the classic protocol that stop all partitions in each round. `held` is what members
-    hold, if the group does not show it: a member that has just come back.
+    `most` is the most members that the group has had. `eager` members, of the classic protocol,
+    stop all partitions in each round. `held` is what members hold, if the group does not show it.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
@@ -71,8 +70,7 @@ def play_shared(
     """Plays a change of a share group; `before` is the group before the change.
 
     Topics to which nobody subscribed before have never been read, except for the partitions in
-    `Topic.initialized`. `played.group` sets that field of topics to which nobody subscribes any
-    more.
+    `Topic.initialized`, which `played.group` sets for topics to which nobody subscribes any more.
     """
     # 6.
     was, reads = _read_counts(before), _read_counts(group)
@@ -107,10 +105,8 @@ def _with_new(group: GroupSpec, new: Member, most: int) -> tuple[Member, ...]:
 
 
 def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
-    """Returns the group if its new members join within the assignment interval.
-
-    The first new member has a target. The other new members are in the broker's table when the next
-    heartbeat after the interval computes a target for all.
+    """Returns the group if its new members join within the assignment interval: only the first one
+    has a target before the next heartbeat after the interval computes one for all.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = tuple(member for member in group.members if member.generation_id is not None)

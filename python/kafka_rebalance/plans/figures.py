@@ -109,10 +109,8 @@ def rack_share(
 
 
 def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float | None:
-    """Returns the share of partitions that are read in the rack of a replica.
-
-    A partition counts only if the racks of its reader and of a replica are known; None if no
-    partition counts.
+    """Returns the share of partitions that are read in the rack of a replica, of those for which
+    the racks of the reader and of a replica are known; None if there are none.
     """
     racks = {topic.name: topic.racks for topic in topics if topic.racks is not None}
     known = near = 0

@@ -57,8 +57,7 @@ def _refuse_silent_source(records: DataFrame) -> None:
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
     """Returns whether Spark's own Kafka source in a plan would read nothing of an internal topic.
 
-    `is_set` is the value of _NOT_SILENT. If it is set, the source finds internal topics by name,
-    but not by pattern.
+    If `is_set` (_NOT_SILENT), the source finds internal topics by name, but not by pattern.
     """
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 

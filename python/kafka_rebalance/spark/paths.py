@@ -93,8 +93,7 @@ def _foreign_file(target: Path) -> Path | None:
 def overlaps(target: str, sources: Iterable[str]) -> bool:
     """Returns whether the target is one of the sources, or lies above or below one.
 
-    Symbolic links of local paths are followed. A path without an authority (`hdfs:///a`) may be on
-    any host.
+    A path without an authority (`hdfs:///a`) may be on any host.
     """
     scheme, host, there = _resolved(target)
     for source in sources:
@@ -114,8 +113,8 @@ def _resolved(path: str) -> tuple[str, str, PurePath]:
 
 
 def cluster_pattern(source: str) -> str:
-    """Returns a regular expression, of Python and of Java, for files below `source` whose path has
-    a directory `cluster=NAME`; its group 1 is NAME.
+    """Returns a regular expression, of Python and of Java, for files below `source` in a directory
+    `cluster=NAME`; its group 1 is NAME.
     """
     return rf"{_below(source)}(?:[^/]+/)*?cluster=([^/]+)/"
 
@@ -137,8 +136,9 @@ def columns_of(files: Iterable[str], *, below: str) -> set[str]:
 
 
 def _below(source: str) -> str:
-    """Returns a regular expression for the start of the paths below a source, up to a pattern in
-    the source. A relative path that is not on this machine may have anything before it.
+    """Returns a regular expression for the start of the paths below a source, up to its pattern.
+
+    A relative path that is not on this machine may have anything before it.
     """
     here = local(source)
     inner = place(source)[2] if here is None else str(here)

@@ -133,10 +133,9 @@ def _on_this_machine(builder: SparkSession.Builder) -> SparkSession.Builder:
 def use_this_python(spark: SparkSession) -> None:
     """Lets the workers of a session on this machine run this Python, if no other is named.
 
-    Otherwise they run the first python3 on the PATH, which may lack this package. On a cluster, or
-    with a Spark Connect server elsewhere, this Python's file may not exist, so the session stays as
-    it is. A Connect server that this process started takes the setting for functions, but not for
-    data sources: only PYSPARK_PYTHON, before the server starts, names their Python.
+    Otherwise they run the first python3 on the PATH. A session on a cluster, or with a Connect
+    server elsewhere, stays as it is. A Connect server that this process started takes the setting
+    for functions, but not for data sources.
     """
     if "PYSPARK_PYTHON" in os.environ:
         return

@@ -91,10 +91,8 @@ class Comparison:
 
     @property
     def migration(self) -> Migration | None:
-        """Plays the migration to the recommended assignor; None if there is nothing to change.
-
-        For an eager group with the own assignor recommended, this is `completion`. None also if
-        `switch_protocol` is the change.
+        """Plays the migration to the recommended assignor; None if there is nothing to change, or
+        if `switch_protocol` is the change.
         """
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or self.switch_protocol is not None:

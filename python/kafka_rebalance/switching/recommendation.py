@@ -120,8 +120,8 @@ def _is_alike(group: GroupSpec, assignor: str) -> bool:
 def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
     """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
 
-    A member cannot have it if all clients that it may run lack it, or if one of the two Python
-    libraries lacks it whose bytes the member sent. Any client may have a custom assignor.
+    These are members of which all clients that they may run lack it; and members of either Python
+    library, if one of the two lacks it. Any client may have a custom assignor.
     """
     known = (*BUILT_IN, *PYTHON_LIBRARIES)
     if assignor == group.assignor or not (assignor in known or protocol_kind(assignor) == CONSUMER):

@@ -51,18 +51,12 @@ class Bounce(NamedTuple):
 
 
 def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
-    """Returns the bounces from members that list only `old` to members that list only `new`.
-
-    In an eager group, the members at first list another assignor beside `old`.
-    """
+    """Returns the bounces from members that list only `old` to members that list only `new`."""
     return _bounces(group, (old,), ((new, old), (new,)), engine)
 
 
 def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
-    """Returns the only bounce between two assignors of one protocol name, or between equal ones.
-
-    If `old` and `new` are equal, an eager group's members list this assignor alone afterwards.
-    """
+    """Returns the only bounce between two assignors of one protocol name, or between equal ones."""
     (only,) = _bounces(group, (old,), ((new,),), engine)
     return only
 

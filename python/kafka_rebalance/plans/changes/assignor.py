@@ -99,10 +99,7 @@ _SILENT = ": no rebalance"
 
 
 def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[Restart]":
-    """Returns a rolling bounce, in join order, from members that list `old` to members with `new`.
-
-    Before the bounce, members of an eager group list another assignor beside `old`.
-    """
+    """Returns a rolling bounce, in join order, of members that list `old`, and then `new`."""
     was_eager = lists_eager(group, group.assignor or "")
     ids = [member.member_id for member in group.members]
     return [
@@ -114,8 +111,7 @@ def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[
 class Restart(NamedTuple):
     """The restart of one member of `began`; `waiting` are the ids from this member on.
 
-    `old` and `new` are the lists before and after. If `was_eager`, the members in `waiting` list an
-    eager assignor, too.
+    If `was_eager`, the members in `waiting` list an eager assignor beside `old`.
     """
 
     began: GroupSpec

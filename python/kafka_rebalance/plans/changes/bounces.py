@@ -163,9 +163,9 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     """Returns the group after a member left and came back before the group answered to it.
 
-    The member left its partitions, so the assignor sees it without any. Each partition that it gets
-    again has waited for it. Leaving and coming back make a group epoch each. In a group of a leader
-    they make one generation, but two if no other member is there: the empty group has one, too.
+    The member left its partitions, so the assignor sees it without any; those that it gets again
+    have waited for it. In a group of a leader this makes one generation, but two if no other member
+    is there: the empty group has one, too.
     """
     joined = _join_again(group, member, ids)
     if group.assignor not in SERVER_SIDE and len(group.members) > 1:

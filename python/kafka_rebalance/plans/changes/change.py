@@ -24,10 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and the name of its option.
-
-    `default` is the option's value if none is given.
-    """
+    """The first word of a change's text, an option with the value `default` if none is given."""
 
     name: str
     metavar: str
@@ -39,8 +36,6 @@ class Change(ABC):
     """A change of a group. Its `str` is what the command line takes.
 
     The text parses to an equal change, unless a name in it contains a comma or is only `*`.
-
-    `text.CHANGES` lists the subclasses that `plan` and the command line know.
     """
 
     __slots__ = ()
@@ -60,10 +55,7 @@ class Change(ABC):
         """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns the change with made-up names of draw 0 replaced by those of the draw `ids`.
-
-        See `made_up.py`.
-        """
+        """Returns the change with the names of draw 0 replaced by those of the draw `ids`."""
         del ids
         return self
 

@@ -19,13 +19,10 @@ class Edited(NamedTuple):
     `renamed`      new id -> old id, for each member that came back.
     `rebalances`   is False if the event starts no rebalance, as when a static member restarts.
     `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
-    `waiting`      are partitions that no member reads until a rebalance begins, because their
-                   member is down and its session has not ended.
+    `waiting`      are partitions whose member is down, and whose session has not ended.
     `leaderless`   are assigned partitions that no member can read, because no broker leads them.
-    `eager`        are members of the classic protocol in a group that the broker assigns, if they
-                   revoke all partitions to join again.
-    `forgets`      are eager members of a cooperative group: they revoke all partitions, and claim
-                   none.
+    `eager`        are classic members in a group that the broker assigns, if they are eager.
+    `forgets`      are eager members of a cooperative group: they revoke all, and claim none.
     `held`         maps members to what they held when the rebalance begins, if a member of `group`
                    that came back has lost what it held; None otherwise.
     """

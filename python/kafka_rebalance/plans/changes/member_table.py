@@ -21,10 +21,9 @@ SMALLEST, LOAD = 2, 0.75
 def in_table_order(
     members: Sequence[Member], *, has_joined: bool = True, most: int = 0
 ) -> list[Member]:
-    """Returns members, newest first, in the order of the broker's table.
+    """Returns members, newest first, in the order of the broker's table, which had at least `most`.
 
-    `has_joined` is False while the first member is in the table, but not yet replaced by its
-    record. `most` is the most members that the table is known to have had.
+    `has_joined` is False while the first member's entry is not yet replaced by its record.
     """
     slots = SMALLEST
     while max(len(members) + has_joined, most + 1) * LOAD > slots:

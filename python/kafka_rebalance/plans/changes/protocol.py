@@ -143,8 +143,7 @@ def lacking(assignor: str) -> str:
 def copies_user_data(group: GroupSpec) -> bool:
     """Returns whether the leader copies the user data of subscriptions into its assignments.
 
-    Only librdkafka's cooperative-sticky does this. A member's first subscription has no user data;
-    the subscriptions of all its later joins have some.
+    Only librdkafka's cooperative-sticky does. A member sends user data from its second join on.
     """
     library = library_of(group.assignor) or group.leader_library
     return library == "librdkafka" and protocol_name(group.assignor or "") == "cooperative-sticky"
@@ -226,8 +225,8 @@ class _Restart(NamedTuple):
 def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group with this classic assignor.
 
-    A librdkafka client sorts the topics of its subscription. Its leader asks for the metadata of
-    the members' topics, one member after another, and the answer has the order of the question.
+    A librdkafka client sorts the topics of its subscription; its leader asks for the metadata of
+    one member after another, and the answer has this order.
     """
     if library_of(assignor) != "librdkafka":
         return group.edited(assignor=assignor)
@@ -241,9 +240,8 @@ def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
 
 
 def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]:
-    """Returns the members; those of a classic group that is converted, as the broker copies them.
-
-    The broker walks the `HashMap` of the classic group, and fills its own table.
+    """Returns the members; those of a classic group that is converted, as the broker copies them
+    from the `HashMap` of the classic group into its own table.
     """
     if restart.protocol == CLASSIC or group.assignor in SERVER_SIDE:
         return group.members

@@ -61,10 +61,7 @@ def newly_listed(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = No
 
 
 def _lists_a_set(member: Member, group: GroupSpec) -> bool:
-    """Returns whether the member may run a Python library's own class, which does not sort.
-
-    Java's bytes are also those of this project's plug-ins, which sort as Java does.
-    """
+    """Returns whether the member may run a Python library's own class, which does not sort."""
     if member.client_library in ("java", "librdkafka"):
         return False
     return not {KAFKA_PYTHON, AIOKAFKA}.isdisjoint(clients_for(member, group.group_id))

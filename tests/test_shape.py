@@ -63,7 +63,8 @@ def test_no_module_imports_the_packages_own_init() -> None:
 
 def test_the_import_checks_see_imports() -> None:
     assert PYTHON_GRAPH["assignors.objects"] >= {"group.model"}
-    assert "group.spec" in PYTHON_GRAPH["group.contract"] - RUN_TIME_GRAPH["group.contract"]
+    for_types = PYTHON_GRAPH["plans.figures"] - RUN_TIME_GRAPH["plans.figures"]
+    assert "plans.rebalance_plan" in for_types
     assert RUST_GRAPH["plans::rebalance_plan"] >= {"plans::figures", "assignors", "group::model"}
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c", "a"]]
     assert upwards("java.x", {"group.y", "java.z"}, RANK, ".") == {"group.y"}

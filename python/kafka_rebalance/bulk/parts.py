@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers the groups of splits, and writes the answers to a part: one file of Parquet.
 
-The name of a part is new in each call. So a task that runs twice leaves two parts, and the caller
-takes the part that Spark reported.
+A task that runs twice leaves two parts; the caller takes the part that Spark reported.
 """
 
 import uuid
@@ -79,7 +78,6 @@ def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
 
 
 def _kinds(table: "pa.Table") -> list[str]:
-    """Returns the kinds of the errors, without nulls."""
     kinds: list[str] = table["error_kind"].drop_null().to_pylist()
     return kinds
 
@@ -118,8 +116,7 @@ def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
 
 
 def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str, pa.Array]":
-    """Returns the kept columns with the types of `kept`; files of one input can have different
-    types.
+    """Returns the kept columns with the types of `kept`, which a file's may not have.
 
     A column that a file lacks is null, as in Spark. Errors: SchemaError for values that do not fit.
     """

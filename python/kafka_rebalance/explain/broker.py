@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation where the broker assigns: uniform, range, tasks of Streams.
 
-The facts of uniform among unequal subscriptions are recorded while it runs. The other facts follow
-from the group and from the answer, by the rules of the assignors' own modules.
+Those of uniform among unequal subscriptions are recorded while it runs; the others follow from the
+group and the answer.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from kafka_rebalance.assignors import assign
 from kafka_rebalance.assignors.consumer import range as ranges
@@ -20,14 +19,11 @@ from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.group.streams import all_tasks
 from kafka_rebalance.java.hash_map import Uuid
 
-from .facts import Fact, FairShares, RangeOf
+from .facts import Fact, FairShares, RangeOf, holders
 from .sticky import Balanced, Held, NotHeldWhy
 
 
-@dataclass(frozen=True, slots=True)
-class Quotas:
-    """The partitions of all topics are divided evenly among the members."""
-
+class Quotas(Fact):
     total: int
     members: int
     step = "quotas"
@@ -38,8 +34,7 @@ class Quotas:
         return f"{counted(self.total, 'partition')} to {counted(self.members)}: {each}"
 
 
-@dataclass(frozen=True, slots=True)
-class Keeps:
+class Keeps(Fact):
     """The owner of the partition keeps `kept` of its `owned` partitions; None: no owner."""
 
     owner: str | None
@@ -56,10 +51,7 @@ class Keeps:
         return f"{self.owner} has {self.owned} and may keep {self.kept}; this is not one of them"
 
 
-@dataclass(frozen=True, slots=True)
-class Fills:
-    """The member below its quota that gets the partition."""
-
+class Fills(Fact):
     member_id: str
     kept: int
     holds: int
@@ -73,10 +65,7 @@ class Fills:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Fewest:
-    """The subscriber with the fewest partitions, to which a free partition goes."""
-
+class Fewest(Fact):
     member_id: str
     holds: int
     subscribers: int
@@ -87,8 +76,7 @@ class Fewest:
         return f"{self.member_id} has the fewest ({self.holds}) of {of}"
 
 
-@dataclass(frozen=True, slots=True)
-class Evened:
+class Evened(Fact):
     """A move that evens out the numbers of partitions; the numbers are those before the move."""
 
     source: str
@@ -97,19 +85,14 @@ class Evened:
     destination_holds: int
     topic: str
     step = "balance"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.source} has the most ({self.source_holds}) of the members with partitions of "
-            f"{self.topic}, {self.destination} the fewest ({self.destination_holds}) of the "
-            f"subscribers: it moves to {self.destination}"
-        )
+    text = (
+        "{0.source} has the most ({0.source_holds}) of the members with partitions of "
+        "{0.topic}, {0.destination} the fewest ({0.destination_holds}) of the "
+        "subscribers: it moves to {0.destination}"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class GivenTask:
-    """Why an active task has its member: `owner` had it before, or None."""
-
+class GivenTask(Fact):
     tasks: int
     members: int
     owner: str | None
@@ -133,13 +116,13 @@ class GivenTask:
 def uniform_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
     """Returns uniform's steps if tp has at most one owner."""
     view = view_of(group, uniform.NAME)
-    owners = _holders(Assignment.owned(group), tp)
+    owners = holders(Assignment.owned(group), tp)
     if len(owners) > 1:
         return None
     if not view.homogeneous:
         return list(_unequal(group, _Watched(view, uniform.NAME, tp), owners))
     answer = assign(group, uniform.NAME)
-    (holder,) = _holders(answer, tp)
+    (holder,) = holders(answer, tp)
     return list(_uniform(group, answer, owners, holder))
 
 
@@ -198,7 +181,7 @@ def _unequal(group: GroupSpec, build: _Watched, owners: Sequence[str]) -> Iterat
     yield from build.found
     moved = build.found and isinstance(build.found[-1], Evened)
     if not moved and len(subscribers) > 1:
-        (holder,) = _holders(assign(group, uniform.NAME), tp)
+        (holder,) = holders(assign(group, uniform.NAME), tp)
         yield Balanced(holder, undone=False)
 
 
@@ -208,7 +191,7 @@ def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
     order = [one.member_id for one in members if tp.topic in one.topics]
     share, extras = divmod(partitions := group.partition_counts()[tp.topic], len(order))
     answer = assign(group, ranges.NAME)
-    (holder,) = _holders(answer, tp)
+    (holder,) = holders(answer, tp)
     holds = tuple(sorted(one for one in answer[holder] if one.topic == tp.topic))
     return [
         FairShares(tp.topic, partitions, len(order), share, extras),
@@ -218,10 +201,6 @@ def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
 
 def task_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
     """Returns the reason why an active task has its member."""
-    owner = next(reversed(_holders(Assignment.owned(group), tp)), None)
-    (holder,) = _holders(assign(group, sticky.NAME), tp)
+    owner = next(reversed(holders(Assignment.owned(group), tp)), None)
+    (holder,) = holders(assign(group, sticky.NAME), tp)
     return [GivenTask(all_tasks(group.subtopologies or (), 0), len(group.members), owner, holder)]
-
-
-def _holders(assignment: Assignment, tp: TopicPartition) -> list[str]:
-    return [member_id for member_id, owned in assignment.items() if tp in owned]

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the reasons why an assignor assigned a partition to a member, in the assignor's own steps.
-
-The reference algorithm runs step by step. Its state between two steps shows which member holds the
-partition, and why. The results are facts (`facts.py`), which print as sentences.
-"""
+"""Finds why an assignor gave a partition to a member: the reference algorithm runs step by step."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,8 +21,8 @@ from . import broker as broker_facts
 from . import facts
 from . import share as share_facts
 from . import sticky as sticky_facts
-from .facts import Fact
-from .general_sticky import WatchedGeneral, general_steps, holders, librdkafka_steps
+from .facts import Fact, holders
+from .general_sticky import WatchedGeneral, general_steps, librdkafka_steps
 
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
@@ -36,11 +32,10 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
         return list(steps(group, tp))
     if assignor in _BY_BROKER and (found := _BY_BROKER[assignor](group, tp)) is not None:
         return found
-    kafkas = _most_like(assignor)
-    if kafkas is None:
+    if library_of(assignor) not in _CLIENTS:
         return [_unknown(group, assignor, tp)]
-    found = list(_by_most_like(group, assignor, kafkas, tp))
-    if library_of(assignor) in _CLIENTS and isinstance(found[0], facts.Unknown | facts.NotAlike):
+    found = list(_by_most_like(group, assignor, protocol_name(assignor), tp))
+    if isinstance(found[0], facts.Unknown | facts.NotAlike):
         found.append(_outcome(group, assignor, tp))
     return found
 
@@ -61,11 +56,6 @@ _PAGES = {
 """The first part of an assignor's name -> the page that describes it."""
 
 
-def _most_like(assignor: str) -> str | None:
-    """Returns Kafka's assignor of the same name; None for an assignor of the brokers."""
-    return protocol_name(assignor) if library_of(assignor) in _CLIENTS else None
-
-
 _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
 
 
@@ -78,8 +68,9 @@ def _by_most_like(
     steps would name an owner, too, but the answers do not show whether both assignors chose it.
     """
     mine = assign(group, assignor)
+    where = f" ({page})" if (page := _page(assignor)) else ""
     if not holders(mine, tp):
-        yield facts.GivenToNobody(assignor, _page(assignor))
+        yield facts.GivenToNobody(assignor, where)
         return
     read = _as_read(group, assignor)
     try:
@@ -88,10 +79,9 @@ def _by_most_like(
         yield _unknown(group, assignor, tp)
         return
     if any(set(mine[member_id]) != set(its[member_id]) for member_id in mine):
-        if library_of(assignor) in _CLIENTS and not BUILT_IN[kafkas].withholds:
-            yield _unknown(group, assignor, tp)
-            return
-        yield facts.NotAlike(assignor, _page(assignor), kafkas)
+        withholds = BUILT_IN[kafkas].withholds
+        unlike = facts.NotAlike(assignor, where, kafkas)
+        yield unlike if withholds else _unknown(group, assignor, tp)
         return
     yield facts.Alike(assignor, kafkas, reads_other_claims=assignor in _USER_DATA_READ)
     yield from _STEPS[kafkas](read, tp)
@@ -210,7 +200,7 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
     if found_equal:
         yield from _constrained(_WatchedConstrained(name, claims, racks, tp), tp)
     else:
-        yield from general_steps(WatchedGeneral(name, claims, racks, tp), tp)
+        yield from general_steps(WatchedGeneral(name, claims, racks), tp)
     if row.withholds:
         answer = row.assign(group)
         claimants = tuple(member_id for member_id, own in sent.items() if tp in own.partitions)

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation in a share group: who reads a partition, and why.
 
-    share_steps: GroupSpec, partition -> facts
-
 The assignor itself runs (`assignors/share/simple.py`), in the pool of the partition: the topic, or
-the whole group if all members subscribe to the same topics. It shows which members give the
-partition up, and which get it.
+the whole group if all members subscribe to the same topics.
 """
 
 from collections.abc import Iterator
@@ -23,12 +20,8 @@ from .facts import Fact
 Outcome = Literal["kept", "given up", "crowded"]
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """How many members share each of the `partitions` of a pool of `members`.
-
-    The pool is `topic`; None means the whole group. Each member wants `least` or `most` partitions.
-    """
+class Shared(Fact):
+    """The pool of a `topic` (None: of all); each member wants `least` or `most` partitions."""
 
     topic: str | None
     partitions: int
@@ -47,13 +40,8 @@ class Shared:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FormerReader:
-    """The fate of a reader of the partition, which read `had` and wants `wants` partitions.
-
-    Both are numbers of the pool `topic`, as in `Shared`. `readers` is the number of members that a
-    partition is to have.
-    """
+class FormerReader(Fact):
+    """The fate of a reader of the partition. It had and wants these numbers of the pool `topic`."""
 
     member_id: str
     topic: str | None
@@ -75,20 +63,12 @@ class FormerReader:
         return f"{who}; it keeps this one{others}"
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """No member of the group read the partition before."""
-
+class Unread(Fact):
     step = "keep"
-
-    def __str__(self) -> str:
-        return "no member read it before"
+    text = "no member read it before"
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A member that gets the partition: it held `held` partitions and wants `wants`."""
-
+class Filled(Fact):
     member_id: str
     held: int
     wants: int
@@ -103,13 +83,8 @@ class Filled:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TooFew:
-    """The partition has fewer readers than it is to have.
-
-    The circle came back to the member `again`, which had just got it; None if no other member with
-    too few was left.
-    """
+class TooFew(Fact):
+    """The circle came back to the member `again`; None means that it had no other member."""
 
     readers: int
     wanted: int

@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
-`group_fields.py` states the type and the range of each field; `group/spec.py` checks the whole
-group. Errors name the path of the field. Unknown fields are ignored. `src/group/contract.rs` reads
-the lines of bulk calls: its checks have the order of this module, and its errors are equal, except
-for those of the JSON parser.
+Unknown fields are ignored. `src/group/contract.rs` reads the lines of bulk calls: its checks have
+the order of this module, and its errors are equal, except for those of the JSON parser.
 """
 
 import json
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from kafka_rebalance.errors import GroupError
 
 from .field_paths import a_type, object_
 from .group_fields import GROUP, TOPIC
-from .model import Topic, quoted, uuid_of, wrong_protocol
-
-if TYPE_CHECKING:
-    from .spec import GroupSpec
+from .model import Topic, quoted, uuid_of
 
 MIN_INT64, MAX_UINT64 = -(2**63), 2**64 - 1
 
@@ -86,13 +81,6 @@ def read(value: Any) -> dict[str, Any]:
     return group
 
 
-def check_protocol(protocol: str | None, assignor: str | None) -> None:
-    """Raises a GroupError if a group of this assignor cannot have this rebalance protocol."""
-    problem = None if protocol is None else wrong_protocol(protocol, assignor)
-    if problem is not None:
-        raise GroupError("rebalance_protocol", problem)
-
-
 def _refuse_error_line(fields: dict[str, Any]) -> None:
     """Raises the error that an earlier step of a pipeline wrote in place of the group."""
     error = fields.get("error")
@@ -135,12 +123,6 @@ def check_topic_id(topic_id: str, at: str) -> None:
         uuid_of(topic_id)
     except ValueError as error:
         raise GroupError(at, str(error)) from None
-
-
-def to_dict(group: "GroupSpec") -> dict[str, Any]:
-    """Returns the contract line of a group as a dict; fields that are None are left out."""
-    line: dict[str, Any] = GROUP.write(group)
-    return line
 
 
 def dumps(line: Mapping[str, Any]) -> str:

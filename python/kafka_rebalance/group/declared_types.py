@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the fields of a dataclass have their declared types, which Python does not check.
 
-`group_fields.py` checks groups, which are made in large numbers; this module reads the types from
-the class, and suits objects of which there is one for each member at most.
+It suits objects of which there is one for each member at most; `group_fields.py` checks groups.
 """
 
 import re
@@ -73,7 +72,6 @@ def fits(value: Any, hint: Any) -> bool:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    """Returns the types of the fields of a dataclass or a NamedTuple; empty for other classes."""
     names = getattr(kind, "__dataclass_fields__", getattr(kind, "_fields", ()))
     return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
 

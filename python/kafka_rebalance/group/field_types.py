@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of fields of a group: each reads a contract line's value, checks the value that Python
-code passed, and writes a line's. Errors name the field's path. `group_fields.py` is the table of
-the fields.
-"""
+"""The kinds of fields of a group: each reads, checks and writes values of one type."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,12 +20,7 @@ from .field_paths import (
     text,
     wrong,
 )
-from .model import (
-    USER_DATA,
-    TopicPartition,
-    in_runs,
-    quoted,
-)
+from .model import USER_DATA, TopicPartition, in_runs, quoted
 
 MIN_INT32 = -(2**31)
 MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1

@@ -3,8 +3,8 @@
 
 From this table come the reader and the writer of contract lines (`contract.py`), the check of
 groups that Python code made, Spark's columns (`spark/schema.py`), the names that may be misspelt
-(`cli/misspelt.py`), and the table of docs/contract.md. The order is that of a written line; the
-first wrong field in this order is reported. `src/group/contract.rs` reads lines in this order, too.
+(`cli/misspelt.py`), and the table of docs/contract.md. The first wrong field in its order is
+reported, also by `src/group/contract.rs`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -190,10 +190,6 @@ _TYPES = _core.FieldTypes(GROUP.exact_fields())
 
 
 def check_types(group: object) -> None:
-    """Raises a GroupError for the first field whose value is of a wrong type or out of bounds.
-
-    The core accepts a group of exactly these types. Any other group may contain lists, or
-    subclasses.
-    """
+    """Raises a GroupError for the first field whose value is of a wrong type or out of bounds."""
     if not _TYPES.fit(group):
         GROUP.check_fields(group, "")

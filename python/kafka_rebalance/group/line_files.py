@@ -47,10 +47,7 @@ def read_text(source: Source, path: str, name: str) -> str:
 
 
 def read_range(source: Source, start: int, end: int, most: int) -> Iterator[bytes | None]:
-    """Yields the lines whose first byte is in the range of bytes, as `read_lines` does.
-
-    Each line of a file is in one of the ranges into which the file is cut.
-    """
+    """Yields the lines whose first byte is in the range of bytes, as `read_lines` does."""
     if start > 0:
         source.seek(start - 1, os.SEEK_SET)
         _skip_line(source)  # skips the end of the line before, or only its line end

@@ -252,7 +252,7 @@ def in_runs(
 ) -> list[dict[str, Any]]:
     """Groups adjacent partitions of one topic, in their order: `[{name, "partitions"}, …]`.
 
-    `topics` are all topics in order, if some have no partitions (`Member.owned_topics`).
+    `topics` are all topics in order, if some have no partitions.
     """
     runs: list[dict[str, Any]] = []
     left = list(topics)

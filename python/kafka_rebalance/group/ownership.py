@@ -106,19 +106,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     _whole: dict[str, tuple[TopicPartition, ...]] | None
 
     __slots__ = (
-        "_group",
-        "_index",
-        "_made",
-        "_whole",
-        "anomalies",
-        "member_ids",
-        "offsets",
-        "owned_topics",
-        "partitions",
-        "standby",
-        "topic_ids",
-        "topics",
-    )
+        "_group", "_index", "_made", "_whole", "anomalies", "member_ids", "offsets", "owned_topics",
+        "partitions", "standby", "topic_ids", "topics",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -232,7 +222,6 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         return self._all().values()
 
     def _all(self) -> dict[str, tuple[TopicPartition, ...]]:
-        """Returns the partitions of all members; the members are in join order."""
         if self._whole is None:
             if isinstance(self.offsets, memoryview):
                 columns = self.offsets, self.topic_ids, self.partitions
@@ -292,7 +281,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
 
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:
-    """Lets a group store the TopicPartitions of its answer; its later answers reuse them."""
+    """Lets a group store the TopicPartitions of its answer, for its later answers."""
     object.__setattr__(assignment, "_group", group)
     return assignment
 

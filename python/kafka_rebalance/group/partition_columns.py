@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The partitions of an assignment as columns: `topic_ids` (indexes into `topics`), `partitions`.
-
-Checks the columns of an assignment that a caller made, and makes `TopicPartition`s from columns.
-"""
+"""The partitions of an assignment as columns: `topic_ids` (indexes into `topics`), `partitions`."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -31,18 +28,14 @@ def check_pairs(
 ) -> None:
     """Checks that all pairs are (str, int), and each int is a partition that Kafka can have.
 
-    Member m has the entries `offsets[m]:offsets[m + 1]` of both columns. Errors: GroupError at
-    `members["ID"]`.
+    Errors: GroupError at `members["ID"]`.
     """
     if not (_are_numbers(partitions) and all(isinstance(topic, str) for topic in topics)):
         raise _no_pairs(member_ids, topics, offsets, topic_ids, partitions)
 
 
 def _are_numbers(partitions: Sequence[Any]) -> bool:
-    """Returns whether all are numbers of partitions, as int or an integer of NumPy.
-
-    A look at the set of the types is several times as fast as a look at each number.
-    """
+    """Returns whether all are partitions, by the set of their types: faster than a look at each."""
     if any(not _is_integer(kind) for kind in set(map(type, partitions))):
         return False
     return not partitions or (min(partitions) >= 0 and max(partitions) <= MAX_INT32)

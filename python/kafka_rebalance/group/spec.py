@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of an assignor: topics, and members in join order.
 
-    assign: GroupSpec -> Assignment      deterministic, without memory
-
 A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does this); no other code
 validates it again.
 """
@@ -27,6 +25,7 @@ from .model import (
     Topic,
     TopicPartition,
     quoted,
+    wrong_protocol,
 )
 
 
@@ -117,11 +116,12 @@ class GroupSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the contract line as a dict; fields that are None are left out."""
-        return contract.to_dict(self)
+        line: dict[str, Any] = GROUP.write(self)
+        return line
 
     def to_json(self) -> str:
         """Returns the contract line as compact JSON."""
-        return contract.dumps(contract.to_dict(self))
+        return contract.dumps(self.to_dict())
 
     def edited(
         self,
@@ -210,7 +210,7 @@ class GroupSpec:
 
 
 def _checked(fields: Sequence[object]) -> GroupSpec:
-    """Returns a group whose fields the core has checked: the constructor need not check them."""
+    """Returns a group whose fields the core has checked already."""
     group = object.__new__(GroupSpec)
     names = (*(one.name for one in GROUP.fields), "_interned")
     for name, value in zip(names, fields, strict=True):
@@ -243,7 +243,9 @@ def _validate_broker_fields(topic: Topic, at: str) -> None:
 
 def _validate(group: GroupSpec, max_partitions: int) -> None:
     check_types(group)
-    contract.check_protocol(group.rebalance_protocol, group.assignor)
+    protocol = group.rebalance_protocol
+    if protocol is not None and (problem := wrong_protocol(protocol, group.assignor)):
+        raise GroupError("rebalance_protocol", problem)
     names: dict[str, int] = {}
     ids: dict[str, int] = {}
     for i, topic in enumerate(group.topics):

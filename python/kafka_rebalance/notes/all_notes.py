@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All notes on a plan or on a comparison, in the order in which reports print them.
-
-docs/plans.md has a table of their kinds. Each kind has a module in this room, except those of
-groups that the broker assigns, which are all in `broker.py`.
-"""
+"""All notes on a plan or on a comparison, in the order in which reports print them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -61,7 +57,6 @@ def plan_notes(
 
 
 def _lists(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note on the lists of the members, if cooperative rounds depend on them."""
     is_cooperative = any(one.kind == "cooperative" for one in plan.rounds)
     for note in lists_notes(plan.group, plan.assignor):
         if is_cooperative or note.kind != "lists":
@@ -81,7 +76,6 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
 
 
 def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
-    """Yields notes on the possible leaders, or on the last one if it is unknown who may lead."""
     shown = next((one for one in led if one.plan is plan), None)
     found = [] if shown is None else list(leading(led, shown))
     # Without a rebalance, no leader's assignor answers.

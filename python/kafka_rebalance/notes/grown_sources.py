@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds applications of Kafka Streams that stop if a topic grows which they read.
 
-The number of tasks follows from the partitions of the source topics. The application's changelog
-topics have one partition for each task, and the numbers of its repartition topics follow from the
-source topics, unless the application sets them. Kafka Streams creates both kinds of topics once,
-and never adds a partition. If a source topic has grown, the numbers differ:
-
-1. Classic group: the assignor of the leader throws a StreamsException. By default, its client
-   stops (state ERROR); the next leader's assignor throws it, too.
-2. Streams group (KIP-1071): the broker answers heartbeats with INCORRECTLY_PARTITIONED_TOPICS. The
-   threads of all clients throw a TopologyException, and the group is empty.
-
-An application without state and without repartition topics gets more tasks.
+The number of tasks follows from the source topics, and fixes the partitions of changelog topics and
+most repartition topics. Kafka Streams creates these once. If the numbers differ later, the leader's
+assignor throws in a classic group; in a streams group (KIP-1071) the broker answers
+INCORRECTLY_PARTITIONED_TOPICS. By default, the clients then stop.
 
 Source   classic: InternalTopicManager.validateTopics, ChangelogTopics, RepartitionTopics;
          StreamThread.handleStreamsRebalanceData (Kafka Streams 4.3.1). Broker:

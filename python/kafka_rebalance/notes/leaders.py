@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on who leads: other client libraries have their own assignors under the names of Kafka's.
-
-The report of a plan has the figures of the leader's assignor, and the answers of other members that
-may lead. For comparisons, for many groups, and if it is unknown who may lead, there is only a
-warning.
-"""
+"""Notes on who leads: other libraries have their own assignors under the names of Kafka's."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -26,10 +21,7 @@ _DIALECTS = {
 
 
 def leading(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[Note]:
-    """Yields notes about the leaders whose answer is shown, and about each other answer.
-
-    Yields nothing if only Kafka's own assignor can answer.
-    """
+    """Yields notes about the leaders whose answer is shown, and about each other answer."""
     if has_no_answer(led):
         return  # the first note has the reason
     lead = f"{_members(shown)} {'leads' if len(shown.leaders) == 1 else 'may lead'}"
@@ -86,10 +78,7 @@ def _answer(one: LedPlan) -> str:
 def foreign_leader(
     group: GroupSpec, assignor: str | None, shown: Iterable[str] = ()
 ) -> Iterator[Note]:
-    """Yields a warning if another library led last and `assignor` is Kafka's.
-
-    `shown` are the assignors of the rows of a comparison.
-    """
+    """Yields a warning if another library led last; `shown` are the assignors of a comparison."""
     library = group.leader_library
     if library in (None, "", "java") or library_of(assignor):
         return

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds out whether a cooperative group's members also list an eager assignor, and so are eager.
 
-A member is eager unless all assignors of its list are cooperative. Brokers show the selected
-assignor only. So a group's line has `rebalance_protocol`, which a person sets, or a snapshot if the
-members' last subscriptions show it (`live/subscribed_protocol.py`). Without the field, rounds are
-planned as for members with cooperative assignors alone. In a change to such an assignor, members
-list both between the two rolling bounces; `switching/rounds.py` knows those lists, and plays them.
+Brokers show the selected assignor only. A group's line has `rebalance_protocol`, which a person
+sets, or a snapshot if the members' last subscriptions show it (`live/subscribed_protocol.py`).
 
 Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all listed assignors
          support; kafka-python 3.0.12 too (ConsumerCoordinator._validate_rebalance_protocol).
@@ -48,10 +45,7 @@ def lists_notes(group: GroupSpec, assignor: str | None) -> Iterator[Note]:
 
 
 def may_list_eager(group: GroupSpec, assignor: str | None) -> bool:
-    """Returns whether a plan of this group's rounds depends on lists that are not known.
-
-    One member that `may_mix` is enough.
-    """
+    """Returns whether a plan of this group's rounds depends on lists that are not known."""
     if group.rebalance_protocol is not None or not is_cooperative(assignor):
         return False
     return any(may_mix(member, group.group_id) for member in group.members)
@@ -65,10 +59,8 @@ def is_cooperative(assignor: str | None) -> bool:
 
 
 def may_mix(member: Member, group_id: str) -> bool:
-    """Returns whether a member's client allows lists of eager and cooperative assignors.
-
-    Its bytes are Java's, which our plug-ins of the Python libraries send too, or its client id is
-    Java's and no bytes are known. Other clients refuse mixed lists.
+    """Returns whether a member's client allows lists of eager and cooperative assignors: Java, or a
+    plug-in of ours, which sends Java's bytes.
     """
     client = client_of(member, group_id)
     if member.client_library is None:

@@ -53,5 +53,4 @@ def _of(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _all_by_bytes(plan: RebalancePlan) -> bool:
-    """Returns whether every member is known by its bytes, which may be those of a plug-in."""
     return all(member.client_library == "java" for member in plan.group.members)

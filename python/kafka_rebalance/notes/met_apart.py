@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays members that change their subscriptions at different moments.
 
-A plan lets all members meet a new or deleted topic at one moment, as members of Java do that
-subscribe by a pattern. A member of librdkafka meets it when its own metadata shows it; processes
-that name their topics change them one after another. Each time, the group rebalances with some old
-subscriptions and some new ones, and what a member then gets, it may keep.
-
 1. A draw puts the members in a random order, and cuts this order into parts. The members of a part
    change their subscriptions at one moment, and the group settles. If racks are known, the replicas
    of a new topic are in random ones; a plan has none for them.
-2. The draw is compared with the plan: its rebalances, its moves, and the owners at its end.
 
 Source   librdkafka 2.16 (rd_kafka_cgrp_metadata_update_check); ConsumerCoordinator.poll asks for
          fresh metadata before a member with a pattern joins again.

@@ -2,19 +2,15 @@
 """Finds whether a group's leader would hang: now, after given changes, or after the next change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics
-(docs/never-ends.md). No rule is known for which groups this happens, so this module plays each
-rebalance:
+(docs/never-ends.md). No rule is known for which groups this happens, so each rebalance is played:
 
 1. The next rebalance without changes, then the given changes.
-2. After the given changes (or without them, if they hang), each simple change alone: one more
-   member of each kind, one member fewer, and a member of each kind with the topics of another kind.
-   Members of one kind have equal topics and one rack.
-3. Ways out of the first group that hangs: another assignor, equal subscriptions, a stop and start
-   of all members, then the simple changes of step 2 and single restarts. Each is played alone.
+2. After the given changes (or without them, if they hang), each simple change alone. Members of
+   one kind have equal topics and one rack.
+3. Ways out of the first group that hangs. Each is played alone.
 
-Cost     a few rebalances for each change; `most_plays` and `most_work` limit them, and `untried`
-         counts the changes beyond the limit. Without given changes, a group with equal
-         subscriptions, or under an assignor that always ends, costs only a comparison of lists.
+Cost     a few rebalances for each change; `most_plays` and `most_work` limit them. Without given
+         changes, a group whose assignor always ends costs only a comparison of lists.
 Differs  from a live group in the ids of new members; with other ids the rebalance may end.
 """
 
@@ -38,9 +34,8 @@ from kafka_rebalance.plans.changes import (
 from kafka_rebalance.plans.changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
 from kafka_rebalance.plans.changes.made_up import MadeUp
 from kafka_rebalance.plans.changes.other_assignor import restarted_with, run_by
-from kafka_rebalance.plans.playing import at_change
+from kafka_rebalance.plans.playing import at_change, play_led
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes
-from kafka_rebalance.plans.rounds import play
 
 from .note import Note
 
@@ -250,19 +245,11 @@ class _Player:
             self.plays -= 1
             self.work -= work(group)
             try:
-                assignor = group.assignor or ""
-                played = play(
-                    group,
-                    assignor,
-                    starts_over=edited.starts_over,
-                    forgets=edited.forgets,
-                    engine=self.engine,
-                )
+                group = play_led(edited, self.engine).group
             except NeverEnds:
                 return _Ended(group, group, event.cause)
             except GroupError:
                 return _Ended(group, throws=True)
-            group = played.group
         return _Ended(group)
 
 
@@ -324,5 +311,5 @@ def _taken_over(switch: SwitchAssignor) -> GroupEvent:
 def _start_again(group: GroupSpec, ids: MadeUp) -> Edited:
     members: list[Member] = []
     for member in group.members:
-        members.append(restarted(member, ids, {one.member_id for one in members}))
+        members.append(restarted(member, ids, members))
     return Edited(group.edited(members=tuple(members)))

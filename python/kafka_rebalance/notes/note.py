@@ -36,7 +36,7 @@ and groups of Kafka Connect
     mismatch      the leader had not read the newest configurations
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -90,6 +90,12 @@ class Note:
         return answer if self.detail is None else answer | {"detail": dict(self.detail)}
 
 
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """Returns the first names, and how many more there are."""
+    more = len(names) - most
+    return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Note]:
     """Yields a finding if there are `partitions` without a leader that answers."""
     if named := tuple(partitions):
@@ -100,10 +106,7 @@ def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Note]:
 def far_finding(
     topics: Iterable[Topic], readers: Iterable[Reader], ask: str | None = None
 ) -> Iterator[Note]:
-    """Yields a finding if members read partitions of which no replica is in their rack.
-
-    A partition counts only if the racks of its reader and of a replica are known.
-    """
+    """Yields a finding if no replica of a partition is in the (known) rack of its reader."""
     racks = {topic.name: topic.racks or () for topic in topics}
     far: list[tuple[str, TopicPartition]] = []
     for member_id, rack, partitions in readers:

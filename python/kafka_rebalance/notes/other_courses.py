@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays other courses of a plan.
-
-order   The threads of one application, or several consumers that stop together, leave in an
-        order that nobody chooses. A broker that assigns computes a target after each leave, and
-        the next target depends on it.
-pause   Members that restart may be back before the group answers to their leave, or not
-        (`changes/bounces.py`).
-"""
+"""Plays other courses of a plan: members leave in another order, or are back at another time."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,10 +26,7 @@ class OtherOrder(NamedTuple):
 
 
 def other_order(plan: RebalancePlan) -> OtherOrder | None:
-    """Returns the other order that differs most from the plan's.
-
-    Returns None if a leader assigns, if fewer than two changes in a row remove a named member or
-    client, or if every order that was played ends at the plan's owners.
+    """Returns the other order that differs most from the plan's; None if there is none.
 
     Cost     a plan for each other order: up to 5 for three members in a row.
     """
@@ -68,10 +58,7 @@ class OtherPause(NamedTuple):
 
 
 def other_pause(plan: RebalancePlan) -> OtherPause | None:
-    """Returns the other course of the restarts, or None if the plan's is certain.
-
-    Cost     a plan.
-    """
+    """Returns the other course of the restarts, or None if the plan's is certain. Cost: a plan."""
     groups = (plan.group, plan.final)
     doubtful = [
         one

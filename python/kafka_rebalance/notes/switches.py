@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the switches of a plan that need more than a new setting in one member after another.
-
-A plan plays `SwitchAssignor` as for members that list the old and the new assignor meanwhile. Some
-clients refuse such a list, or lack the new assignor; kafka-python accepts some lists only with this
-project's plug-ins (`plans/clients.py`).
-"""
+"""Finds the switches of a plan that need more than a new setting in one member after another."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -93,7 +88,6 @@ def _switch_note(
 
 
 def _whole_switch(plan: RebalancePlan, *, is_own: bool) -> Iterator[Note]:
-    """Yields the note on the plan of a switch that all clients of the group can make."""
     switch = next((one for one in plan.changes if isinstance(one, SwitchAssignor)), None)
     if switch is None:
         return
@@ -145,9 +139,8 @@ def not_rolling(
 ) -> tuple[Switched, ...]:
     """Returns the switches that a member of the group certainly cannot make as they are planned.
 
-    A member may run the client that its client id reveals, or else each client that its bytes fit.
-    It certainly refuses a switch if every client that it may run refuses it; the result names those
-    clients. `assignor` is the one that the plan begins with (None: the group's).
+    A member certainly refuses a switch if every client that it may run refuses it; the result names
+    those clients. `assignor` is the one that the plan begins with (None: the group's).
     """
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []
@@ -164,10 +157,8 @@ def not_rolling(
 def by_plug_ins(
     group: GroupSpec, changes: Iterable[Change], assignor: str | None = None
 ) -> tuple[Switched, ...]:
-    """Returns the switches that members of kafka-python can make with this project's plug-ins only.
-
-    Members count if their bytes or client ids show kafka-python, or one of the Python libraries:
-    the result then contains aiokafka's recipe, too.
+    """Returns the switches that members of kafka-python, or of one of the Python libraries, can
+    make with this project's plug-ins only.
     """
     python = {KAFKA_PYTHON, AIOKAFKA}
     may_run = {clients_for(member, group.group_id) for member in group.members}

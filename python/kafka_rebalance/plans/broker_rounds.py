@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the rounds of a group that the broker assigns: new targets, and the moves to them.
 
-Members keep what both the old and the new target have, and read on. A member revokes the rest at
-its next heartbeat, and confirms this. Only then does the broker hand the partition to its new
-owner, at that member's next heartbeat. In a share group, members share partitions: nobody waits.
-In a streams group (KIP-1071), the same holds for active tasks.
+Members read on what both targets have. A member revokes the rest at its next heartbeat; then the
+broker hands it to its new owner, at that member's next heartbeat. In a share group, nobody waits.
 
 1. A heartbeat finds a new group epoch and computes the target: the assignor sees the members in the
    order of the broker's table, a new member last, but in a share group in its place in the table.
    Members that join with more than `group.consumer.assignment.interval.ms` (1 s) between them each
-   get a target. The target of a streams group depends on the tasks that members have at present.
-   The play lets the group reach each target before the next member joins.
+   get a target; the play lets the group reach each before the next member joins.
 2. Compare the new target with the old one.
 3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
    partition, or that of a member that left, is unavailable until its owner's heartbeat. A member
@@ -48,11 +45,10 @@ def play_by_broker(
     held: Assignment | None = None,
     most: int = 0,
 ) -> Played:
-    """Plays a round for each new member, or one round if no member is new.
+    """Plays a round for each new member (without a generation), or one round if no member is new.
 
-    A new member has no generation. `most` is the most members that the group has had. `eager` are
-    members of the classic protocol that stop all partitions in each round. `held` is what members
-    hold, if the group does not show it: a member that has just come back.
+    `most` is the most members that the group has had. `eager` members, of the classic protocol,
+    stop all partitions in each round. `held` is what members hold, if the group does not show it.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
@@ -74,8 +70,7 @@ def play_shared(
     """Plays a change of a share group; `before` is the group before the change.
 
     Topics to which nobody subscribed before have never been read, except for the partitions in
-    `Topic.initialized`. `played.group` sets that field of topics to which nobody subscribes any
-    more.
+    `Topic.initialized`, which `played.group` sets for topics to which nobody subscribes any more.
     """
     # 6.
     was, reads = _read_counts(before), _read_counts(group)
@@ -110,10 +105,8 @@ def _with_new(group: GroupSpec, new: Member, most: int) -> tuple[Member, ...]:
 
 
 def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
-    """Returns the group if its new members join within the assignment interval.
-
-    The first new member has a target. The other new members are in the broker's table when the next
-    heartbeat after the interval computes a target for all.
+    """Returns the group if its new members join within the assignment interval: only the first one
+    has a target before the next heartbeat after the interval computes one for all.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = tuple(member for member in group.members if member.generation_id is not None)
@@ -157,10 +150,7 @@ def _round(
 
 
 def _settled(one: Round, newest_first: Sequence[Member], most: int = 0) -> GroupSpec:
-    """Returns the group with its new targets, in the order of the broker's table.
-
-    `newest_first` are the members that have joined; the round may have them in any order.
-    """
+    """Returns the group with its new targets; `newest_first` are the members that have joined."""
     owning = _with_target(one)
     # 5.
     by_id = {member.member_id: member for member in owning.members}

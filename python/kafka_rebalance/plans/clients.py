@@ -7,14 +7,9 @@
     aiokafka        the eager ones, as plug-ins of this package  no cooperative assignor exists
     librdkafka      range, roundrobin, cooperative-sticky        refused when a consumer starts
 
-If a client's list cannot have both kinds, a change from one kind to the other needs all members to
-stop, and to start with the new setting. A client is recognised by its default client id. A member
-with another id may run any client.
-
-The Python libraries also have their own classes ("kafka-python/range"). kafka-python refuses a list
-of its own cooperative assignor and an eager one (KafkaConfigurationError). Our plug-in reports both
-protocols, as Java's class does; kafka-python then uses the protocol that all assignors of the list
-support.
+A client is recognised by its default client id; a member with another id may run any client. The
+Python libraries also have their own classes ("kafka-python/range"): kafka-python refuses a list of
+its own cooperative class and an eager one.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
@@ -153,8 +148,7 @@ def _that_fit_bytes(member: Member) -> tuple[ClientLibrary, ...]:
 def class_name(group: GroupSpec, assignor: str | None) -> str | None:
     """Returns an assignor's name for tables: "python/range" if it is either Python library's class.
 
-    `assignor` is a name that plans use, such as "kafka-python/range". The members of a group mostly
-    run one library, so one that shows its library speaks for all.
+    The members of a group mostly run one library: one that shows its library speaks for all.
     """
     library, _, name = (assignor or "").partition("/")
     both = all(f"{one.name}/{name}" in PYTHON_LIBRARIES for one in EITHER_PYTHON)
@@ -182,20 +176,13 @@ def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
 
 
 def unknown_libraries(group: GroupSpec) -> tuple[str, ...]:
-    """Returns the unknown libraries of the last leader and of the members, each once.
-
-    The contract accepts any string; an empty string names no library. The own assignors of an
-    unknown library are not known either.
-    """
+    """Returns the libraries of the last leader and of the members that are not known, each once."""
     named = (group.leader_library, *(member.client_library for member in group.members))
     return tuple(name for name in dict.fromkeys(named) if name and name not in _BY_BYTES)
 
 
 def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:
-    """Returns a member's library, as in `client_library`, and the evidence; None if there is none.
-
-    The evidence is the member's default client id, or else the bytes that it sent.
-    """
+    """Returns a member's library (`client_library`) and the evidence; None if there is none."""
     client = client_of(member, group_id)
     if client is not None:
         return client.name.lower(), f"client id {member.client_id}"
@@ -226,9 +213,8 @@ class Recipe:
 def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     """Returns the recipe for a change of assignor with this client.
 
-    An `old` that only another library has is taken for the client's assignor of that name. If `old`
-    and `new` share their name in JoinGroup, one rolling bounce is enough: the leader's class
-    answers.
+    An `old` that only another library has is taken for the client's assignor of that name. One
+    rolling bounce is enough if both share their name in JoinGroup: the leader's class answers.
     """
     if new not in client.assignors:
         return Recipe(client.name, "none")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan that Rust has played, as `Step`s and `Round`s whose fields are made at their first use.
 
-Assignments are columns of the core. Rust never sends a group back to Python. For the group of a
-step, Python repeats the edits of all events up to that step, and reads the members' partitions
-from the core's columns. No assignor runs again.
+Rust never sends a group back. For the group of a step, Python repeats the edits of all events up to
+it, and reads the members' partitions from the core's columns. No assignor runs again.
 """
 
 from collections.abc import Iterator

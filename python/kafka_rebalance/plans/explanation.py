@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.explain.facts import lines
+from kafka_rebalance.explain.facts import holders, lines
 from kafka_rebalance.explain.reasons import reasons
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
@@ -46,8 +46,8 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
     text: list[str] = []
     for step in steps:
         if not step.rounds:
-            holders = _holders(Assignment.owned(step.after), tp)
-            text.append(f"{step.cause}: {tp} stays with {_names(holders)}")
+            stays = holders(Assignment.owned(step.after), tp)
+            text.append(f"{step.cause}: {tp} stays with {_names(stays)}")
         for number, one in enumerate(step.rounds, 1):
             text.append(f"{step.cause}, round {number} ({one.kind}):")
             text += [f"  {line}" for line in _round(step, one, tp)]
@@ -75,13 +75,9 @@ def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
         tp.topic in member.topics for member in group.members
     ):
         return [f"nobody subscribes to {tp.topic}"]
-    before, after = _holders(one.held, tp), _holders(one.assignment, tp)
+    before, after = holders(one.held, tp), holders(one.assignment, tp)
     steps = lines(reasons(group, step.before.assignor or "", tp))
     return [*steps, f"{_names(before)} -> {_names(after)}"]
-
-
-def _holders(assignment: Assignment, tp: TopicPartition) -> list[str]:
-    return [member_id for member_id, owned in assignment.items() if tp in owned]
 
 
 def _names(member_ids: list[str]) -> str:

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the assignors that groups of each kind can run.
+"""Lists the assignors that groups of each kind can run; a broker never changes a group's kind.
 
-    group      its assignors
-    consumer   those of the leader (classic protocol), and the brokers' consumer/… (KIP-848); a
-               group changes between the two protocols by `SwitchProtocol` only
-    share      share/… (KIP-932)
-    streams    streams/… (KIP-1071)
-
-A broker never turns a group of one of these kinds into one of another.
+A consumer group has those of the leader (classic protocol) and consumer/… (KIP-848), between which
+`SwitchProtocol` changes; a share group share/… (KIP-932); a streams group streams/… (KIP-1071).
 """
 
 from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE, library_of

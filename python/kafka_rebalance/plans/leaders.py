@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans with the assignor of the member that leads: each library has its own ("dialects").
 
-    plans_by_leader: GroupSpec, changes -> one plan for each dialect that may answer
-
 1. The leader is `group.leader`. If that is unknown, it is any member whose library can have written
    the last assignments (`group.leader_library`), or any member if none can. If the group has no
    `leader_library` and its members no `client_library`, the first member is taken.
 2. A leader leads until it leaves. Then the coordinator takes the first member of its hash map. A
    static member that restarts goes on leading under its new id.
 3. Each of these leaders has the dialect of its library: "" is Kafka's own assignor, also for this
-   project's plug-ins. A member whose library is unknown is taken to have the last leader's. The
-   dialects of a member that may run kafka-python or aiokafka begin with the one that other members
-   show: clients of one group mostly run one library.
+   project's plug-ins. A member whose library is unknown is taken to have the last leader's.
 4. If several dialects remain, each has a plan of all the changes. Plans that end alike, after equal
-   rounds, are one, with the name of the first. In a group of librdkafka alone, a switch to `range`
-   is one to librdkafka/range.
-
-The name of the first plan that exists is the label of the group's assignor in `plan`, `explain`,
-`describe` and `compare` (`as_led`).
+   rounds, are one, with the name of the first.
 
 Source   GroupMetadata, in Kafka 4.4.0 ClassicGroup: remove, replaceStaticMember.
 Cost     one plan with Kafka's own assignor, to know the members, and one for each other dialect.
@@ -34,11 +26,7 @@ from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import (
-    Change,
-    SwitchAssignor,
-    SwitchProtocol,
-)
+from .changes import Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import find_member
 from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by
@@ -105,7 +93,6 @@ def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
 
 
 def _no_member(group: GroupSpec, name: str) -> str:
-    """Returns the text of an error about a leader that the group lacks; its id may be made up."""
     problem = f"there is no member {quoted(name)}"
     if name.endswith("*") or was_made_up(name, group.group_id, len(group.members)):
         problem += (
@@ -162,7 +149,6 @@ def as_led(group: GroupSpec, led: Sequence[LedPlan]) -> GroupSpec:
 
 
 def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
-    """Raises a GroupError for a switch to a protocol that the library of every member lacks."""
     evidence = [library_evidence(member, group.group_id) for member in group.members]
     if any(one is None or one[0] not in LACK_CONSUMER_PROTOCOL for one in evidence):
         return
@@ -297,7 +283,6 @@ def _of_library(group: GroupSpec, name: str, change: Change) -> Change:
 
 
 def _different(found: Sequence[LedPlan]) -> Iterator[LedPlan]:
-    """Yields plans that differ; equal ones become one, with the leaders of all."""
     kept: list[LedPlan] = []
     for one in found:
         for at, other in enumerate(kept):

@@ -59,8 +59,7 @@ from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
 from .changes.other_assignor import restarted_with
 from .core_plan import CorePlan, core_step
 from .explanation import explain
-from .figures import Figures, count_rows, figure_rows, rack_share
-from .plan_dict import as_dict
+from .figures import Figures, as_dict, count_rows, figure_rows, rack_share
 from .playing import at_change, play_changes
 from .possible import Possible
 from .possible.optimum import from_core

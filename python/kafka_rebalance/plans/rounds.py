@@ -3,32 +3,26 @@
 
     eager         all members revoke all partitions, join, and get new ones: one round
     cooperative   members keep reading while the leader assigns. A member that loses partitions
-                  revokes them and joins again; the next round assigns them. Rounds repeat until
-                  no member loses partitions
+                  revokes them and joins again; the next round assigns them
 
-1. Cooperative members first revoke partitions of topics to which they no longer subscribe, and
-   claim the other partitions that they hold. Eager members claim their whole last assignment.
-   Members claim nothing after a change of assignor, or if they are eager with an assignor that
-   also supports the cooperative protocol: it reads claims from the subscription's own field,
-   which is empty because the members have revoked all partitions before they join. During the
-   bounce to another assignor, some members of a cooperative group are eager (`forgets`).
-2. The leader's assignor computes the answer.
+1. Cooperative members revoke partitions of topics to which they no longer subscribe, and claim the
+   others. Eager members claim their whole last assignment. Members claim nothing after a change of
+   assignor, or if they are eager with an assignor that also supports the cooperative protocol: it
+   reads claims from the subscription's own field, which is then empty. During the bounce to
+   another assignor, some members of a cooperative group are eager (`forgets`).
+2. The leader's assignor computes the answer; another library's sees the members in the order of the
+   broker's hash map.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, those that no
    member claims in a cooperative one.
 5. The members hold the answer's partitions, in a new generation. A cooperative member that loses
    some of its claims joins again.
 
-If the leader uses another library's assignor, it sees the members in the order of the broker's hash
-map. Members of librdkafka sort the partitions that they receive before they claim them.
+A cooperative group with racks may never settle: its play ends when a state occurs again, or after
+`MOST_ROUNDS` rounds. Mirror: `src/plans/rounds.rs`, which plays the rounds of whole plans.
 
-A cooperative group with racks may never settle, because Kafka's assignor can move partitions when
-nothing changed. The play of such a group ends when a state occurs again, or after `MOST_ROUNDS`
-rounds. Mirror: `src/plans/rounds.rs`, which plays the rounds of whole plans (`core_plan.py`).
-
-Source   ConsumerCoordinator: onJoinPrepare, metadata, onJoinComplete; its constructor takes the
-         highest protocol that all listed assignors support (Kafka 4.4.0).
-         CooperativeStickyAssignor.memberData; KIP-429.
+Source   ConsumerCoordinator: onJoinPrepare, metadata, onJoinComplete, its constructor (Kafka
+         4.4.0). CooperativeStickyAssignor.memberData; KIP-429.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -272,17 +266,12 @@ def claiming(
     if library_of(assignor):
         group = group.edited(members=tuple(members_in_order(group)))
     if starts_over or forgets:
-        members = group.members
-        group = group.edited(
-            members=tuple(
-                one.owning() if starts_over or one.member_id in forgets else one for one in members
-            )
-        )
-    if starts_over:
+        empty = (starts_over or one.member_id in forgets for one in group.members)
+        pairs = zip(group.members, empty, strict=True)
+        group = group.edited(members=tuple(one.owning() if bare else one for one, bare in pairs))
+    if starts_over or protocol is RebalanceProtocol.EAGER:
         return group
-    if protocol is RebalanceProtocol.COOPERATIVE:
-        return _still_subscribed(group)
-    return group
+    return _still_subscribed(group)
 
 
 def as_claimed(

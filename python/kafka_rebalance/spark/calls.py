@@ -62,16 +62,11 @@ def planned(assignor: str | None) -> None:
 
 
 def texts_of(changes: Iterable[Change | str]) -> list[str]:
-    """Returns changes as strings. Errors: GroupError at `changes[i]`."""
     return [str(change) for change in parse_changes(changes)]
 
 
 def unread(assignor: str | None) -> set[str]:
-    """Returns the columns and fields that the assignor does not read; they are not validated.
-
-    docs/contract.md lists them. If `range` and `roundrobin` read them, a group from Parquet would
-    cost 1.5 to 2 times the CPU.
-    """
+    """Returns the columns and fields that the assignor does not read; they are not validated."""
     drop = {"members[].client_id", *NOT_PLANNED}
     if assignor is not None:
         drop |= {"assignor", "rebalance_protocol"}

@@ -4,12 +4,9 @@
     records = read_consumer_offsets(spark, bootstrap_servers="broker:9092")
     current_groups(records, topics)
 
-This is a Python Data Source. The driver requests the bounds of each partition, and each task reads
-a range of offsets with the Kafka client that is installed on the executors. No consumer group is
-used, and nothing is written to the cluster.
-
-Only committed records are read, so an open transaction holds back all later records of its
-partition; `offset_bounds` shows how many.
+This is a Python Data Source: tasks read ranges of offsets with the executors' Kafka client, without
+a consumer group. Only committed records are read, so an open transaction holds back all later
+records of its partition; `offset_bounds` shows how many.
 """
 
 from collections.abc import Iterator, Mapping

@@ -5,25 +5,19 @@
     query = keep_current_groups(stream, "/data/groups")
     current_groups(kept_records(spark, "/data/groups"), topics)
 
-The directory:
-
     current.json            which table is current, and the next offset of each partition
     v-00000007-3f2a91c0/    a table: the last record of each key, as Parquet
     checkpoint/             Spark's checkpoint of the stream
 
 A micro-batch has five steps:
 
-1. Take the records that the table does not contain yet: `offset >= next[partition]`. Without such a
-   record, the micro-batch was applied before a crash, or contains no records of groups: go on with
-   step 5.
+1. Take the records that the table does not contain yet: `offset >= next[partition]`. If there are
+   none, go on with step 5.
 2. Add them to the current table, and keep the last record of each key.
 3. Write the result to a new directory, whose name no other run uses.
-4. Replace `current.json` in one step (write beside it, fsync, rename).
+4. Replace `current.json` in one step (write beside it, fsync, rename): if the process is killed, no
+   record is lost, and none is applied twice.
 5. Remove old tables, except the last few before the current one: queries may still read them.
-
-The table and its offsets change in one step. So if the process is killed, no record is lost, and
-none is applied twice. The ids of micro-batches are not used: with a new checkpoint, they begin at 0
-again.
 """
 
 import json

@@ -68,9 +68,8 @@ class OutputDirectory:
 def output_directory(target: str, *, overwrite: bool = False) -> Iterator[OutputDirectory]:
     """Yields a directory for the parts of a job; a local directory gets its name only at the end.
 
-    If the job fails, an older output stays, and the parts are removed; in a file system that is not
-    local, a task that is still running may write one later. If a commit fails there, older files
-    and parts may be side by side, without `_SUCCESS`, and no part is lost.
+    If the job fails, an older output stays, and the parts are removed. If a commit fails in a file
+    system that is not local, older files and parts may be side by side, without `_SUCCESS`.
     """
     here = paths.local(target)
     if here is None:

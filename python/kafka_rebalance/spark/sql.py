@@ -114,7 +114,7 @@ def _column(
 def _in_core(function: str) -> "Callable[..., pa.RecordBatch]":
     """Returns a function of the core that raises a frame's SchemaError for columns of wrong types.
 
-    It is a closure, which Spark sends to the workers whole: they load `schema` only for an error.
+    Spark sends this closure to the workers whole: they load `schema` only for an error.
     """
 
     core = core_importer()

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides which offsets the next micro-batch reads, within a limit for all partitions together.
 
-A stream's offsets are the JSON that Spark keeps in its checkpoint, such as {"0": 183, "1": 278}:
-partition number as a string -> next offset.
+Offsets are the JSON that Spark keeps, such as {"0": 183}: partition number -> next offset.
 """
 
 from collections.abc import Mapping

@@ -111,9 +111,7 @@ def _worst(spreads: dict[str, Column], count: int) -> Column:
     """Returns the groups furthest above the best spread, in the order of SUMMARY_SCHEMA."""
     shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
     group = f.struct(
-        "group_id",
-        *[column.alias(f"spread_{when}") for when, column in spreads.items()],
-        *shown,
+        "group_id", *[column.alias(f"spread_{when}") for when, column in spreads.items()], *shown
     )
     above = spreads["after"] - spreads["possible"]
     stopped = f.col("unavailable_rounds") + f.col("waiting") + f.col("leaderless")

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares assignors for one group, and recommends one, with the reason.
 
-Every assignor is planned as if the group already used it, from the partitions that the members own
-now. `recommendation.py` contains the rule, and `migration` the steps and costs of the change to the
-recommended assignor.
-
-Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
-group's assignor is a dialect of this library, if a librdkafka member led the group last, or if the
-caller names them.
-
-The own assignor of an eager group (`rounds.lists_eager`) is planned twice: as the group runs it,
-and as if its members listed it alone, which they do after one rolling bounce.
+Every assignor is planned as if the group already used it. Another library's versions, such as
+"librdkafka/range", are candidates if the group's assignor is one of them, if a member of librdkafka
+led last, or if the caller names them. The own assignor of an eager group (`rounds.lists_eager`) is
+planned twice: also as if its members listed it alone.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -97,10 +91,8 @@ class Comparison:
 
     @property
     def migration(self) -> Migration | None:
-        """Plays the migration to the recommended assignor; None if there is nothing to change.
-
-        For an eager group with the own assignor recommended, this is `completion`. None also if
-        `switch_protocol` is the change.
+        """Plays the migration to the recommended assignor; None if there is nothing to change, or
+        if `switch_protocol` is the change.
         """
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or self.switch_protocol is not None:
@@ -213,7 +205,6 @@ def _check_names(assignors: Sequence[str]) -> None:
 
 
 def _met_by(group: GroupSpec) -> list[str]:
-    """Returns the assignors that a leader of this group may run, and those of its brokers."""
     if group.assignor in SERVER_SIDE:
         family = library_of(group.assignor)
         own = [name for name in SERVER_SIDE if library_of(name) == family]

@@ -120,8 +120,8 @@ def _is_alike(group: GroupSpec, assignor: str) -> bool:
 def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
     """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
 
-    A member cannot have it if all clients that it may run lack it, or if one of the two Python
-    libraries lacks it whose bytes the member sent. Any client may have a custom assignor.
+    These are members of which all clients that they may run lack it; and members of either Python
+    library, if one of the two lacks it. Any client may have a custom assignor.
     """
     known = (*BUILT_IN, *PYTHON_LIBRARIES)
     if assignor == group.assignor or not (assignor in known or protocol_kind(assignor) == CONSUMER):
@@ -146,42 +146,31 @@ def _has(client: ClientLibrary, assignor: str) -> bool:
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` compares the values of two candidates; `show` is the format of a value. `unit` is the
-    unit of the first value, without an s, which is added unless the value is 1. `equal` is the text
-    after `words`: it states that both are equal in all earlier criteria.
+    `words` compares two values, which are written in the format `show`, the first one with `unit`.
+    `equal` states after it that both candidates are equal in all earlier criteria.
     """
 
     words: str
-    unit: str
     of: Callable[[Figures], float]
-    show: str
-    equal: str
+    show: str = "d"
+    unit: str = ""
+    equal: str = ""
 
 
 _MEASURES = (
+    _Measure("a spread of {} to {}'s {}", lambda f: f.balance_after.max - f.balance_after.min),
     _Measure(
-        "a spread of {} to {}'s {}",
-        "",
-        lambda f: f.balance_after.max - f.balance_after.min,
-        "d",
-        "",
+        "{} without a reader to {}'s {}", lambda f: f.unavailable_rounds,
+        unit="partition-round", equal=", and is as even",
     ),
     _Measure(
-        "{} without a reader to {}'s {}",
-        "partition-round",
-        lambda f: f.unavailable_rounds,
-        "d",
-        ", and is as even",
+        "{} to {}'s {}", lambda f: f.moves, unit="move", equal=", is as even and stops as little"
     ),
-    _Measure("{} to {}'s {}", "move", lambda f: f.moves, "d", ", is as even and stops as little"),
     _Measure(
-        "{} read in another rack to {}'s {}",
-        "",
-        lambda f: 1 - (f.rack_share_after or 0.0),
-        ".0%",
-        ", and is equal in all else",
+        "{} read in another rack to {}'s {}", lambda f: 1 - (f.rack_share_after or 0.0),
+        ".0%", equal=", and is equal in all else",
     ),
-)
+)  # fmt: skip
 
 
 def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:

@@ -4,15 +4,13 @@
 1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time. A member
    with the new list sends what its library sends under the first assignor of it.
 2. The members vote (`assignors/selection.py`). The new assignor is selected as soon as the last
-   member that lists only the old one leaves. A static member does not leave: its return changes
-   the vote, and starts the only rebalance that a static member causes.
+   member that lists only the old one leaves; the return of a static member can change the vote too.
 3. The leader's class of the selected name answers. If the leader is unknown, it is the first
    member; a leader that leaves is followed by the first member of the broker's map.
 4. A member is eager unless all assignors of its list are cooperative. In an eager group
    (`lists_eager`), a member that has not restarted is eager. Eager members revoke all partitions.
    They claim them only if the selected assignor is eager and also made the last assignment.
 
-`switching/rounds.py` counts such bounces.
 Mirror: `src/plans/changes/assignor.rs`, of `SwitchAssignor`.
 
 Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;
@@ -101,10 +99,7 @@ _SILENT = ": no rebalance"
 
 
 def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[Restart]":
-    """Returns a rolling bounce, in join order, from members that list `old` to members with `new`.
-
-    Before the bounce, members of an eager group list another assignor beside `old`.
-    """
+    """Returns a rolling bounce, in join order, of members that list `old`, and then `new`."""
     was_eager = lists_eager(group, group.assignor or "")
     ids = [member.member_id for member in group.members]
     return [
@@ -116,8 +111,7 @@ def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[
 class Restart(NamedTuple):
     """The restart of one member of `began`; `waiting` are the ids from this member on.
 
-    `old` and `new` are the lists before and after. If `was_eager`, the members in `waiting` list an
-    eager assignor, too.
+    If `was_eager`, the members in `waiting` list an eager assignor beside `old`.
     """
 
     began: GroupSpec

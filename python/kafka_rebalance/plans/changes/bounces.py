@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members that restart: away for a time, then back with a new id. Mirror: bounces.rs.
 
-The time that a member is away decides between two courses:
-
-    away   the group answers to the leave first: a rebalance without the member, then one with it
-    back   the member returns first: one rebalance
-
-A broker that assigns (KIP-848, KIP-932, KIP-1071) computes no target when a member leaves; the next
-heartbeat of any member does. In a group of a leader, the rebalance that a leave begins ends when
-all other members have joined again, which each does at its next heartbeat.
+If a member is away long enough, the group answers to its leave first: a rebalance without it, then
+one with it; else it returns first, and there is one rebalance. A broker that assigns answers at the
+next heartbeat of any member; a group of a leader, when all others have joined again, which each
+does at its next heartbeat.
 
 Each other member sends a heartbeat every `interval`, at a time that nobody knows. If all of these
 times are equally likely, no heartbeat has come after `away` with the chance `(1 - away / interval)
@@ -127,12 +123,8 @@ class BounceMembers(Change):
         name = member.group_instance_id or member.member_id
         static = member.group_instance_id is not None if self.static is None else self.static
         if static:
-            return [
-                GroupEvent(
-                    f"{name} restarts as a static member: no rebalance",
-                    lambda group, ids: _restart(group, member, ids),
-                )
-            ]
+            cause = f"{name} restarts as a static member: no rebalance"
+            return [GroupEvent(cause, lambda group, ids: _restart(group, member, ids))]
         if is_first:
             cause = f"{name} leaves and comes back"
             return [GroupEvent(cause, lambda group, ids: _return(group, member, ids))]
@@ -149,7 +141,6 @@ def heartbeat_ms(group: GroupSpec) -> int:
 
 
 def _text(ms: int) -> str:
-    """Returns a whole number of the largest unit, such as `90s` or `250ms`."""
     unit, size = next(one for one in _UNITS if ms % one[1] == 0 and (ms or one[0] == "s"))
     return f"{ms // size}{unit}"
 
@@ -164,8 +155,7 @@ def _duration(text: str) -> int:
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     """Returns the group with a restarted member as the last one; it owns nothing."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
-    taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
+    back = restarted(member, ids, group.members, is_bare=group.assignor in SERVER_SIDE)
     after = newly_listed(group.edited(members=(*others, back)), ids, {back.member_id})
     return Edited(after, renamed={back.member_id: member.member_id})
 
@@ -173,9 +163,9 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     """Returns the group after a member left and came back before the group answered to it.
 
-    The member left its partitions, so the assignor sees it without any. Each partition that it gets
-    again has waited for it. Leaving and coming back make a group epoch each. In a group of a leader
-    they make one generation, but two if no other member is there: the empty group has one, too.
+    The member left its partitions, so the assignor sees it without any; those that it gets again
+    have waited for it. In a group of a leader this makes one generation, but two if no other member
+    is there: the empty group has one, too.
     """
     joined = _join_again(group, member, ids)
     if group.assignor not in SERVER_SIDE and len(group.members) > 1:
@@ -202,8 +192,7 @@ def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     waiting = held_by(group, {member.member_id})
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)
-    taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
+    back = restarted(member, ids, group.members, is_bare=group.assignor in SERVER_SIDE)
     members = tuple(
         replace(m, member_id=back.member_id) if m.member_id == member.member_id else m
         for m in group.members

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base class of all changes, and `apply`, which edits a group without any rebalance.
 
-A change is one event or more (`events`): most changes are one, but the bounce of a dynamic member
-is two, because it leaves and comes back. After each event a live group rebalances until it has
-settled (`plans/rounds.py`). `members.py` and `topics.py` define the changes, `text.py` lists all of
-them. Mirror: `src/plans/changes/change.rs`.
-
-A change that does not fit the group is a GroupError at `change`: for example, fewer partitions than
-now, or no member left. A change that refers to a topic, member, client or rack which the group
-lacks is NotAffected, so that one change can be applied to many groups.
+A change is one event or more: the bounce of a dynamic member is two, because it leaves and comes
+back. After each event a live group rebalances until it has settled (`plans/rounds.py`). A change
+that does not fit the group is a GroupError at `change`; one that refers to a topic, member, client
+or rack which the group lacks is NotAffected. Mirror: `src/plans/changes/change.rs`.
 """
 
 import re
@@ -28,10 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and the name of its option.
-
-    `default` is the option's value if none is given.
-    """
+    """The first word of a change's text, an option with the value `default` if none is given."""
 
     name: str
     metavar: str
@@ -43,8 +36,6 @@ class Change(ABC):
     """A change of a group. Its `str` is what the command line takes.
 
     The text parses to an equal change, unless a name in it contains a comma or is only `*`.
-
-    `text.CHANGES` lists the subclasses that `plan` and the command line know.
     """
 
     __slots__ = ()
@@ -64,10 +55,7 @@ class Change(ABC):
         """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns the change with made-up names of draw 0 replaced by those of the draw `ids`.
-
-        See `made_up.py`.
-        """
+        """Returns the change with the names of draw 0 replaced by those of the draw `ids`."""
         del ids
         return self
 

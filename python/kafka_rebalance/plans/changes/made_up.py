@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes up names and ids of members that do not exist yet.
-
-The id of a new member has one of two forms, which the way it joins decides:
+"""Makes up names and ids of members that do not exist yet. A *draw* is one choice of such ids.
 
     named     a name (the client id, or the instance id of a static member), a dash, a random UUID:
               the broker chooses it in a classic group
-    bare      a random UUID in base64, of 22 characters: a member of the consumer protocol chooses
-              it; and the broker, if a classic member joins a group of the consumer protocol
+    bare      a random UUID in base64: a member of the consumer protocol chooses it; and the broker,
+              if a classic member joins a group of the consumer protocol
 
-A *draw* is one choice of such ids. The UUIDs of a draw depend on the group's id, the draw's number
-and a counter, so every run of a plan makes up equal ids.
-
-The name of a new member has one of these origins:
+A draw's UUIDs depend on the group's id, the draw's number and a counter. The origins of a name:
 
     given     the change names it: `client-id=`, `instance-id=`
     shared    all members share one client id, and the new member gets it too
@@ -87,9 +82,9 @@ class MadeUp:
     """Makes up the ids of one draw (draw 0: those of the plan itself); no id occurs twice.
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
-    to those of this draw, `client_aliases` maps client ids. `places_guessed` is True if the racks
-    of new replicas were guessed, `topics_guessed` if the order of topics in a subscription was,
-    `topic_ids_guessed` if the id of a topic that does not exist yet was.
+    to those of this draw, `client_aliases` maps client ids. `places_guessed`, `topics_guessed` and
+    `topic_ids_guessed` are True if racks of new replicas, the order of topics in a subscription, or
+    the id of a topic that does not exist yet were guessed.
     """
 
     def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
@@ -115,10 +110,7 @@ class MadeUp:
         is_static: bool,
         is_bare: bool = False,
     ) -> Newcomer:
-        """Makes up an id that `taken` does not contain: `name`, a dash and a UUID.
-
-        With `is_bare`, the id is a UUID in base64, without the name.
-        """
+        """Makes up an id that `taken` does not contain; with `is_bare`, one without the name."""
         while True:
             chosen = _chosen(self._group_id, self._draw, self._count)
             self._count += 1
@@ -202,9 +194,8 @@ class MadeUp:
 
 
 def was_made_up(name: str, group_id: str, members: int) -> bool:
-    """Returns whether a plan of this group makes up this id, or one that `name` shortens.
-
-    It compares the first ids of draw 0: those of a bounce of all members, and a few more.
+    """Returns whether a plan of this group makes up this id, or one that `name` shortens: one of
+    the ids of a bounce of all members, or a few more.
     """
     first = (_chosen(group_id, 0, number) for number in range(min(members, _MOST_LOOKED_AT) + 10))
     return any(
@@ -228,10 +219,7 @@ def prefix_of(client_id: str | None, member_id: str) -> str:
 
 
 def own_short_name(client_id: str | None, member_id: str) -> str | None:
-    """Returns the client id and the beginning of a bare id.
-
-    Returns None for an id of another kind, which names its client itself.
-    """
+    """Returns the client id and the beginning of a bare id; None for an id of another kind."""
     return f"{client_id}-{member_id[:4]}" if client_id and len(member_id) == _BARE_ID else None
 
 
@@ -244,7 +232,7 @@ def is_short_name(name: str, member_id: str) -> bool:
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns client ids for copies of `model`, and their origin; `names` are those in use."""
+    """Returns client ids for copies of `model`, and their origin; `names` are in use."""
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN
@@ -257,7 +245,7 @@ def client_names(
 def instance_names(
     model: str, names: Collection[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns instance ids for copies of `model`, and their origin; `names` are those in use."""
+    """Returns instance ids for copies of `model`, and their origin; `names` are in use."""
     if given is not None:
         return chain([given], count_on(given, names)), Basis.GIVEN
     return count_on(model, names), Basis.COUNTED

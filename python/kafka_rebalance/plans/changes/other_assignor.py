@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes what the members of a group send after a change to another assignor.
 
-A group's line describes the subscriptions that its members sent for the present assignor. Under
-another one, members send something else: kafka-python's own range sends version 0, this project's
-plug-ins (those in the recipes of `compare`) send what Kafka's newest Java client sends.
-
 1. Under an assignor of the same protocol name (range, librdkafka/range), members send what they
    sent before, and keep their rebalance protocol.
-2. Else they list this assignor alone, and send what Kafka's newest client sends. A rack that an
-   old version did not send stays unknown.
+2. Else they list this assignor alone, and send what Kafka's newest client sends, as this project's
+   plug-ins do. A rack that an old version did not send stays unknown.
 3. Only librdkafka's leaders depend on the age of the members' clients, which a change of assignor
    does not change: versions 1 to 3 stay there. Clients of version 0 have no cooperative assignor;
    those of the Python libraries get one with the plug-in.
-4. Members that restart with a Python library's own class no longer send Java's bytes, as this
-   project's plug-ins do: their bytes no longer show which library they run.
+4. Members that restart with a Python library's own class no longer send Java's bytes, as the
+   plug-ins do: their bytes no longer show which library they run.
 
 Source   the table in docs/plans.md, of real clients; librdkafka 2.16. Mirror: `Draft::run_by`.
 """

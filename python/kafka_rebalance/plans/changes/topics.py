@@ -2,11 +2,8 @@
 """Changes of topics and of subscriptions.
 
 No rebalance follows if nobody subscribes to the topics that grow or are deleted, or if members
-subscribe again to the topics that they have. Then only these clients join again:
-
-    aiokafka     each member that subscribes again
-    librdkafka   a leader that subscribes again under an eager assignor; any member may be the
-                 leader
+subscribe again to the topics that they have; but then aiokafka's members join again, and leaders of
+librdkafka under an eager assignor (any member may lead).
 
 Source   ConsumerCoordinator.MetadataSnapshot, SubscriptionState.changeSubscription (Kafka 4.4.0);
          all clients: tests/live/test_topic_changes.py; broker: GroupMetadataManager.
@@ -74,7 +71,6 @@ class AddPartitions(Change):
 
 
 def _are_read(group: GroupSpec, topics: set[str]) -> bool:
-    """Returns whether a member subscribes to one of these topics."""
     return any(not topics.isdisjoint(member.topics) for member in group.members)
 
 

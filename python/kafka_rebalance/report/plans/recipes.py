@@ -16,8 +16,7 @@ from kafka_rebalance.plans.rounds import protocol_of
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.switching.migrations import Migration
-from kafka_rebalance.switching.remote import BROKERS_DEFAULT
-from kafka_rebalance.switching.rounds import Bounce
+from kafka_rebalance.switching.rounds import BROKERS_DEFAULT, Bounce
 
 from .notes import print_line
 

@@ -44,8 +44,6 @@ async def answered(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any] | None
     return None if response is None else _response(asked, response)
 
 
-# Requests -----------------------------------------------------------------------------------------
-
 _REQUESTS: dict[str, type[Request]] = {
     "join_group": classic.JoinGroup,
     "sync_group": classic.SyncGroup,
@@ -157,8 +155,6 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
         groups.append({**_fetched(await ask(request)), "group_id": one.group_id})
     return {"groups": groups} if several is not None else groups[0]
 
-
-# Responses ----------------------------------------------------------------------------------------
 
 # Kafka's names of fields that our responses have under another name; a schema takes what it has.
 _KAFKA_NAMES = {

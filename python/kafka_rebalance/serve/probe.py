@@ -111,8 +111,6 @@ class Probe:
         self._leave_seats()
         await self.connections.__aexit__()
 
-    # Cases ----------------------------------------------------------------------------------------
-
     async def ask(self, case: ProbeCase) -> Result:
         """Returns the client's answer as the fields of a result line (docs/contract.md)."""
         job = _Job(case)
@@ -158,8 +156,6 @@ class Probe:
     async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
-
-    # Requests -------------------------------------------------------------------------------------
 
     async def _answer(self, asked: Asked, _: str) -> Mapping[str, Any] | None:
         seat = self._seats.get(asked.client_id)

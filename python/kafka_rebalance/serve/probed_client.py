@@ -87,8 +87,6 @@ class ProbedClient:
             self._running.result()  # raises the GroupError if the client cannot run
         return await asked.popleft()
 
-    # The process ----------------------------------------------------------------------------------
-
     def _words(self) -> Sequence[str]:
         if self._command is not None:
             return given_command(self._command, self.probe.address, self._assignor)

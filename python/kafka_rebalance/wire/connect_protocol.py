@@ -23,16 +23,7 @@ from typing import Annotated, NamedTuple, TypeVar
 
 from kafka_rebalance.errors import WireError
 
-from .layout import (
-    VERSION_BYTES,
-    Int16,
-    Int32,
-    Int64,
-    Name,
-    Since,
-    layout_of,
-    read_version,
-)
+from .layout import VERSION_BYTES, Int16, Int32, Int64, Name, Since, layout_of, read_version
 
 EAGER, COMPATIBLE, SESSIONED = 0, 1, 2
 NO_ERROR, CONFIG_MISMATCH = 0, 1

@@ -3,7 +3,6 @@
 
     epoch             grows with each change that needs a new target
     assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
-    members           in the order of a `TimelineHashMap`
     targets           member id -> what the member will have
     static_members    instance id -> member id; share groups have none
     refresh_at        the time, and the epoch, from which the topics' metadata is looked at again
@@ -136,8 +135,6 @@ class AssigningGroup(Generic[_Member, _Target]):
                 copies[name] = value.copy()
         return replace(self, **copies)
 
-    # Records change a group -----------------------------------------------------------------------
-
     def update(self, new: _Member) -> None:
         """Adds or replaces a member. Errors: OwnedTwice; the group must then be dropped."""
         old = self.members.get(new.member_id)
@@ -155,15 +152,11 @@ class AssigningGroup(Generic[_Member, _Target]):
         """Changes what the kind of group has besides, after a member was replaced."""
         raise NotImplementedError
 
-    # What no record has ---------------------------------------------------------------------------
-
     def forget_unlogged(self, append_id: int) -> None:
         """Takes back what was set since the append before the one that failed."""
 
     def keep_unlogged(self, before: Any) -> None:
         """Takes over what no record has, after a failed append, besides `refresh_at`."""
-
-    # The topics' metadata -------------------------------------------------------------------------
 
     def must_refresh(self, now_ms: int) -> bool:
         """Returns whether the topics' metadata is looked at again."""
@@ -184,8 +177,6 @@ class AssigningGroup(Generic[_Member, _Target]):
     def request_refresh(self) -> None:
         """Stores that a topic of the group has changed."""
         self.refresh_at = (0, 0)
-
-    # Static members -------------------------------------------------------------------------------
 
     def static_member(self, instance_id: str | None) -> _Member | None:
         known = None if instance_id is None else self.static_members.get(instance_id)

@@ -1,41 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all kinds of groups whose broker assigns do alike: members, leaving, deadlines, offsets.
 
-The member of a heartbeat, which joins with epoch 0:
+A leave (epoch -1) makes the group's next epoch, but no targets: the next heartbeat of any member
+computes them. A static member that leaves with epoch -2 keeps what it has until its session ends.
+`members.py` has the errors of ids and epochs. A description shows the group as the log has it.
 
-    dynamic, unknown, and it does not join          UNKNOWN_MEMBER_ID
-    static, joins, and the instance id is in use    UNRELEASED_INSTANCE_ID
+A commit with a smaller epoch than the member's is accepted if the member has had each partition
+since that epoch. One without an epoch is accepted if the group is Empty, or in a transaction
+without ids. Before version 9, a member of the group's own protocol gets UNSUPPORTED_VERSION.
 
-An instance id is free for a new member id after its member has left with epoch -2. The new member
-gets the fields, the target and the assignment of the old one. `members.py` has the other errors.
-
-A member leaves with epoch -1: what it has is free at once, and the group gets its next epoch. A
-static member that leaves with epoch -2 will come back: it keeps what it has until its session ends.
-A leave computes no targets: the next heartbeat of any member does.
-
-A description shows the group as the log has it. Groups with an empty id are first in the response,
-as INVALID_GROUP_ID. An absent group, and one of another kind, is GROUP_ID_NOT_FOUND.
-
-A commit with
-
-    no epoch, and the group is Empty         is accepted
-    no epoch and no ids, in a transaction    is accepted
-    an unknown member                        UNKNOWN_MEMBER_ID
-    a request before version 9 of a member   UNSUPPORTED_VERSION; not in a transaction
-    of the group's own protocol
-    the member's epoch                       is accepted
-    a larger epoch                           STALE_MEMBER_EPOCH
-    a smaller epoch                          is accepted if the member had each partition in that
-                                             epoch already, and has it still; else
-                                             STALE_MEMBER_EPOCH
-
-A fetch without member id and epoch needs no member; with them, the member must be known, and the
-epoch must be its own: else STALE_MEMBER_EPOCH.
-
-Source   GroupMetadataManager (consumerGroupLeave, consumerGroupFenceMembers,
-         consumerGroupDescribe, getOrMaybeSubscribe…Member, replaceMember, and their twins for
-         share groups and streams groups), GroupCoordinatorService.consumerGroupDescribe,
-         validateOffsetCommit and validateOffsetFetch of each kind (Kafka 4.4.0); KIP-345, KIP-848.
+Source   GroupMetadataManager (consumerGroupLeave, consumerGroupFenceMembers, replaceMember, and
+         their twins), validateOffsetCommit and validateOffsetFetch of each kind (Kafka 4.4.0);
+         docs/behaviour/consumer-groups.md.
 """
 
 from collections.abc import Iterable

@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of groups whose broker assigns: their requests, their steps and their deadlines.
+"""Members of groups whose broker assigns: the errors of their requests, their steps and deadlines.
 
-A request is refused with
+A smaller epoch than the member's is accepted if it is the previous one and the member owns nothing
+else than what is assigned to it. A member that misses a deadline is removed: its session starts
+again with each accepted heartbeat, its rebalance timeout is void if its epoch changed.
 
-    unknown member id, or unknown instance id       UNKNOWN_MEMBER_ID
-    another member has the instance id              FENCED_INSTANCE_ID
-    a larger epoch than the member's                FENCED_MEMBER_EPOCH
-    a smaller epoch                                 FENCED_MEMBER_EPOCH, unless it is the member's
-                                                    previous one and the member owns nothing else
-                                                    than what is assigned to it
-
-The deadlines of a member; one that misses a deadline is removed:
-
-    session-timeout     starts again with each accepted heartbeat
-    rebalance-timeout   the member must give up what is pending; void if its epoch changed
-
-Source   GroupMetadataManager.validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
-         throwIfInstanceIdIsFenced, getMemberOrThrow,
-         throwIf…GroupMemberEpochIsInvalid, scheduleConsumerGroupSessionTimeout,
-         …RebalanceTimeout, Utils.throwIfEmptyString (Kafka 4.4.0); KIP-345.
+Source   GroupMetadataManager (validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
+         throwIfInstanceIdIsFenced, throwIf…GroupMemberEpochIsInvalid,
+         scheduleConsumerGroupSessionTimeout, …RebalanceTimeout), Utils.throwIfEmptyString
+         (Kafka 4.4.0); docs/behaviour/consumer-groups.md#5-deadlines.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,30 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records of groups whose broker assigns: how all kinds build and replay them.
 
-    a join         member, [group], [targets, target metadata], [current]
-    a leave        current-, target-, member-, [of the kind], group, [target metadata]
-    a deletion     current- and target- of all, target metadata-, member- of all, [of the kind],
-                   group-, [of the kind]
-
-A "-" marks a tombstone. Each kind has five types of records: `epoch` and `target_epoch` of the
-group, `member`, `target` and `current` of each member. A member's record has the fields of the
-member by name; some have another form in the record.
-
-A group is created by the first of its records, and removed by the tombstone of its epoch:
-
-    a tombstone of an absent group                     is ignored
-    a record of a group of another kind                IllegalRecord; consumer groups and streams
-                                                       groups replace a group that has only offsets
-    the tombstone of a group with members or targets   IllegalRecord
-    the tombstone of the targets' epoch before theirs  IllegalRecord
-    the tombstone of a member with an assignment       IllegalRecord
+Each kind has five types of records: `epoch` and `target_epoch` of the group, `member`, `target` and
+`current` of each member. A member's record has the fields of the member by name; some have another
+form in the record. A group is created by the first of its records, and removed by the tombstone of
+its epoch; a tombstone of an absent group is ignored. Consumer groups and streams groups replace a
+group that has only offsets.
 
 After an IllegalRecord, the group can be half changed, and the caller restores or drops it. A record
 replaces the hash tables of a member, so their order depends on the record only.
 
-Source   GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers,
-         createGroupTombstoneRecords of each kind of group, GroupMetadataManager (replay,
-         getOrMaybeCreatePersistedConsumerGroup and its twins) (Kafka 4.4.0).
+Source   GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers, GroupMetadataManager.replay
+         (Kafka 4.4.0); docs/behaviour/coordinator.md#93-load.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

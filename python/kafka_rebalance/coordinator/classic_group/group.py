@@ -1,28 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a classic group: members, leader, generation, votes. `machine/deadlines.py` has its timers.
+"""Holds a classic group: its state, members, leader, generation and votes.
 
-    members        member id -> member, in the order in which the members joined
     pending        ids sent with MEMBER_ID_REQUIRED that have not joined yet (KIP-394)
     pending_sync   ids of members that have not sent SyncGroup in this generation
     votes          protocol -> number of members that list it
     awaiting_join  number of members with a parked JoinGroup
 
-Kafka chooses the next leader in the order of a hash map of member ids. We choose it in the order in
-which the members joined.
+Members have the order in which they joined. Kafka chooses the next leader in the order of a hash
+map of member ids; we choose it in this order.
 
-Source   ClassicGroup.java; docs/behaviour/coordinator.md#2-group.
-
-The states of a classic group, and the legal transitions between them.
-
-    Empty                no members, perhaps offsets; the first member starts a rebalance
-    PreparingRebalance   JoinGroups are parked until all members have joined or time is up
-    CompletingRebalance  the members have a generation; the leader's SyncGroup is awaited
-    Stable               the assignment is stored; a member gets its part when it sends SyncGroup
-    Dead                 removed, or moved to another coordinator
-
-`python -m tools.tables` draws `LEGAL_PREDECESSORS` into docs/behaviour/coordinator.md.
-
-Source   ClassicGroupState.java; docs/behaviour/coordinator.md#21-states.
+Source   ClassicGroup.java, ClassicGroupState.java; docs/behaviour/coordinator.md#2-group, in which
+         `python -m tools.tables` draws `LEGAL_PREDECESSORS`.
 """
 
 from collections import Counter

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """JoinGroup: decides who may join, with which member id, and whether the group rebalances.
 
-    check, in this order                          error
-    0. a share group                              INCONSISTENT_GROUP_PROTOCOL
-       a member id, but no such group             UNKNOWN_MEMBER_ID
-    1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
-       a Dead group                               COORDINATOR_NOT_AVAILABLE
-    2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
-    3. no member id: a known static member gets a new id, a new static member is added;
-       a dynamic member gets an id and rejoins    MEMBER_ID_REQUIRED (KIP-394; from version 4 on)
-    4. a member id: pending, known, fenced?       UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
-    5. a known member: in PreparingRebalance, the JoinGroup is parked; in other states, a rebalance
-       starts if its protocols have changed or it leads a Stable group; else it is answered at once
+0. The kind of the group, and whether it exists.
+1. Capacity: `group.max.size`.
+2. The group's protocols.
+3. No member id: a known static member gets a new id, a new static member is added, a dynamic member
+   gets an id and rejoins (KIP-394).
+4. A member id: pending, known or fenced.
+5. A known member: parked in PreparingRebalance; else a rebalance starts, or it is answered at once.
 
 Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-joingroup;
          KIP-345 (static members), KIP-394, KIP-814 (skip_assignment).

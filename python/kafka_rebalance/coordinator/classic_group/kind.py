@@ -2,9 +2,6 @@
 """What the machine asks of classic groups; DescribeGroups and ListGroups for administrators.
 
 Both requests read durable groups, so a group whose first record is still in flight is absent.
-A description has metadata and protocol only in Stable, and the stored assignments in every state.
-An absent group, and one of another kind, is described as Dead; from version 6 on, the response also
-has an error (KIP-1043).
 """
 
 from kafka_rebalance.wire import classic_groups as wire

@@ -46,8 +46,7 @@ def refuse_in_state(group: Group | None, request: Request) -> ErrorCode:
 
 
 def refuse_member(
-    group: Group | None,
-    request: classic.SyncGroup | classic.Heartbeat | CommitRequest,
+    group: Group | None, request: classic.SyncGroup | classic.Heartbeat | CommitRequest
 ) -> ErrorCode:
     """Returns the error for a request of a member: checks 1 to 4; NONE if it may proceed."""
     error = refuse_in_state(group, request)

@@ -1,23 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """SyncGroup, Heartbeat and LeaveGroup: the requests of members of a generation.
 
-SyncGroup: members wait until the leader has sent the assignment and the log has stored it.
-
-    CompletingRebalance  parked; the leader's assignment is appended, then sent to all members
-    Stable               answered at once with the member's assignment
-    other states         refused: see `member_checks`
-
-A heartbeat renews the member's session, and informs the member of a rebalance: `member_checks` has
-the error of each state. In PreparingRebalance, it renews the session although its response is
-REBALANCE_IN_PROGRESS. This holds for members that have rejoined, too.
-
-Members leave, or an administrator removes them by instance id. All members of the request are
-removed first; then at most one rebalance starts.
+In CompletingRebalance, a SyncGroup is parked until the leader's assignment is stored. A heartbeat
+in PreparingRebalance renews the session although its response is REBALANCE_IN_PROGRESS. All members
+of a LeaveGroup are removed first; then at most one rebalance starts.
 
 Source   GroupMetadataManager.classicGroupSync, classicGroupHeartbeat, classicGroupLeave;
          docs/behaviour/coordinator.md#5-syncgroup, docs/behaviour/coordinator.md#6-heartbeat,
-         docs/behaviour/coordinator.md#7-leavegroup; KIP-345 (batches), KIP-559 (the request has the
-         protocol's type and name).
+         docs/behaviour/coordinator.md#7-leavegroup.
 """
 
 from dataclasses import dataclass

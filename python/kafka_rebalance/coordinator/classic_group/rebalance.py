@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rebalance: its start, the new generation, and the deadline for SyncGroup.
 
-    prepare          answers parked SyncGroups with REBALANCE_IN_PROGRESS; an Empty group waits for
-                     the initial delay (KIP-134), other groups wait until all members have joined,
-                     at most the longest rebalance timeout
-    complete_join    removes dynamic members that have not rejoined, elects another leader if the
-                     leader has not rejoined, and starts the generation; SyncGroups must come within
-                     the longest rebalance timeout
-    sync_deadline    removes members that have not sent SyncGroup, even in a Stable group
-
 Source   GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin, expirePendingSync,
          tryCompleteInitialRebalanceElseSchedule);
          docs/behaviour/coordinator.md#4-rebalance.

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat, …
 
-    JoinGroup    answered at once: the generation is the member's epoch; there is no leader. What
-                 the member owns, by its subscription, acknowledges its revocations
-    SyncGroup    returns what is assigned to the member
-    Heartbeat    REBALANCE_IN_PROGRESS if the member has to join again: its epoch is old, it has
-                 partitions to give up, or a partition that it waits for is free
-    LeaveGroup   removes the members, and makes one new epoch
+A JoinGroup is answered at once: the generation is the member's epoch, and no member leads. What the
+member owns, by its subscription, acknowledges its revocations. A heartbeat is
+REBALANCE_IN_PROGRESS if the member's epoch is old, it has partitions to give up, or one that it
+waits for is free. A LeaveGroup makes one new epoch.
 
 Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
 """

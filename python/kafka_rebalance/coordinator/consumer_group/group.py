@@ -1,19 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A consumer group as the broker keeps it: epochs, members, targets, and counts over them.
 
-    epoch, members, …   those of every group whose broker assigns: `broker_assigned/group.py`
-    owner_epochs        partition -> epoch of the member that has it, or still has to revoke it
-    counts              how many members name a topic; how many resolved patterns contain it
+    owner_epochs   partition -> epoch of the member that has it, or still has to revoke it
+    counts         how many members name a topic; how many resolved patterns contain it
 
-    Empty         no members
-    Assigning     the epoch is larger than the assignment epoch
-    Reconciling   a member is not STABLE in the assignment epoch
-    Stable        all members have their targets
-
-Only records change a group. A heartbeat computes records from the group's present
-state.
-
-Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-848.
+Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0);
+         docs/behaviour/consumer-groups.md#1-epochs.
 """
 
 from collections import Counter
@@ -73,8 +65,6 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
         return (self.members, self.assignors, self.patterns, self.resolved)
 
-    # Facts ----------------------------------------------------------------------------------------
-
     @property
     def state(self) -> GroupState:
         if self.is_empty:
@@ -103,8 +93,6 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     def supports(self, names: Iterable[str]) -> bool:
         """Returns whether all classic members list one of these protocols."""
         return any(self.classic_protocols[name] == self.num_classic_members for name in names)
-
-    # Counts, before an update ---------------------------------------------------------------------
 
     def counts_with(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> Counts:
         """Returns the counts of topics as if `new` had replaced `old`."""
@@ -141,8 +129,6 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
         counts = copied_counts(self.assignors)
         recount(counts, old.server_assignor, new.server_assignor)
         return most_named(counts.items())
-
-    # Changes, one for each kind of record ---------------------------------------------------------
 
     def _replaced(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         self._recount(old, new)

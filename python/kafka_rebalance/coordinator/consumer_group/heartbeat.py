@@ -1,29 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ConsumerGroupHeartbeat: a member joins, stays or leaves, and learns what it may use.
+"""ConsumerGroupHeartbeat: a member joins or stays, and learns what it may use.
 
-    1. the request's fields                        INVALID_REQUEST, UNSUPPORTED_ASSIGNOR
-    2. the group; epoch 0 creates or converts it   GROUP_ID_NOT_FOUND
-    3. room for a new member                       GROUP_MAX_SIZE_REACHED
-    4. the member and its epoch                    `find_member`
-    5. the member's fields, and its pattern        `patterns.py`
-    6. the group's epoch and the targets
-    7. this member's reconciliation                `reconciliation.py`
+1. The request's fields.      5. The member's fields, and its pattern (`patterns.py`).
+2. The group.                 6. The group's epoch, and the targets (`broker_assigned/target.py`).
+3. Room for a new member.     7. This member's reconciliation (`reconciliation.py`).
+4. The member and its epoch.
 
-6. A changed subscription, a changed assignor, or changed metadata of the topics makes a new epoch;
-   one request makes one at most. The metadata is looked at if the request makes an epoch anyway,
-   or if a subscribed topic has changed since the last look. The assignor sees the members in the
-   order of the group's table, with the updated member in its old place; a new member is the last. A
-   static member's new id replaces its old one. A member subscribes to its names and to the topics
-   of its pattern, if that is resolved: the larger set first, then the names that only the smaller
-   one has. `broker_assigned/target.py` has when targets are computed and written.
-
-The response has an assignment if the member joins, sends all its fields, or has got others. It
-contains what the member may use now, not what it waits for.
+The assignor sees the members in the order of the group's table, with the updated member in its old
+place; a new member is the last. The response has an assignment if the member joins, sends all its
+fields, or has got others: what the member may use now, not what it waits for.
 
 Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager
          (consumerGroupHeartbeat, updateSubscriptionMetadata),
          UpdatedMembersAndTargetAssignmentView, UnionSet (Kafka 4.4.0);
-         docs/behaviour/consumer-groups.md#3-heartbeats; KIP-848.
+         docs/behaviour/consumer-groups.md#3-heartbeats.
 """
 
 from collections.abc import Callable
@@ -47,12 +37,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from ..broker_assigned import log
 from ..broker_assigned.group import Names
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import (
-    UNCHANGED_MS,
-    arm_or_cancel_rebalance,
-    is_blank,
-    updated,
-)
+from ..broker_assigned.members import UNCHANGED_MS, arm_or_cancel_rebalance, is_blank, updated
 from ..broker_assigned.records import target_topics
 from ..broker_assigned.target import (
     NO_TARGET,

@@ -1,20 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A member of a consumer group, as the broker keeps it; an update makes a new member.
 
-    STABLE                  the member has what its epoch's target contains
-    UNREVOKED_PARTITIONS    it must give up the pending partitions first; its epoch stays
-    UNRELEASED_PARTITIONS   it waits for partitions that other members still have
-    UNKNOWN                 the record has a state that this version does not know
-
 Dicts have the iteration order of Kafka's hash tables, and compare without order.
 
-The counts of a group's members by topic, by pattern and by assignor:
-
-    topics        how many members name a topic, and how many resolved patterns contain it
-    homogeneous   all members have one subscription, so an assignor can use its faster algorithm
-
-Source   ConsumerGroupMember.java, ModernGroupMember.java, MemberState.java,
-         SubscriptionCount.java, ModernGroup.java, ConsumerGroup.java (Kafka 4.4.0).
+Source   ConsumerGroupMember.java, ModernGroupMember.java, SubscriptionCount.java, ModernGroup.java,
+         ConsumerGroup.java (Kafka 4.4.0); docs/behaviour/consumer-groups.md#4-reconciliation.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns a classic group into a consumer group, and back.
 
-    an Empty group   changes its kind with the first join of the other protocol; offsets stay
-    upgrade          a heartbeat with epoch 0 meets a classic group of consumers: its generation
-                     becomes the group's epoch and each member's, its assignments become the targets
-    downgrade        only classic members remain: the group's epoch becomes the generation, the
-                     targets become the assignments, and the group is Stable
-
-An upgrade is refused with GROUP_ID_NOT_FOUND if the migration policy forbids it, if the group is
-not one of consumers or is too large, or if an assignment has user data. Parked requests are
-answered with REBALANCE_IN_PROGRESS, even if the upgrade then fails.
+An upgrade makes the generation the epoch of the group and of each member, and the assignments the
+targets; a downgrade does the reverse. An upgrade is refused with GROUP_ID_NOT_FOUND if the policy
+forbids it, if the group is not one of consumers or is too large, or if an assignment has user data.
 
 Source   GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup,
-         ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup (Kafka 4.4.0).
+         ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup (Kafka 4.4.0);
+         docs/behaviour/consumer-groups.md#9-classic-members-and-migration.
 """
 
 from collections.abc import Iterable

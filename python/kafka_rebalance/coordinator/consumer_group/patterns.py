@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns of topics that members subscribe to, and when the broker resolves them.
 
-A resolution finds the topics of all patterns of the group. It runs after the request that asked for
-it, as an append of its own. A request asks for it if
+A resolution finds the topics of all patterns of the group, as an append of its own after the
+request that asked for it. A request asks for it if
 
 1. it brings a pattern that no member has, or
 2. the resolved patterns are fewer or more than those that members have, or
 3. topics were created since the last resolution, or
 4. the refresh interval is over;
 
-but not while a resolution is on its way, and not within 10 s after the last one, not even for a new
-pattern.
+but not while a resolution is on its way, and not within 10 s after the last one.
 
-Source   GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult,
-         TopicRegexResolver (Kafka 4.4.0).
+Source   GroupMetadataManager (maybeUpdateRegularExpressions, handleRegularExpressionsResult),
+         TopicRegexResolver (Kafka 4.4.0); docs/behaviour/consumer-groups.md#7-patterns.
 """
 
 from collections.abc import Iterable

@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves one member toward its target, at its heartbeat; a partition has one owner at a time.
 
-    kept    = assigned and in the target
-    revoked = assigned, but not in the target
-    added   = in the target, not kept, and free: no member has it, or this one has it pending
-
-1. STABLE in the target's epoch: nothing is to be done, unless the subscription has changed (3.).
-   UNREVOKED_PARTITIONS, and the member has not yet reported that it owns none of the pending
-   partitions: it stays as it is, unless the subscription has changed (3.).
-2. Otherwise, the sets are computed. If partitions are revoked that the member has not given up
-   already, it is UNREVOKED_PARTITIONS in its old epoch, and gets nothing new. Otherwise it enters
-   the target's epoch with what is kept and added: UNRELEASED_PARTITIONS if a partition of the
-   target is not free, else STABLE.
+1. STABLE in the target's epoch, or UNREVOKED_PARTITIONS and a pending partition is not given up
+   yet: the member stays as it is, unless the subscription has changed (3.).
+2. If partitions are revoked that the member has not given up already, it is UNREVOKED_PARTITIONS
+   in its old epoch, and gets nothing new. Otherwise it enters the target's epoch with what is kept
+   and what is free: UNRELEASED_PARTITIONS if a partition of the target is not free, else STABLE.
 3. Partitions of topics to which the member no longer subscribes become pending at once.
 
 A topic to which the member does not subscribe counts as a topic with an empty target.
 
-Source   CurrentAssignmentBuilder (Kafka 4.4.0); KIP-848.
+Source   CurrentAssignmentBuilder (Kafka 4.4.0); KIP-848;
+         docs/behaviour/consumer-groups.md#4-reconciliation.
 """
 
 from collections.abc import Mapping

@@ -14,7 +14,6 @@ from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 from .deadlines import DeadlineKey
 
 
-# Events ------------------------------------------------------------------------------------------
 class LogRecord(NamedTuple):
     """A record of the log; `value` None is a tombstone."""
 
@@ -175,7 +174,6 @@ CoordinatorEvent = (
 )
 
 
-# Effects ------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Respond:
     """The host sends this response to the request."""

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads a coordinator's state from the log, and drops it when another broker takes over.
 
-The load fails at the first record that cannot be read or does not fit the groups: no group is
-loaded, and this broker does not coordinate them. Records of unknown types are skipped. The log has
-no unfinished rebalances: a loaded group with members is Stable, and one without is Empty.
-
 Source   CoordinatorRuntime (a failed load), GroupCoordinatorRecordSerde,
          OffsetMetadataManager.replay, GroupMetadataManager.replay/onLoaded/onUnloaded (4.4.0);
          docs/behaviour/coordinator.md#93-load, docs/behaviour/coordinator.md#94-unload.

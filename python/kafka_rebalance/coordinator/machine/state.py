@@ -18,12 +18,7 @@ from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response
-from kafka_rebalance.wire.offsets import (
-    CommitRequest,
-    OffsetDelete,
-    OffsetFetch,
-    OffsetToCommit,
-)
+from kafka_rebalance.wire.offsets import CommitRequest, OffsetDelete, OffsetFetch, OffsetToCommit
 
 from ..broker_assigned.group import AssigningGroup
 from ..classic_group.group import ClassicGroupMember, Group

@@ -1,17 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletes offsets: on request, with deleted groups and partitions, and when they expire (KIP-211).
 
-    group                                         the retention time of an offset starts with
-    no type (offsets only)                        its commit
-    Empty                                         the moment when the group became Empty; if that
-                                                  is not known, its commit
-    Stable consumers, subscriptions known;        its commit; offsets of subscribed topics never
-    groups whose broker assigns, of any state     expire
-    any other group                               offsets never expire
-    share groups                                  they have no offsets, and are never removed
-
-In a group whose offsets can expire, an offset with its own expiry time expires at that time.
-
 Source   OffsetMetadataManager (cleanupExpiredOffsets, …), ClassicGroup.offsetExpirationCondition,
          GroupCoordinatorShard.deleteGroups; docs/behaviour/coordinator.md#85-deletes,
          docs/behaviour/coordinator.md#86-expiry; KIP-496 (OffsetDelete).

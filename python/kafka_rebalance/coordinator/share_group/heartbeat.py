@@ -1,26 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ShareGroupHeartbeat: a member joins, stays or leaves, and learns its partitions.
+"""ShareGroupHeartbeat: a member joins or stays, and learns its partitions.
 
-    1. the request's fields                            INVALID_REQUEST
-    2. the group, room for the member, its epoch
-    3. the member's fields, the group's epoch and the targets
-    4. this member's step to its target
-    5. partitions whose share state is not initialised                  `initialization.py`
-
-3. A changed subscription, initialised partitions that no target contains, or changed metadata of
-   the topics makes a new epoch; one request makes one at most. The metadata is looked at as in
-   `consumer_group/heartbeat.py`. The assignor is `share/simple`. It sees the members in the order
-   of the group's table, in which a new member has its place already. Only initialised partitions
-   are assigned again. `broker_assigned/target.py` has when targets are computed and written.
-4. The member enters the target's epoch with all partitions of the target whose topics it subscribes
-   to. If it is in that epoch already, and the request makes a new epoch of the group, its
-   partitions are selected again. Other members do not matter, because partitions are shared.
+1. The request's fields.
+2. The group, room for the member, its epoch.
+3. The member's fields, the group's epoch and the targets (`broker_assigned/target.py`).
+4. This member's step to its target. Other members do not matter: partitions are shared.
+5. Partitions whose share state is not initialised (`initialization.py`).
 
 The response has an assignment if the member joins, sends names, or has got other partitions.
 
 Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager (shareGroupHeartbeat,
          initializedAssignmentPending), ShareGroupAssignmentBuilder (Kafka 4.4.0);
-         docs/behaviour/share-groups.md#2-heartbeats; KIP-932.
+         docs/behaviour/share-groups.md#2-heartbeats.
 """
 
 from collections.abc import Collection
@@ -32,23 +23,13 @@ from kafka_rebalance.assignors.share import simple
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.wire.broker_groups import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    ShareGroupHeartbeat,
-)
+from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, ShareGroupHeartbeat
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import (
-    RequestRefused,
-    check_epoch,
-    is_blank,
-    known_member,
-    updated,
-)
+from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member, updated
 from ..broker_assigned.records import target_topics
 from ..broker_assigned.table_order import by_topic_id, copied_map_slots
 from ..broker_assigned.target import (
@@ -62,13 +43,7 @@ from ..broker_assigned.target import (
 )
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import (
-    RECORDS,
-    Partitions,
-    ShareGroup,
-    ShareGroupMember,
-    is_homogeneous,
-)
+from .group import RECORDS, Partitions, ShareGroup, ShareGroupMember, is_homogeneous
 from .initialization import ask_for_share_state
 
 

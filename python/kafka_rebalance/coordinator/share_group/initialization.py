@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has the share state of new partitions initialised, and forgets that of deleted topics.
+"""Has the share state of new partitions initialised, and forgets that of deleted topics and groups.
 
-1. A heartbeat that finds subscribed partitions whose share state is neither initialised nor being
-   initialised writes them down as being initialised. After 30 s it asks again.
-2. After the response, the share coordinator initialises them: the host does this for ShareStateDue,
-   and passes it back. The next record has them as initialised. If its append fails, they are
-   forgotten, so that a later heartbeat asks again.
-3. Partitions of deleted topics are forgotten.
+1. A heartbeat that finds subscribed partitions without share state writes them down as being
+   initialised. After 30 s it asks again.
+2. The host does this for ShareStateDue, and passes it back. The next record has them as
+   initialised. If its append fails, they are forgotten, so that a later heartbeat asks again.
+3. Partitions of deleted topics are forgotten. The deletion of a group marks its share state first,
+   even if no partition has any.
 
-Source   GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest,
-         subscribedTopicsChangeMap, initializeShareGroupState, uninitializeShareGroupState,
-         maybeCleanupShareGroupState (Kafka 4.4.0).
-
-The first step of the deletion of a share group: its share state is marked as being deleted.
-
-Then the share coordinator deletes the share state, and the group's tombstones follow, as for any
-other group. The mark is written even if no partition has share state.
-
-Differs  the host is not asked to delete the share state: the share coordinator's part always works.
-Source   GroupCoordinatorShard.sharePartitionDeleteRequests,
-         GroupMetadataManager.shareGroupBuildPartitionDeleteRequest (Kafka 4.4.0).
+Source   GroupMetadataManager (maybeCreateInitializeShareGroupStateRequest,
+         subscribedTopicsChangeMap, initializeShareGroupState, maybeCleanupShareGroupState,
+         shareGroupBuildPartitionDeleteRequest) (Kafka 4.4.0);
+         docs/behaviour/share-groups.md#3-share-state.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A streams group as the broker keeps it: epochs, members, targets, and who has which task.
 
-    epoch, members, …    those of every group whose broker assigns: `broker_assigned/group.py`
     topology             the application's topology; its epoch in the last group epoch is
                          `validated_topology_epoch` if it was ready, else -1
     assignment_configs   the settings of the last group epoch
     active               task -> process that has it, or still has to revoke it
     standby, warmup      task -> the processes that have it
 
-    Empty         no members
-    NotReady      the topology is not validated
-    Assigning     the epoch is larger than the assignment epoch
-    Reconciling   a member is not STABLE in the assignment epoch
-    Stable        all members have their targets
-
 Records change a group. These fields are in no record: `unlogged`; `refresh_at`;
 `shutdown_member_id`, the first member that asked to shut the application down.
 
-Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071.
+Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071; docs/behaviour/streams-groups.md.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -31,14 +24,7 @@ from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned.group import AssigningGroup
 from ..broker_assigned.records import record_types, sorted_pairs
-from .member import (
-    NO_TOPOLOGY_EPOCH,
-    GroupTasks,
-    MemberTasks,
-    StreamsGroupMember,
-    Task,
-    task_list,
-)
+from .member import NO_TOPOLOGY_EPOCH, GroupTasks, MemberTasks, StreamsGroupMember, Task, task_list
 from .topology import ConfiguredTopology, required_topics, sources_by_name
 
 Owners = dict[Task, set[str]]
@@ -88,8 +74,6 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     unlogged_before: tuple[int, Unlogged] = (-1, _NOTHING_UNLOGGED)
     shutdown_member_id: str | None = None
 
-    # Facts ----------------------------------------------------------------------------------------
-
     @property
     def state(self) -> GroupState:
         if self.is_empty:
@@ -112,8 +96,6 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
 
     def reads(self, topic: str) -> bool:
         return self.topology is not None and topic in required_topics(self.topology)
-
-    # Changes, one for each kind of record ---------------------------------------------------------
 
     def _replaced(self, old: StreamsGroupMember | None, new: StreamsGroupMember | None) -> None:
         if old is not None:
@@ -140,8 +122,6 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             for owners, owned in ((self.standby, tasks.standby), (self.warmup, tasks.warmup)):
                 for task in owned:
                     owners.get(task, set()).discard(process_id)
-
-    # What no record has ---------------------------------------------------------------------------
 
     def set_unlogged(self, unlogged: Unlogged, next_append: int) -> None:
         if self.unlogged_before[0] != next_append:
@@ -182,10 +162,7 @@ def _held(member: StreamsGroupMember) -> Iterable[Role]:
 
 
 RECORDS = record_types(
-    "STREAMS",
-    lambda target: map(_role, target),
-    _held,
-    after=(RecordType.STREAMS_GROUP_TOPOLOGY,),
+    "STREAMS", lambda target: map(_role, target), _held, after=(RecordType.STREAMS_GROUP_TOPOLOGY,)
 )
 
 

@@ -1,30 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StreamsGroupHeartbeat: a member joins, stays or leaves, and learns which tasks it may run.
+"""StreamsGroupHeartbeat: a member joins or stays, and learns which tasks it may run.
 
-    1. the request's fields; patterns are refused,  INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY
-       and changelogs with numbers of partitions
-    2. the group; epoch 0 creates it                GROUP_ID_NOT_FOUND
-    3. room for a member that joins                 GROUP_MAX_SIZE_REACHED
-    4. the member and its epoch                     `find_member`
-    5. the topology: the first one stays; an older  INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY
-       epoch of it is STALE_TOPOLOGY, any other
-       change is refused; then the tasks it has
-    6. the group's epoch, and the targets           `target.py`
-    7. this member's reconciliation                 `reconciliation.py`
-
-The group gets its next epoch if a dynamic member changed in any way, or a static one in its
-topology epoch, rack, client tags or process; if the topics' metadata has another hash; if the
-topology became ready, or no longer is; if the settings of the assignment changed; and if a Stable
-group's member does not have its refined assignment.
-
-Quirk    a request with an instance id and another member id moves the remembered target to that id
-         even if it is refused. In a group that is not Stable, the holder of the instance id then
-         loses its tasks at its next heartbeat; when the group is Stable again, it gets them back.
-Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat,
-         getOrMaybeCreate…StreamsGroupMember (Kafka 4.4.0); KIP-1071;
-         docs/behaviour/streams-groups.md.
+1. The request's fields.      5. The topology, and the tasks that the member reports.
+2. The group.                 6. The group's epoch, and the targets (`target.py`).
+3. Room for a member.         7. This member's reconciliation (`reconciliation.py`).
+4. The member and its epoch.
 
 The response has the member's tasks, if it joins or has got others, and the statuses.
+
+Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
+         (Kafka 4.4.0); docs/behaviour/streams-groups.md#2-heartbeats, with the quirk of
+         docs/behaviour/streams-groups.md#5-the-remembered-targets.
 """
 
 from typing import Any
@@ -32,11 +18,7 @@ from typing import Any
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
-from kafka_rebalance.wire.streams_groups import (
-    StreamsGroupHeartbeat,
-    StreamsStatus,
-    TaskList,
-)
+from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, StreamsStatus, TaskList
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
@@ -61,10 +43,7 @@ _KNOWS_TAGS = 1
 
 
 def group_status(
-    event: Received,
-    group: StreamsGroup,
-    change: StreamsChange,
-    member: StreamsGroupMember,
+    event: Received, group: StreamsGroup, change: StreamsChange, member: StreamsGroupMember
 ) -> list[StreamsStatus]:
     """Returns what the member learns about its group, besides delays and a stale topology."""
     status = [] if change.topology.status is None else [change.topology.status]

@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A member of a streams group, as the broker keeps it; an update makes a new member.
 
-    STABLE             the member has what its epoch's target contains
-    UNREVOKED_TASKS    it must give up the pending tasks first; its epoch stays
-    UNRELEASED_TASKS   it waits for tasks that other members still have
-    UNKNOWN            the record has a state that this version does not know
-
-Its tasks have three roles; a task is a subtopology's id and a partition:
-
-    active    processes records
-    standby   keeps a copy of the state
-    warmup    copies the state in order to become active; Kafka 4.4 assigns none
+A task is a subtopology's id and a partition. An active task processes records, a standby task keeps
+a copy of the state, a warm-up copies the state in order to become active.
 
 Source   StreamsGroupMember.java, MemberState.java, TasksTuple, TasksTupleWithEpochs (Kafka 4.4.0).
 """

@@ -2,16 +2,14 @@
 """Computes the targets of all members with the brokers' sticky task assignor.
 
 1. While the initial rebalance delay runs, nobody has a target: ASSIGNMENT_DELAYED.
-2. The targets of the group's epoch are there already: they are the answer. A refined assignment
-   that differs from what the member has makes a new epoch with the same targets.
+2. The targets of the group's epoch are there already. A refined assignment that differs from what
+   the member has makes a new epoch with the same targets.
 3. Within the assignment interval after the last targets, they are the answer: ASSIGNMENT_DELAYED.
-4. Otherwise the assignor sees the members in the order of the group's table, with the updated
-   member in its old place, each with the tasks that it has at present, not with its target. A
-   record is written for each member whose target has changed, then one for their epoch. If the
-   topology is not ready, all targets are empty.
+4. Otherwise the assignor sees the members in the order of the group's table, each with the tasks
+   that it has at present, not with its target.
 
-Source   GroupMetadataManager.maybeUpdateStreamsTargetAssignment, streams/TargetAssignmentBuilder,
-         UpdatedMembersAndTargetAssignmentView (Kafka 4.4.0).
+Source   GroupMetadataManager.maybeUpdateStreamsTargetAssignment, streams/TargetAssignmentBuilder
+         (Kafka 4.4.0); docs/behaviour/streams-groups.md#3-when-targets-are-computed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -119,8 +117,7 @@ def _computed(change: StreamsChange, members: list[StreamsGroupMember]) -> dict[
     answer = sticky.assign(group)
     return {
         one.member_id: GroupTasks(
-            _task_set(answer.active[one.member_id]),
-            _task_set(answer.standby[one.member_id]),
+            _task_set(answer.active[one.member_id]), _task_set(answer.standby[one.member_id])
         )
         for one in members
     }

@@ -1,33 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topology of a streams group over the cluster's topics: its tasks, and what is missing.
 
-1. Source topics must exist: MISSING_SOURCE_TOPICS.
-2. Internal topics get their numbers of partitions: see below. If they cannot have them, or have
-   others already, the status is INCORRECTLY_PARTITIONED_TOPICS.
+1. Source topics must exist.
+2. Internal topics get their numbers of partitions: (a) repartition topics, (b) the topics of each
+   co-partition group, (c) changelogs. A topic that exists counts with its own number.
 3. A subtopology has as many tasks as its largest source topic or repartition source has partitions.
-   It is stateful if it has changelogs.
-4. Internal topics that are missing are created by the broker: MISSING_INTERNAL_TOPICS.
+4. Internal topics that are missing are created by the broker.
 
-A topology without a status is ready; until then, all targets are empty.
-
-The numbers of partitions of internal topics:
-
-a. A repartition topic has the number that the application gave it. Else it has as many partitions
-   as the largest source topic, or repartition source, of the subtopology that writes into it. This
-   is repeated until all are known; loops are STREAMS_INVALID_TOPOLOGY.
-b. Topics of one co-partition group have equally many partitions: as many as its source topics have,
-   which must agree; without source topics, as many as the given ones, which must agree; without
-   given ones, as many as the largest.
-c. A changelog has as many partitions as the largest source topic, or repartition source, of its
-   subtopology.
-
-Where a number is read, a topic that exists has its own, whatever was decided.
-
-Order    subtopologies have the order of a default `HashMap` of their ids: the last one decides if
-         several give a topic different numbers. In (a), a subtopology whose largest source is not
-         known yet can give a smaller number, which stays.
+Order    subtopologies have the order of a default `HashMap` of their ids. In (a), a subtopology
+         whose largest source is not known yet can give a smaller number, which stays.
 Source   InternalTopicManager, ConfiguredTopology, StreamsTopology, RepartitionTopics,
-         CopartitionedTopicsEnforcer, ChangelogTopics (Kafka 4.4.0).
+         CopartitionedTopicsEnforcer, ChangelogTopics (Kafka 4.4.0);
+         docs/behaviour/streams-groups.md#1-topology.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,11 +21,7 @@ from kafka_rebalance.group.model import Subtopology
 from kafka_rebalance.java.order import java_hash_order, name_key
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.streams_groups import StreamsStatus
-from kafka_rebalance.wire.streams_topology import (
-    InternalTopic,
-    StreamsSubtopology,
-    StreamsTopology,
-)
+from kafka_rebalance.wire.streams_topology import InternalTopic, StreamsSubtopology, StreamsTopology
 
 from ..broker_assigned.members import RequestRefused
 from ..machine.cluster import ClusterTopics
@@ -142,8 +122,6 @@ def is_same(one: StreamsTopology, other: StreamsTopology) -> bool:
         each.subtopology_id: each for each in other.subtopologies
     }
 
-
-# Numbers of partitions ----------------------------------------------------------------------------
 
 Counts = Mapping[str, int]
 

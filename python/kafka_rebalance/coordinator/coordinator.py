@@ -194,7 +194,7 @@ def _receive(state: CoordinatorState, event: events.Received) -> None:
         state.respond(event.request_id, response)
         return
     if isinstance(request, classic.FindCoordinator):
-        raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+        raise ValueError("any broker answers FindCoordinator, without its coordinator")
     try:
         _handle(state, event, request)
     except RequestRefused as refused:

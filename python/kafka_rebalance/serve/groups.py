@@ -11,16 +11,9 @@ from itertools import groupby
 from typing import Any
 
 from kafka_rebalance.wire import classic_groups as classic
+from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response, field_names
-from kafka_rebalance.wire.offsets import (
-    OffsetCommit,
-    OffsetDelete,
-    OffsetFetch,
-    OffsetFetchResponse,
-    OffsetToCommit,
-    TxnOffsetCommit,
-)
 
 from .frames import Asked
 
@@ -52,9 +45,9 @@ _REQUESTS: dict[str, type[Request]] = {
     "delete_groups": classic.DeleteGroups,
     "describe_groups": classic.DescribeGroups,
     "list_groups": classic.ListGroups,
-    "offset_commit": OffsetCommit,
-    "txn_offset_commit": TxnOffsetCommit,
-    "offset_delete": OffsetDelete,
+    "offset_commit": wire.OffsetCommit,
+    "txn_offset_commit": wire.TxnOffsetCommit,
+    "offset_delete": wire.OffsetDelete,
 }
 # The other names that kio has for a field of a request.
 _KIO_NAMES = {
@@ -108,7 +101,7 @@ async def _offset_commit(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
     body = asked.body
     entries = [(topic.name, one) for topic in body.topics for one in topic.partitions]
     offsets = tuple(
-        OffsetToCommit(
+        wire.OffsetToCommit(
             topic,
             one.partition_index,
             one.committed_offset,
@@ -145,7 +138,7 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
         partitions = None
         if one.topics is not None:
             partitions = tuple((t.name, p) for t in one.topics for p in t.partition_indexes)
-        request = OffsetFetch(
+        request = wire.OffsetFetch(
             group_id=one.group_id,
             partitions=partitions,
             require_stable=getattr(body, "require_stable", False),
@@ -214,7 +207,7 @@ def _coded(topic: str, partition: int, code: int) -> tuple[str, dict[str, Any]]:
     return topic, {"partition_index": partition, "error_code": code}
 
 
-def _fetched(response: OffsetFetchResponse) -> dict[str, Any]:
+def _fetched(response: wire.OffsetFetchResponse) -> dict[str, Any]:
     topics = _by_topic((one.topic, _fields(one)) for one in response.offsets)
     return {"error_code": response.error_code, "topics": topics}
 

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defines the requests and responses of groups whose brokers assign, with Kafka's field names.
 
-These are consumer groups (KIP-848) and share groups (KIP-932).
-
 A heartbeat joins (epoch 0), keeps a membership, or leaves (epoch -1; -2 for a static member that
-comes back). A field that is None, or a rebalance timeout of -1, has not changed since the member's
-last heartbeat.
+comes back). A field that is None, or a rebalance timeout of -1, has not changed since the last one.
 
 Source   the schemas of ConsumerGroupHeartbeat, ConsumerGroupDescribe, ShareGroupHeartbeat and
-         ShareGroupDescribe of Kafka 4.4.0.
+         ShareGroupDescribe of Kafka 4.4.0; KIP-848, KIP-932.
 """
 
 from dataclasses import dataclass
@@ -123,11 +120,7 @@ def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedConsumerMember:
-    """A member of a consumer group.
-
-    `member_type` is 0 for the classic protocol, 1 for the consumer protocol, -1 if the broker is
-    too old to show it.
-    """
+    """A member; `member_type` is 0 (classic protocol), 1 (consumer protocol) or -1 (not shown)."""
 
     member_id: str
     instance_id: str | None

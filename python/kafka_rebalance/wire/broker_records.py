@@ -33,7 +33,7 @@ from .layout import (
     layout_of,
     read_version,
 )
-from .streams_topology import KeyValue, StreamsTopology, UserEndpoint
+from .streams_groups import KeyValue, StreamsTopology, UserEndpoint
 
 NO_TOPOLOGY = -1
 

@@ -235,10 +235,7 @@ class ListGroupsResponse(Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroups(Request):
-    """An administrator lists all groups, or the groups of the given states and types.
-
-    States and types are compared by name, in any case of letters.
-    """
+    """An administrator lists all groups, or those of states and types, in any case."""
 
     response = ListGroupsResponse
 

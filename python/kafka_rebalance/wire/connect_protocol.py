@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes Connect's two messages: a worker sends metadata, and receives an assignment.
 
-    version      0 eager, 1 compatible, 2 sessioned; 1 and 2 differ only in the number
-    metadata     url string, config offset int64; from v1 on the worker's assignment in bytes
-    assignment   error int16, leader string, leader's url string, config offset int64, work;
-                 from v1 on the work to revoke, and the delay of the next rebalance int32 (ms)
-    work         array of (connector string, task numbers as array of int32)
-
 An entry of `work` has the numbers of a connector's tasks, and -1 if the connector itself runs on
-the worker. The caller orders the work. Bytes of a newer version are read up to the last known
-field.
+the worker. The caller orders the work. Versions are 0 eager, 1 compatible, 2 sessioned; bytes of a
+newer version are read up to the last known field.
 
 Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
@@ -24,6 +18,7 @@ from typing import Annotated, NamedTuple, TypeVar
 from kafka_rebalance.errors import WireError
 
 from .layout import VERSION_BYTES, Int16, Int32, Int64, Name, Since, layout_of, read_version
+from .messages import common_fields
 
 EAGER, COMPATIBLE, SESSIONED = 0, 1, 2
 NO_ERROR, CONFIG_MISMATCH = 0, 1
@@ -102,28 +97,20 @@ def decode_connect_assignment(data: bytes) -> ConnectAssignment:
     connectors, tasks = _split(read.assignment)
     revoked_connectors, revoked_tasks = _split(read.revoked)
     return ConnectAssignment(
-        error=read.error,
-        leader=read.leader,
-        leader_url=read.leader_url,
-        config_offset=read.config_offset,
+        **common_fields(read, ConnectAssignment),
         connectors=connectors,
         tasks=tasks,
         revoked_connectors=revoked_connectors,
         revoked_tasks=revoked_tasks,
-        delay_ms=read.delay_ms,
         version=version,
     )
 
 
 def encode_connect_assignment(assignment: ConnectAssignment) -> bytes:
     message = _Assignment(
-        assignment.error,
-        assignment.leader,
-        assignment.leader_url,
-        assignment.config_offset,
-        _work(assignment.connectors, assignment.tasks),
-        _work(assignment.revoked_connectors, assignment.revoked_tasks),
-        assignment.delay_ms,
+        **common_fields(assignment, _Assignment),
+        assignment=_work(assignment.connectors, assignment.tasks),
+        revoked=_work(assignment.revoked_connectors, assignment.revoked_tasks),
     )
     return _written(message, assignment.version)
 

@@ -73,10 +73,7 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class StickyUserData:
-    """The partitions that a sticky member owned.
-
-    `generation_id` is None in version 0, and for 0 bytes.
-    """
+    """The partitions that a sticky member owned; `generation_id` is None in version 0."""
 
     owned_partitions: tuple[TopicPartition, ...]
     generation_id: int | None

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes the records of classic groups in `__consumer_offsets`, in every version.
 
-    key 0, 1   offset commit     group string, topic string, partition int32
-    key 2      group metadata    group string
-    other      a key of another kind of group: `OtherKey`, kept as bytes
-
-Every key and value starts with an int16 version, big-endian. `string` is an int16 length and UTF-8
-(-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
-"flexible": lengths are unsigned varints of length + 1, and every struct ends with tagged fields,
-which are kept as bytes. A record that is decoded and encoded again has its old bytes. The value
-`None` is a tombstone.
+Every key and value starts with an int16 version: 0 and 1 are keys of offsets, 2 of groups. A record
+that is decoded and encoded again has its old bytes. The value `None` is a tombstone.
 
 Errors   WireError, which names the field.
-Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.
+Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator;
+         docs/behaviour/coordinator.md#92-keys-and-values.
 """
 
 import struct
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
+
+from kafka_rebalance.java.order import string_hash
 
 from .layout import (
     VERSION_BYTES,
@@ -150,3 +146,18 @@ def encode_value(value: Value) -> bytes:
     """Writes a value in its own version; fields that the version does not have are left out."""
     layout = layout_of(type(value), value.version, value.version >= _FLEXIBLE)
     return layout.written(value, struct.pack(">h", value.version))
+
+
+def partition_for(group_id: str, partitions: int = 50) -> int:
+    """Returns the group's partition of `__consumer_offsets`; its leader coordinates the group.
+
+    >>> partition_for("my-group")
+    12
+
+    Source   GroupMetadataManager.partitionFor (Utils.abs).
+    """
+    signed = string_hash(group_id)
+    if signed >= 1 << 31:
+        signed -= 1 << 32
+    # Utils.abs maps Integer.MIN_VALUE, which has no positive counterpart, to 0.
+    return 0 if signed == -(1 << 31) else abs(signed) % partitions

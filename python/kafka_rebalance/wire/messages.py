@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all requests and responses have in common, and the event at which deadlines run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -27,7 +27,14 @@ class Request:
 
 def field_names(kind: Any) -> tuple[str, ...]:
     """Returns the fields of a message's class, for its form as an object; else none."""
-    return tuple(getattr(kind, "_fields", getattr(kind, "__dataclass_fields__", ())))
+    if is_dataclass(kind):
+        return tuple(one.name for one in fields(kind))
+    return getattr(kind, "_fields", ())
+
+
+def common_fields(source: Any, kind: Any) -> dict[str, Any]:
+    """Returns those fields of `source` that the class `kind` has, by name."""
+    return {name: getattr(source, name) for name in field_names(kind) if hasattr(source, name)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,10 +58,7 @@ class CommitRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommit(CommitRequest):
-    """Offsets that are visible at once.
-
-    Only versions 2 to 4 have `retention_ms`; -1 and None mean the broker's own setting.
-    """
+    """Offsets that are visible at once; versions 2 to 4 have `retention_ms`; None: the default."""
 
     retention_ms: int | None = None
 
@@ -111,10 +108,7 @@ class OffsetFetchResponse(Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetch(Request):
-    """A client reads the committed offsets of `partitions` (topic, partition); None means all.
-
-    A member of a consumer group can send its id and epoch.
-    """
+    """A client, or a member with its epoch, reads the offsets of `partitions`; None means all."""
 
     response = OffsetFetchResponse
 

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defines the requests and responses of streams groups (KIP-1071), with Kafka's field names.
 
-A heartbeat joins (epoch 0, with the application's topology), keeps a membership, or leaves (epoch
--1; -2 for a static member that comes back). Other fields that are None, and a rebalance timeout of
--1, have not changed since the member's last heartbeat. The three lists of tasks are what the member
-has; all or none are sent.
+A heartbeat that joins has the application's topology. The three lists of tasks are what the member
+has; all or none are sent. Other fields are as in `broker_groups.py`.
 
 Source   the schemas of StreamsGroupHeartbeat and StreamsGroupDescribe of Kafka 4.4.0.
 """
@@ -18,9 +16,58 @@ from kafka_rebalance.group.model import TopicPartition
 
 from .broker_groups import JOIN_EPOCH, NO_OPERATIONS, DescribeRequest, DescribeResponse
 from .error_codes import ErrorCode, ErrorField
-from .layout import Int32, Int64, Name
+from .layout import Int16, Int32, Int64, Name, Uint16
 from .messages import Request, Response
-from .streams_topology import InternalTopic, KeyValue, StreamsTopology, UserEndpoint
+
+
+class KeyValue(NamedTuple):
+    """A setting or a tag."""
+
+    key: str
+    value: str
+
+
+class UserEndpoint(NamedTuple):
+    """Where another process reaches an application."""
+
+    host: str
+    port: Uint16
+
+
+class InternalTopic(NamedTuple):
+    """An internal topic; 0 partitions or replicas are chosen by the broker."""
+
+    name: str
+    partitions: Int32 = 0
+    replication_factor: Int16 = 0
+    configs: Annotated[tuple[KeyValue, ...], Name("topicConfigs")] = ()
+
+
+class CopartitionGroup(NamedTuple):
+    """Topics with equally many partitions, as places in the lists of their subtopology."""
+
+    source_topics: tuple[Int16, ...] = ()
+    source_topic_regex: tuple[Int16, ...] = ()
+    repartition_source_topics: tuple[Int16, ...] = ()
+
+
+class StreamsSubtopology(NamedTuple):
+    """A subtopology and its topics."""
+
+    subtopology_id: str
+    source_topics: tuple[str, ...] = ()
+    source_topic_regex: tuple[str, ...] = ()
+    state_changelog_topics: tuple[InternalTopic, ...] = ()
+    repartition_sink_topics: tuple[str, ...] = ()
+    repartition_source_topics: tuple[InternalTopic, ...] = ()
+    copartition_groups: tuple[CopartitionGroup, ...] = ()
+
+
+class StreamsTopology(NamedTuple):
+    """A topology; `epoch` is the application's version of it."""
+
+    epoch: Int32
+    subtopologies: tuple[StreamsSubtopology, ...] = ()
 
 
 class SubtopologyTasks(NamedTuple):
@@ -47,11 +94,7 @@ TaskList = tuple[SubtopologyTasks, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupHeartbeatResponse(Response):
-    """The member's epoch, and its tasks if they have changed.
-
-    `creatable_topics` are internal topics that the broker creates after this response, with their
-    numbers of partitions.
-    """
+    """The member's epoch, its tasks if they have changed, and the topics to create after this."""
 
     error_code: ErrorCode = ErrorCode.NONE
     member_id: str = ""

@@ -54,10 +54,7 @@ _REFRESH_INTERVAL_MS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class AssignedMember:
-    """A member of a group whose broker assigns; an update makes a new member.
-
-    Members of share groups have neither an instance id nor a rebalance timeout.
-    """
+    """A member of a group whose broker assigns; an update makes a new member."""
 
     member_id: str
     member_epoch: int = 0
@@ -115,10 +112,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         return not len(self.members)
 
     def has_recent_targets(self, interval_ms: int, now_ms: int) -> bool:
-        """Returns whether the last targets are too young for new ones: the assignment interval.
-
-        With an interval of 0 they never are, even if another broker's clock was ahead.
-        """
+        """Returns whether the last targets are too young for new ones; an interval of 0 is off."""
         assigned_ms = self.assignment_timestamp_ms
         if interval_ms == 0 or assigned_ms == NOT_ASSIGNED_MS:
             return False

@@ -56,10 +56,7 @@ def known_sender(
 def check_epoch(
     member: AssignedMember, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
 ) -> None:
-    """Refuses a request with this member epoch, unless it is the present or a late one.
-
-    The members of a share group do not report what they own.
-    """
+    """Refuses a request with this member epoch, unless it is the present or a late one."""
     is_late = epoch == member.previous_member_epoch and owns_only_assigned()
     if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
         raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)
@@ -96,10 +93,7 @@ def stepped(
 def updated(
     member: _Member, event: Received, request: Any, fields: Sequence[str], **new: Any
 ) -> _Member:
-    """Returns the member with these fields of the request; None and -1 keep a field.
-
-    `new` has fields that a request does not have in the form in which the member has them.
-    """
+    """Returns the member with these fields of the request, where None and -1 keep it, and `new`."""
     sent = {name: getattr(request, name) for name in fields}
     changed = {name: value for name, value in sent.items() if value is not None}
     if changed.get("rebalance_timeout_ms") == UNCHANGED_MS:

@@ -15,7 +15,7 @@ Source   GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers, GroupMe
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import Uuid
@@ -28,7 +28,8 @@ from kafka_rebalance.wire.broker_records import (
     TargetEpochValue,
     encode_record,
 )
-from kafka_rebalance.wire.streams_topology import KeyValue
+from kafka_rebalance.wire.messages import common_fields
+from kafka_rebalance.wire.streams_groups import KeyValue
 
 from ..classic_group.group import Group
 from ..machine.events import LogRecord
@@ -60,8 +61,7 @@ _READ: Forms = {"subscribed_topic_names": name_set, "client_tags": dict}
 
 def converted(source: Any, kind: Any, forms: Forms) -> dict[str, Any]:
     """Returns those fields of `source` that the dataclass `kind` has, some in another form."""
-    names = [one.name for one in fields(kind) if hasattr(source, one.name)]
-    values = {name: getattr(source, name) for name in names}
+    values = common_fields(source, kind)
     return values | {name: forms[name](values[name]) for name in forms.keys() & values.keys()}
 
 
@@ -118,10 +118,7 @@ class RecordTypes(NamedTuple):
         others: Collection[BrokerRecord] = (),
         renamed: Mapping[str, str] | None = None,
     ) -> list[BrokerRecord]:
-        """Returns the tombstones of a whole group.
-
-        `others` belong to its kind. `renamed` replaces a member id by a newer id.
-        """
+        """Returns the tombstones of a whole group; `renamed` replaces a member id by a newer id."""
         group_id, new_ids = group.group_id, renamed or {}
         ids = [new_ids.get(member_id, member_id) for member_id in group.members]
 
@@ -170,6 +167,13 @@ class Recorded(GroupKind):
     """Whether an empty group becomes a classic group by a JoinGroup, and the other way round."""
     nothing: ClassVar[Mapping[str, object]]
     """The fields of a member that has lost its assignment."""
+    assignment_of_record: Callable[[Any], dict[str, Any]]
+    """Returns the fields of a member's assignment, as a record has them."""
+    target_of_record: Callable[[Any], Any]
+    replay_other: Callable[[Any, str | None, Any, int], None]
+    """Applies a record of the group's epoch, or of a type that only this kind has."""
+    bury_other: Callable[[Any, RecordType, str], None]
+    """Applies a tombstone of a type that only this kind has."""
 
     def tombstones(self, group: Any) -> list[LogRecord]:
         return [LogRecord(*encode_record(one)) for one in self.group_tombstones(group)]
@@ -227,17 +231,6 @@ class Recorded(GroupKind):
             **self.assignment_of_record(value),
         )
 
-    def assignment_of_record(self, value: Any) -> dict[str, Any]:
-        """Returns the fields of a member's assignment, as a record has them."""
-        raise NotImplementedError
-
-    def target_of_record(self, value: Any) -> Any:
-        raise NotImplementedError
-
-    def replay_other(self, group: Any, name: str | None, value: Any, now_ms: int) -> None:
-        """Applies a record of the group's epoch, or of a type that only this kind has."""
-        raise NotImplementedError
-
     def _bury(self, groups: Groups, group: Any, kind: RecordType, member_id: str) -> None:
         types = self.records
         if kind is types.epoch:
@@ -268,7 +261,3 @@ class Recorded(GroupKind):
     def is_removable(self, group: Any) -> bool:
         """Returns whether the group's tombstone fits: it has neither members nor targets."""
         return group.is_empty and not group.targets
-
-    def bury_other(self, group: Any, kind: RecordType, name: str) -> None:
-        """Applies a tombstone of a type that only this kind has."""
-        raise NotImplementedError

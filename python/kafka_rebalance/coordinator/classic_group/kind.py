@@ -13,9 +13,8 @@ from ..machine.deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
 from ..machine.events import LogRecord, Received
 from ..machine.state import AnyGroup, CoordinatorState, GroupKind, of_kind
 from . import rebalance
-from .group import CONSUMER, Group
-from .member_checks import refuse_in_state
-from .records import group_tombstone
+from .group import CONSUMER, Group, group_tombstone
+from .member_requests import refuse_in_state
 
 _ABSENT_IS_NOT_FOUND = 6
 

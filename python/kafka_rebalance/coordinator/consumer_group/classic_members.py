@@ -40,9 +40,8 @@ from ..machine.deadlines import JOIN, SESSION, SYNC, DeadlineKey
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
-from .group import RECORDS, ConsumerGroup
+from .group import RECORDS, ConsumerGroup, ConsumerGroupMember
 from .heartbeat import next_epoch, reconciled, stepped
-from .member import ConsumerGroupMember
 from .migration import can_downgrade_with, downgrade, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned

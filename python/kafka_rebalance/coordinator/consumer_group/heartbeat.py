@@ -25,13 +25,7 @@ from kafka_rebalance.assignors.consumer import range as range_assignor
 from kafka_rebalance.assignors.consumer import targets, uniform
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.wire.broker_groups import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-    ConsumerGroupHeartbeat,
-    TopicPartitions,
-)
+from kafka_rebalance.wire import broker_groups as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
@@ -52,8 +46,13 @@ from ..machine.cluster import ClusterTopics
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
-from .group import RECORDS, ConsumerGroup, old_metadata_tombstone
-from .member import ConsumerGroupMember, is_homogeneous
+from .group import (
+    RECORDS,
+    ConsumerGroup,
+    ConsumerGroupMember,
+    is_homogeneous,
+    old_metadata_tombstone,
+)
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
 
@@ -72,21 +71,21 @@ _FIELDS = (
 
 
 def refuse_fields(
-    state: CoordinatorState, request: ConsumerGroupHeartbeat, version: int | None
+    state: CoordinatorState, request: wire.ConsumerGroupHeartbeat, version: int | None
 ) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
     epoch = request.member_epoch
     texts: list[str | None] = [request.group_id]
-    if version is None or version >= 1 or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH:
+    if version is None or version >= 1 or epoch > wire.JOIN_EPOCH or epoch == wire.LEAVE_EPOCH:
         texts.append(request.member_id)
     texts += [request.instance_id, request.rack_id]
-    invalid = any(map(is_blank, texts)) or epoch < LEAVE_STATIC_EPOCH
-    if epoch == JOIN_EPOCH:
+    invalid = any(map(is_blank, texts)) or epoch < wire.LEAVE_STATIC_EPOCH
+    if epoch == wire.JOIN_EPOCH:
         names = (request.subscribed_topic_names, request.subscribed_topic_regex)
         invalid |= request.rebalance_timeout_ms == UNCHANGED_MS
         invalid |= request.topic_partitions != () or names == (None, None)
-    elif epoch == LEAVE_STATIC_EPOCH:
+    elif epoch == wire.LEAVE_STATIC_EPOCH:
         invalid |= request.instance_id is None
     if invalid:
         return ErrorCode.INVALID_REQUEST
@@ -95,7 +94,10 @@ def refuse_fields(
 
 
 def beat(
-    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat
+    kind: BrokerAssigned,
+    state: CoordinatorState,
+    event: Received,
+    request: wire.ConsumerGroupHeartbeat,
 ) -> None:
     """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
@@ -178,8 +180,8 @@ def stepped(
 
 
 def _shown(
-    request: ConsumerGroupHeartbeat, old: ConsumerGroupMember, new: ConsumerGroupMember
-) -> tuple[TopicPartitions, ...] | None:
+    request: wire.ConsumerGroupHeartbeat, old: ConsumerGroupMember, new: ConsumerGroupMember
+) -> tuple[wire.TopicPartitions, ...] | None:
     """Returns the assignment of the response; None for none."""
     subscription = (request.subscribed_topic_names, request.subscribed_topic_regex)
     is_full = (
@@ -187,7 +189,7 @@ def _shown(
         and subscription != (None, None)
         and request.topic_partitions is not None
     )
-    shows = request.member_epoch == JOIN_EPOCH or is_full or old.assigned != new.assigned
+    shows = request.member_epoch == wire.JOIN_EPOCH or is_full or old.assigned != new.assigned
     return target_topics(new.assigned) if shows else None
 
 

@@ -28,9 +28,18 @@ from ..machine.deadlines import MEMBER_KINDS, DeadlineKey
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import classic_members
-from .group import RECORDS, ConsumerGroup, ResolvedPattern, group_tombstones, pattern_record
+from .group import (
+    NO_PARTITIONS,
+    RECORDS,
+    ConsumerGroup,
+    ConsumerGroupMember,
+    PartitionEpochs,
+    ResolvedPattern,
+    count_names,
+    group_tombstones,
+    pattern_record,
+)
 from .heartbeat import beat, refuse_fields
-from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs, count_names
 from .migration import can_downgrade, downgrade, upgrade
 
 _CLASSIC, _CONSUMER = 0, 1

@@ -12,35 +12,27 @@ Source   GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup,
 
 from collections.abc import Iterable
 
+from kafka_rebalance import wire
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.wire import (
-    AssignmentData,
-    by_topic,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-)
 from kafka_rebalance.wire.broker_records import ClassicMetadata
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import GroupState, common_fields
 
 from ..broker_assigned import log
 from ..broker_assigned.group import OwnedTwice
 from ..broker_assigned.members import RequestRefused, arm_session
 from ..broker_assigned.table_order import by_topic_id, in_copied_set, in_new_map, name_set
 from ..broker_assigned.target import Target
-from ..classic_group.group import CONSUMER, ClassicGroupMember, Group
+from ..classic_group.group import CONSUMER, ClassicGroupMember, Group, group_record, group_tombstone
 from ..classic_group.rebalance import prepare
-from ..classic_group.records import group_record, group_tombstone
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
 from ..machine.state import CoordinatorState
-from .group import ConsumerGroup, group_records, group_tombstones
-from .member import ConsumerGroupMember
+from .group import ConsumerGroup, ConsumerGroupMember, group_records, group_tombstones
 
 
 def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> ConsumerGroup:
@@ -88,12 +80,12 @@ def _consumer_group(group: Group, cluster: ClusterTopics) -> ConsumerGroup:
 def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
     if not member.assignment:
         return {}
-    data = decode_assignment(member.assignment)
+    data = wire.decode_assignment(member.assignment)
     if data.user_data:
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
     found = {
         cluster.topics[topic].topic_id: tuple(in_copied_set(numbers))
-        for topic, numbers in by_topic(data.partitions).items()
+        for topic, numbers in wire.by_topic(data.partitions).items()
         if topic in cluster.topics
     }
     return by_topic_id(found)
@@ -104,16 +96,13 @@ def _consumer_member(
 ) -> ConsumerGroupMember:
     if protocol_name not in dict(member.protocols):  # it rejoined with others; Kafka fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    subscription = decode_subscription(member.metadata(protocol_name))
+    subscription = wire.decode_subscription(member.metadata(protocol_name))
     return ConsumerGroupMember(
-        member.member_id,
+        **common_fields(member, ConsumerGroupMember),
         member_epoch=epoch,
         previous_member_epoch=epoch,
         instance_id=member.group_instance_id,
         rack_id=subscription.rack_id or None,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
-        client_id=member.client_id,
-        client_host=member.client_host,
         subscribed_topic_names=name_set(subscription.topics),
         assigned={
             topic: dict.fromkeys(in_new_map(numbers), epoch) for topic, numbers in target.items()
@@ -155,10 +144,7 @@ def downgrade(
     records: log.Records | None = None,
     rebalances: bool = True,
 ) -> None:
-    """Makes a classic group of the members that do not leave.
-
-    If a member is `joining`, it replaces the only one that leaves, the last of the new protocol.
-    """
+    """Makes a classic group of the members that do not leave, and of the one that is `joining`."""
     gone = {one.member_id for one in leaving}
     members = {one.member_id: one for one in group.members.values() if one.member_id not in gone}
     targets = {member_id: group.targets.get(member_id, {}) for member_id in members}
@@ -195,11 +181,8 @@ def downgrade(
 def _add(group: Group, member: ConsumerGroupMember) -> None:
     assert member.classic is not None  # only classic members remain
     classic = ClassicGroupMember(
-        member_id=member.member_id,
+        **common_fields(member, ClassicGroupMember),
         group_instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
         session_timeout_ms=member.classic.session_timeout_ms,
         protocol_type=CONSUMER,
         protocols=member.classic.protocols,
@@ -216,4 +199,4 @@ def encode_partitions(target: Target, metadata: bytes, cluster: ClusterTopics) -
         for partition in numbers
     )
     version = min(int.from_bytes(metadata[:2], "big"), HIGHEST_VERSION)
-    return encode_assignment(AssignmentData(partitions, None, version))
+    return wire.encode_assignment(wire.AssignmentData(partitions, None, version))

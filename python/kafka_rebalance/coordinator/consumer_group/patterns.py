@@ -29,8 +29,14 @@ from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.table_order import name_set
 from ..machine.events import PatternsDue
 from ..machine.state import CoordinatorState, of_kind
-from .group import RECORDS, ConsumerGroup, ResolvedPattern, pattern_record
-from .member import ConsumerGroupMember, count_pattern
+from .group import (
+    RECORDS,
+    ConsumerGroup,
+    ConsumerGroupMember,
+    ResolvedPattern,
+    count_pattern,
+    pattern_record,
+)
 
 _MIN_INTERVAL_MS = 10_000
 

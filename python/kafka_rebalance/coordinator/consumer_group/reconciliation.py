@@ -26,8 +26,7 @@ from ..broker_assigned.group import Names, ReconciliationState
 from ..broker_assigned.members import RequestRefused, stepped
 from ..broker_assigned.table_order import copied_map_slots, in_copied_set, in_table, topic_table
 from ..broker_assigned.target import Target
-from .group import ConsumerGroup
-from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs
+from .group import NO_PARTITIONS, ConsumerGroup, ConsumerGroupMember, PartitionEpochs
 
 Owned = tuple[TopicPartitions, ...] | None
 _Epochs = Mapping[int, int]

@@ -57,10 +57,7 @@ class SendResponse(Answer):
 
 @dataclass(frozen=True, slots=True)
 class AnswerClassicMember(Answer):
-    """The response to a classic member of a consumer group, after which its timers are set.
-
-    `armed` has deadlines with their times in ms from then.
-    """
+    """The response to a classic member; then the timers of `armed` start, for times in ms."""
 
     cancelled: DeadlineKey
     armed: tuple[tuple[DeadlineKey, int], ...]

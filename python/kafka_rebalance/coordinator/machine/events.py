@@ -84,10 +84,7 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsDeleted:
-    """Partitions, as (topic, partition), or all of some topics were deleted from the cluster.
-
-    `topic_ids` has the ids of the deleted topics.
-    """
+    """Partitions, as (topic, partition), or all of some topics were deleted from the cluster."""
 
     partitions: tuple[tuple[str, int], ...] = ()
     topics: tuple[str, ...] = ()
@@ -135,11 +132,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class PatternsDue:
-    """The patterns of a consumer group are to be resolved over the cluster's topics.
-
-    This is an effect, which the host passes back as an event, after the results of the appends
-    before it. A broker resolves patterns in another thread.
-    """
+    """Patterns are to be resolved: the host passes this effect back after earlier appends."""
 
     group_id: str
     patterns: tuple[str, ...]
@@ -147,10 +140,7 @@ class PatternsDue:
 
 @dataclass(frozen=True, slots=True)
 class ShareStateDue:
-    """The share state of partitions is to be initialised by the share coordinator.
-
-    This is an effect, which the host passes back as an event when the partitions are initialised.
-    """
+    """Share state is to be initialised: the host passes this effect back when that is done."""
 
     group_id: str
     partitions: tuple[tuple[Uuid, tuple[int, ...]], ...]
@@ -222,10 +212,7 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The load failed at this record: it cannot be read, or does not fit the groups.
-
-    As after Unloaded, every request is refused with NOT_COORDINATOR.
-    """
+    """The load failed at this record; as after Unloaded, every request is refused."""
 
     position: int
     problem: str

@@ -13,9 +13,8 @@ from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
 from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.offsets import OffsetDelete, OffsetDeleteResponse, PartitionError
 
-from ..classic_group.group import CONSUMER, Group
-from ..classic_group.member_checks import refuse_in_state
-from ..classic_group.records import offset_tombstone
+from ..classic_group.group import CONSUMER, Group, offset_tombstone
+from ..classic_group.member_requests import refuse_in_state
 from ..machine.continuations import Continuation, SendResponse
 from ..machine.events import PartitionsDeleted, Received
 from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
@@ -58,10 +57,7 @@ def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroup
 
 @dataclass(frozen=True, slots=True)
 class ContinueDeletion(Continuation):
-    """The deletion goes on: first `group_ids` are examined for share state, then all are deleted.
-
-    The share state of groups is marked as being deleted in an append for each of them.
-    """
+    """The deletion goes on: `group_ids` are examined for share state, then all are deleted."""
 
     request_id: int
     request: DeleteGroups

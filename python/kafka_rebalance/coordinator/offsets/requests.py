@@ -11,9 +11,8 @@ from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
 
-from ..classic_group.group import Group
-from ..classic_group.member_checks import refuse_in_state, refuse_member
-from ..classic_group.records import offset_record
+from ..classic_group.group import Group, offset_record
+from ..classic_group.member_requests import refuse_in_state, refuse_member
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind

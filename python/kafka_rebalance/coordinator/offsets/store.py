@@ -318,10 +318,7 @@ class Offsets:
         return list(self._groups | staged)
 
     def stage(self, append_id: int, changes: Sequence[OffsetChange], log_epoch: int) -> None:
-        """Stages the changes that an append will make when it is durable.
-
-        `log_epoch` is the number of earlier appends that have not failed.
-        """
+        """Stages the changes that an append will make when it is durable."""
         self._staged[append_id] = tuple(changes)
         self._order.snapshot(log_epoch)
         for change in changes:

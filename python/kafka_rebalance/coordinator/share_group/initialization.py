@@ -46,11 +46,7 @@ from .group import (
 def mark_share_state(
     state: CoordinatorState, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Writes that the share state of one group is deleted; returns whether a group has any.
-
-    It is the first of the groups with share state. The deletion goes on with the groups behind it
-    when the record is durable.
-    """
+    """Writes that the first share state of the groups is deleted; returns whether there is any."""
     for at, group_id in enumerate(group_ids):
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:

@@ -15,17 +15,122 @@ Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071; docs/behaviour/streams-group
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import ClassVar, NamedTuple
 
+from kafka_rebalance.java.order import name_key
 from kafka_rebalance.wire import broker_records as wire
-from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType, Role
+from kafka_rebalance.wire.broker_records import (
+    NO_TOPOLOGY,
+    BrokerRecord,
+    RecordKey,
+    RecordType,
+    Role,
+)
 from kafka_rebalance.wire.messages import GroupState
-from kafka_rebalance.wire.streams_topology import StreamsTopology
+from kafka_rebalance.wire.streams_groups import (
+    StreamsTopology,
+    SubtopologyTasks,
+    TaskList,
+    UserEndpoint,
+)
 
-from ..broker_assigned.group import AssigningGroup
+from ..broker_assigned.group import AssignedMember, AssigningGroup
 from ..broker_assigned.records import record_types, sorted_pairs
-from .member import NO_TOPOLOGY_EPOCH, GroupTasks, MemberTasks, StreamsGroupMember, Task, task_list
 from .topology import ConfiguredTopology, required_topics, sources_by_name
+
+Task = tuple[str, int]
+NO_TASKS = frozenset[Task]()
+
+
+class GroupTasks(NamedTuple):
+    """Tasks that a member has according to its request, or will have according to its target."""
+
+    active: frozenset[Task] = NO_TASKS
+    standby: frozenset[Task] = NO_TASKS
+    warmup: frozenset[Task] = NO_TASKS
+
+
+class MemberTasks(NamedTuple):
+    """Tasks of a member; each active task with the assignment epoch in which the member got it."""
+
+    active: Mapping[Task, int] = {}
+    standby: frozenset[Task] = NO_TASKS
+    warmup: frozenset[Task] = NO_TASKS
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.active or self.standby or self.warmup)
+
+    def without_epochs(self) -> GroupTasks:
+        return GroupTasks(frozenset(self.active), self.standby, self.warmup)
+
+
+NOTHING = GroupTasks()
+NOTHING_ASSIGNED = MemberTasks()
+
+
+def has_one_of(owned: GroupTasks, tasks: MemberTasks) -> bool:
+    """Returns whether `owned` has one of the tasks, in the same role."""
+    return not (
+        owned.active.isdisjoint(tasks.active)
+        and owned.standby.isdisjoint(tasks.standby)
+        and owned.warmup.isdisjoint(tasks.warmup)
+    )
+
+
+def task_set(listed: TaskList | Role) -> frozenset[Task]:
+    return frozenset((one.subtopology_id, number) for one in listed for number in one.partitions)
+
+
+def task_list(tasks: Iterable[Task]) -> TaskList:
+    """Returns tasks by subtopology, in the order of records: by the id's UTF-16 units, sorted."""
+    found: dict[str, list[int]] = {}
+    for subtopology_id, partition in sorted(tasks, key=lambda task: (name_key(task[0]), task[1])):
+        found.setdefault(subtopology_id, []).append(partition)
+    return tuple(SubtopologyTasks(name, tuple(numbers)) for name, numbers in found.items())
+
+
+class TasksState(IntEnum):
+    """The state of a member's reconciliation, with its number in records."""
+
+    STABLE = 1
+    UNREVOKED_TASKS = 2
+    UNRELEASED_TASKS = 3
+    UNKNOWN = 127
+
+    @classmethod
+    def _missing_(cls, value: object) -> "TasksState":
+        """Returns the state of a number that only other versions know."""
+        return cls.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsGroupMember(AssignedMember):
+    """A member; all members of one process have its `process_id`."""
+
+    previous_member_epoch: int = 0
+    state: TasksState = TasksState.STABLE
+    topology_epoch: int = NO_TOPOLOGY
+    process_id: str = ""
+    user_endpoint: UserEndpoint | None = None
+    client_tags: Mapping[str, str] = field(default_factory=dict)
+    assigned: MemberTasks = NOTHING_ASSIGNED
+    pending_revocation: MemberTasks = NOTHING_ASSIGNED
+
+    @property
+    def is_revoking(self) -> bool:
+        return self.state is TasksState.UNREVOKED_TASKS
+
+    def is_assigned_alike(self, other: "StreamsGroupMember") -> bool:
+        """Returns whether no field has changed on which the assignment of tasks may depend."""
+        return (self.topology_epoch, self.rack_id, self.client_tags, self.process_id) == (
+            other.topology_epoch,
+            other.rack_id,
+            other.client_tags,
+            other.process_id,
+        )
+
 
 Owners = dict[Task, set[str]]
 
@@ -63,9 +168,9 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     delays_first_targets: ClassVar[bool] = True
     nested: ClassVar[tuple[str, ...]] = ("standby", "warmup")
 
-    validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
+    validated_topology_epoch: int = NO_TOPOLOGY
     assignment_configs: Mapping[str, str] = field(default_factory=dict)
-    description_epochs: tuple[int, int] = (NO_TOPOLOGY_EPOCH, NO_TOPOLOGY_EPOCH)
+    description_epochs: tuple[int, int] = (NO_TOPOLOGY, NO_TOPOLOGY)
     topology: StreamsTopology | None = None
     active: dict[Task, str] = field(default_factory=dict)
     standby: Owners = field(default_factory=dict)
@@ -133,10 +238,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             self.unlogged = self.unlogged_before[1]
 
     def keep_unlogged(self, before: "StreamsGroup") -> None:
-        """Takes over what no record has, after a failed append.
-
-        Quirk: the processes of a standby task or warm-up are not restored, unless the task is new.
-        """
+        """Quirk: the processes of standby tasks and warm-ups are restored for new tasks only."""
         self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
         self.shutdown_member_id = before.shutdown_member_id
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):

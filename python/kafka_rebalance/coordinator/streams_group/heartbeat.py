@@ -15,11 +15,10 @@ Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.str
 
 from typing import Any
 
+from kafka_rebalance.wire import streams_groups as wire
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
-from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, StreamsStatus, TaskList
-from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
@@ -32,8 +31,18 @@ from ..broker_assigned.members import (
 )
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import RECORDS, RefinedTargets, StreamsGroup, epoch_record, topology_record
-from .member import NOTHING, GroupTasks, StreamsGroupMember, task_list, task_set
+from .group import (
+    NOTHING,
+    RECORDS,
+    GroupTasks,
+    RefinedTargets,
+    StreamsGroup,
+    StreamsGroupMember,
+    epoch_record,
+    task_list,
+    task_set,
+    topology_record,
+)
 from .reconciliation import TaskReconciliation
 from .target import NUM_STANDBY_REPLICAS, StreamsChange, initial_key, targets_for
 from .topology import ConfiguredTopology, configure, is_same, required_topics
@@ -44,15 +53,15 @@ _KNOWS_TAGS = 1
 
 def group_status(
     event: Received, group: StreamsGroup, change: StreamsChange, member: StreamsGroupMember
-) -> list[StreamsStatus]:
+) -> list[wire.StreamsStatus]:
     """Returns what the member learns about its group, besides delays and a stale topology."""
     status = [] if change.topology.status is None else [change.topology.status]
     if group.shutdown_member_id is not None:
-        status.append(StreamsStatus.SHUTDOWN_APPLICATION)
+        status.append(wire.StreamsStatus.SHUTDOWN_APPLICATION)
     tags = [one for one in change.configs.get(TAGS, "").split(",") if one]
     knows = event.api_version is None or event.api_version >= _KNOWS_TAGS
     if knows and any(tag not in member.client_tags for tag in tags):
-        status.append(StreamsStatus.MISSING_CLIENT_TAGS)
+        status.append(wire.StreamsStatus.MISSING_CLIENT_TAGS)
     return status
 
 
@@ -60,7 +69,7 @@ _FIELDS = ("instance_id", "rack_id", "rebalance_timeout_ms", "process_id", "clie
 
 
 def refuse_fields(
-    _state: CoordinatorState, request: StreamsGroupHeartbeat, _version: int | None
+    _state: CoordinatorState, request: wire.StreamsGroupHeartbeat, _version: int | None
 ) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
@@ -84,7 +93,10 @@ def refuse_fields(
 
 
 def beat(
-    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat
+    kind: BrokerAssigned,
+    state: CoordinatorState,
+    event: Received,
+    request: wire.StreamsGroupHeartbeat,
 ) -> None:
     """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
@@ -105,9 +117,9 @@ def beat(
         is_new = request.instance_id is None or not new.is_assigned_alike(old)
     # 5.
     topology = _topology(group, request, records)
-    status: list[StreamsStatus] = []
+    status: list[wire.StreamsStatus] = []
     if group.topology is not None and new.topology_epoch < group.topology.epoch:
-        status.append(StreamsStatus.STALE_TOPOLOGY)
+        status.append(wire.StreamsStatus.STALE_TOPOLOGY)
     metadata_hash, configured = _configured(state, group, topology)
     if configured.is_ready:
         for role in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
@@ -150,14 +162,14 @@ def _arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
         state.deadlines.arm(key, state.now_ms + delay_ms)
 
 
-def ask_shutdown(group: StreamsGroup, request: StreamsGroupHeartbeat) -> None:
+def ask_shutdown(group: StreamsGroup, request: wire.StreamsGroupHeartbeat) -> None:
     """Stores the first member that asks to shut the application down."""
     if request.shutdown_application and group.shutdown_member_id is None:
         group.shutdown_member_id = request.member_id
 
 
 def _updated(
-    event: Received, request: StreamsGroupHeartbeat, old: StreamsGroupMember
+    event: Received, request: wire.StreamsGroupHeartbeat, old: StreamsGroupMember
 ) -> StreamsGroupMember:
     """Returns the member with the fields of the request; None and -1 keep a field."""
     epoch = old.topology_epoch if request.topology is None else request.topology.epoch
@@ -165,8 +177,8 @@ def _updated(
 
 
 def _topology(
-    group: StreamsGroup, request: StreamsGroupHeartbeat, records: log.Records
-) -> StreamsTopology:
+    group: StreamsGroup, request: wire.StreamsGroupHeartbeat, records: log.Records
+) -> wire.StreamsTopology:
     """Returns the group's topology; the first one that a member sends becomes it."""
     sent, known = request.topology, group.topology
     if sent is not None and sent.epoch < 0:
@@ -182,7 +194,7 @@ def _topology(
 
 
 def _configured(
-    state: CoordinatorState, group: StreamsGroup, topology: StreamsTopology
+    state: CoordinatorState, group: StreamsGroup, topology: wire.StreamsTopology
 ) -> tuple[int, ConfiguredTopology]:
     """Returns the metadata's hash and the topology over the present topics."""
     metadata_hash, configured = group.metadata_hash, group.unlogged.configured
@@ -196,7 +208,7 @@ def _configured(
     return metadata_hash, configured
 
 
-def _check_tasks(topology: ConfiguredTopology, tasks: TaskList | None) -> None:
+def _check_tasks(topology: ConfiguredTopology, tasks: wire.TaskList | None) -> None:
     """Refuses a request that lists a task that the topology does not have."""
     counts = {one.subtopology_id: one.tasks for one in topology.subtopologies}
     for name, numbers in tasks or ():
@@ -232,9 +244,9 @@ def _reconciled(
     state: CoordinatorState,
     change: StreamsChange,
     member: StreamsGroupMember,
-    request: StreamsGroupHeartbeat,
+    request: wire.StreamsGroupHeartbeat,
     records: log.Records,
-    status: list[StreamsStatus],
+    status: list[wire.StreamsStatus],
 ) -> StreamsGroupMember:
     """Returns the changed member, moved toward its target."""
     group = change.group
@@ -256,7 +268,7 @@ def _reconciled(
     return new
 
 
-def _owned(request: StreamsGroupHeartbeat) -> GroupTasks | None:
+def _owned(request: wire.StreamsGroupHeartbeat) -> GroupTasks | None:
     active, standby, warmup = request.active_tasks, request.standby_tasks, request.warmup_tasks
     if active is None or standby is None or warmup is None:
         return None

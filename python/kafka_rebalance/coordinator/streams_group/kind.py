@@ -19,27 +19,29 @@ from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsMember,
     DescribedTasks,
     StreamsGroupHeartbeat,
+    StreamsTopology,
     TaskList,
 )
-from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
 from ..machine.cluster import ClusterTopics
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
 from ..machine.state import CoordinatorState
-from .group import RECORDS, StreamsGroup, epoch_record
-from .heartbeat import ask_shutdown, beat, refuse_fields
-from .member import (
+from .group import (
     NOTHING,
     NOTHING_ASSIGNED,
+    RECORDS,
     GroupTasks,
     MemberTasks,
+    StreamsGroup,
     StreamsGroupMember,
     Task,
+    epoch_record,
     task_list,
     task_set,
 )
+from .heartbeat import ask_shutdown, beat, refuse_fields
 from .target import StreamsChange, targets_for
 from .topology import sources_by_name
 

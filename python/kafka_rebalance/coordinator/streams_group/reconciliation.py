@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned.members import RequestRefused, stepped
-from .group import Owners, StreamsGroup
-from .member import (
+from .group import (
     NOTHING,
     NOTHING_ASSIGNED,
     GroupTasks,
     MemberTasks,
+    Owners,
+    StreamsGroup,
     StreamsGroupMember,
     Task,
     TasksState,

@@ -25,8 +25,7 @@ from kafka_rebalance.wire.streams_groups import StreamsStatus
 
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
 from ..machine.state import CoordinatorState
-from .group import RECORDS, StreamsGroup
-from .member import NOTHING, GroupTasks, StreamsGroupMember, Task
+from .group import NOTHING, RECORDS, GroupTasks, StreamsGroup, StreamsGroupMember, Task
 from .topology import ConfiguredTopology
 
 NUM_STANDBY_REPLICAS = "num.standby.replicas"

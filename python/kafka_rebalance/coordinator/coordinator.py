@@ -246,7 +246,7 @@ def _topics_changed(state: CoordinatorState, event: events.TopicsChanged) -> Non
     touched = state.cluster.change(event)
     for group in (of_kind(one, AssigningGroup) for one in state.groups.values()):
         if group is not None and any(map(group.reads, touched)):
-            group.request_refresh()
+            group.refresh_at = (0, 0)
 
 
 def _fall_silent(state: CoordinatorState, event: events.Silent) -> None:

@@ -12,13 +12,12 @@ Differs  null or missing lists and a missing delay are refused; Kafka reads them
          and 0. Connect's workers do not write such messages.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, NamedTuple, TypeVar
 
 from kafka_rebalance.errors import WireError
 
 from .layout import VERSION_BYTES, Int16, Int32, Int64, Name, Since, layout_of, read_version
-from .messages import common_fields
+from .messages import Message, common_fields
 
 EAGER, COMPATIBLE, SESSIONED = 0, 1, 2
 NO_ERROR, CONFIG_MISMATCH = 0, 1
@@ -30,8 +29,7 @@ Connectors = tuple[str, ...]
 Tasks = tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectAssignment:
+class ConnectAssignment(Message):
     """A worker's assignment; `delay_ms` is the time until it must rejoin, 0 if it need not."""
 
     error: int = NO_ERROR
@@ -46,8 +44,7 @@ class ConnectAssignment:
     version: int = SESSIONED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectMetadata:
+class ConnectMetadata(Message):
     """A worker's metadata; `assignment` is None in version 0, or if the worker has none."""
 
     url: str

@@ -10,7 +10,6 @@ Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's g
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from kafka_rebalance.java.order import string_hash
@@ -26,6 +25,7 @@ from .layout import (
     layout_of,
     read_version,
 )
+from .messages import Frozen
 
 _OFFSET_KEYS = (0, 1)
 _GROUP_KEY = 2
@@ -43,8 +43,7 @@ class OffsetsRecord(NamedTuple):
     value: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetCommitKey:
+class OffsetCommitKey(Frozen):
     """The key of a committed offset."""
 
     group_id: Annotated[str, Name("group")]
@@ -53,24 +52,21 @@ class OffsetCommitKey:
     version: Version = 1
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMetadataKey:
+class GroupMetadataKey(Frozen):
     """The key of a group's record."""
 
     group_id: Annotated[str, Name("group")]
     version: Version = 2
 
 
-@dataclass(frozen=True, slots=True)
-class OtherKey:
+class OtherKey(Frozen):
     """A key of another kind of group (KIP-848, KIP-932, …), or of a newer version."""
 
     version: int
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetCommitValue:
+class OffsetCommitValue(Frozen):
     """A committed offset; `leader_epoch` exists in v3 and v4, `expire_timestamp_ms` in v1."""
 
     offset: Int64
@@ -82,8 +78,7 @@ class OffsetCommitValue:
     tagged: Tagged = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MemberMetadata:
+class MemberMetadata(Frozen):
     """A member of a group; `rebalance_timeout_ms` is -1 in v0, which lacks the field."""
 
     member_id: str
@@ -97,8 +92,7 @@ class MemberMetadata:
     tagged: Tagged = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMetadataValue:
+class GroupMetadataValue(Frozen):
     """A group; `current_state_timestamp_ms` is -1 before v2, or if it is unset."""
 
     protocol_type: str

@@ -8,7 +8,6 @@ Source   the schemas of StreamsGroupHeartbeat and StreamsGroupDescribe of Kafka 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, NamedTuple
 
@@ -17,7 +16,7 @@ from kafka_rebalance.group.model import TopicPartition
 from .broker_groups import JOIN_EPOCH, NO_OPERATIONS, DescribeRequest, DescribeResponse
 from .error_codes import ErrorCode, ErrorField
 from .layout import Int16, Int32, Int64, Name, Uint16
-from .messages import Request, Response
+from .messages import Message, Request, Response
 
 
 class KeyValue(NamedTuple):
@@ -92,7 +91,6 @@ class StreamsStatus(IntEnum):
 TaskList = tuple[SubtopologyTasks, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupHeartbeatResponse(Response):
     """The member's epoch, its tasks if they have changed, and the topics to create after this."""
 
@@ -107,7 +105,6 @@ class StreamsGroupHeartbeatResponse(Response):
     creatable_topics: tuple[InternalTopic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupHeartbeat(Request):
     """A member of a streams group joins, stays or leaves."""
 
@@ -155,8 +152,7 @@ class DescribedTaskOffset(NamedTuple):
     offset: Int64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedStreamsMember:
+class DescribedStreamsMember(Message):
     """A member of a streams group."""
 
     member_id: str
@@ -199,8 +195,7 @@ def _lists(tasks: DescribedTasks) -> TaskLists:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedSubtopology:
+class DescribedSubtopology(Message):
     """A part of the topology. `source_topics` exist before the application starts."""
 
     subtopology_id: str
@@ -215,16 +210,14 @@ class DescribedSubtopology:
         return (*self.source_topics, *(topic.name for topic in self.repartition_source_topics))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedTopology:
+class DescribedTopology(Message):
     """A topology; `subtopologies` is None until the broker has validated it."""
 
     epoch: Int32
     subtopologies: tuple[DescribedSubtopology, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedStreamsGroup:
+class DescribedStreamsGroup(Message):
     """A streams group, or the error of one that is not there."""
 
     error_code: ErrorField = ErrorCode.NONE
@@ -243,7 +236,6 @@ class DescribedStreamsGroup:
         return (self.topology and self.topology.subtopologies) or ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupDescribeResponse(DescribeResponse):
     """Descriptions of streams groups."""
 
@@ -255,5 +247,4 @@ class StreamsGroupDescribeResponse(DescribeResponse):
 class StreamsGroupDescribe(DescribeRequest):
     """The groups are streams groups."""
 
-    __slots__ = ()
     response = StreamsGroupDescribeResponse

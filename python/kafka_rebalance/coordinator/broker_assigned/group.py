@@ -17,7 +17,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import Frozen, GroupState
 
 
 class IllegalRecord(ValueError):
@@ -32,18 +32,22 @@ Names = Mapping[str, None]
 """Subscribed names, in the order of a `HashSet`."""
 
 
-class ReconciliationState(IntEnum):
+class StateNumber(IntEnum):
     """The state of a member's reconciliation, with its number in records."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        """Returns the state of a number that only other versions know."""
+        return cls["UNKNOWN"]
+
+
+class ReconciliationState(StateNumber):
+    """A member waits until it, or another member, has revoked partitions; else it is STABLE."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
     UNRELEASED_PARTITIONS = 2
     UNKNOWN = 127
-
-    @classmethod
-    def _missing_(cls, value: object) -> "ReconciliationState":
-        """Returns the state of a number that only other versions know."""
-        return cls.UNKNOWN
 
 
 INITIAL_EPOCH = 1
@@ -52,8 +56,7 @@ NOT_ASSIGNED_MS = 0
 _REFRESH_INTERVAL_MS = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class AssignedMember:
+class AssignedMember(Frozen):
     """A member of a group whose broker assigns; an update makes a new member."""
 
     member_id: str
@@ -104,8 +107,21 @@ class AssigningGroup(Generic[_Member, _Target]):
         return (self.members,)
 
     @property
+    def is_ready(self) -> bool:
+        """Returns whether targets can be computed."""
+        return True
+
+    @property
     def state(self) -> GroupState:
-        raise NotImplementedError
+        if self.is_empty:
+            return GroupState.EMPTY
+        if not self.is_ready:
+            return GroupState.NOT_READY
+        if self.epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        if all(one.is_reconciled_to(self.assignment_epoch) for one in self.members.values()):
+            return GroupState.STABLE
+        return GroupState.RECONCILING
 
     @property
     def is_empty(self) -> bool:
@@ -167,10 +183,6 @@ class AssigningGroup(Generic[_Member, _Target]):
 
     def is_subscribed(self, topic: str) -> bool:
         raise NotImplementedError
-
-    def request_refresh(self) -> None:
-        """Stores that a topic of the group has changed."""
-        self.refresh_at = (0, 0)
 
     def static_member(self, instance_id: str | None) -> _Member | None:
         known = None if instance_id is None else self.static_members.get(instance_id)

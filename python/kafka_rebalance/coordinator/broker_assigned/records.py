@@ -51,11 +51,10 @@ def sorted_pairs(strings: Mapping[str, str]) -> tuple[KeyValue, ...]:
     return tuple(KeyValue(name, strings[name]) for name in sorted(strings, key=name_key))
 
 
-def _sorted_names(names: Collection[str]) -> tuple[str, ...]:
-    return tuple(by_name(names))
-
-
-_WRITTEN: Forms = {"subscribed_topic_names": _sorted_names, "client_tags": sorted_pairs}
+_WRITTEN: Forms = {
+    "subscribed_topic_names": lambda names: tuple(by_name(names)),
+    "client_tags": sorted_pairs,
+}
 _READ: Forms = {"subscribed_topic_names": name_set, "client_tags": dict}
 
 

@@ -14,7 +14,7 @@ Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kafka_rebalance.wire import classic_groups as wire
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
@@ -181,7 +181,6 @@ def _take_over(
         rebalance_or_complete(state, group)
 
 
-@dataclass(frozen=True, slots=True)
 class ReplaceStatic(Continuation):
     """After the append, `before` has a new id, but there is no rebalance."""
 

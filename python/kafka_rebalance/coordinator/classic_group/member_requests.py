@@ -10,8 +10,6 @@ Source   GroupMetadataManager.classicGroupSync, classicGroupHeartbeat, classicGr
          docs/behaviour/coordinator.md#7-leavegroup.
 """
 
-from dataclasses import dataclass
-
 from kafka_rebalance.wire import classic_groups as wire
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
 from kafka_rebalance.wire.messages import GroupState, Request
@@ -74,7 +72,6 @@ def refuse_member(
 _NAMES_ITS_PROTOCOL = 5
 
 
-@dataclass(frozen=True, slots=True)
 class StoreAssignment(Continuation):
     """After the append, all members get the leader's assignment, and the group becomes Stable."""
 

@@ -19,7 +19,6 @@ from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_records import BrokerRecord as Record
 from kafka_rebalance.wire.broker_records import ClassicMetadata, RecordKey, RecordType
-from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned.group import (
     AssignedMember,
@@ -39,7 +38,6 @@ NO_PARTITIONS: PartitionEpochs = {}
 """The partitions of a new member. One step compares by identity with it, as Kafka does."""
 
 
-@dataclass(frozen=True, slots=True)
 class ConsumerGroupMember(AssignedMember):
     """A member; `classic` is None if it uses the consumer protocol."""
 
@@ -144,17 +142,6 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
         return (self.members, self.assignors, self.patterns, self.resolved)
-
-    @property
-    def state(self) -> GroupState:
-        if self.is_empty:
-            return GroupState.EMPTY
-        if self.epoch > self.assignment_epoch:
-            return GroupState.ASSIGNING
-        for member in self.members.values():
-            if not member.is_reconciled_to(self.assignment_epoch):
-                return GroupState.RECONCILING
-        return GroupState.STABLE
 
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.counts

@@ -23,7 +23,6 @@ from typing import Any
 
 from kafka_rebalance.assignors.consumer import range as range_assignor
 from kafka_rebalance.assignors.consumer import targets, uniform
-from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire import broker_groups as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
@@ -33,16 +32,7 @@ from ..broker_assigned.group import Names
 from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import UNCHANGED_MS, arm_or_cancel_rebalance, is_blank, updated
 from ..broker_assigned.records import target_topics
-from ..broker_assigned.target import (
-    NO_TARGET,
-    Answer,
-    EpochChange,
-    Target,
-    group_view,
-    table_of,
-    target_for,
-)
-from ..machine.cluster import ClusterTopics
+from ..broker_assigned.target import NO_TARGET, Answer, EpochChange, Target, group_view, target_for
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
@@ -234,7 +224,10 @@ def targets_of(
     present = {one: group.targets.get(one) for one in order}
     if replaced is not None:
         present[new.member_id] = group.targets.get(replaced)
-    views = [_view(group, members[one], present[one] or NO_TARGET, state.cluster) for one in order]
+    views = (
+        (members[one], subscribed_names(group, members[one]), present[one] or NO_TARGET)
+        for one in order
+    )
     return _ASSIGNORS[assignor](group_view(views, state.cluster, change.is_homogeneous)), present
 
 
@@ -248,11 +241,3 @@ def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names
     if len(larger) < len(smaller):
         larger, smaller = smaller, larger
     return {**larger, **smaller}
-
-
-def _view(
-    group: ConsumerGroup, member: ConsumerGroupMember, present: Target, cluster: ClusterTopics
-) -> targets.MemberView:
-    names = subscribed_names(group, member)
-    known = Member(member.member_id, (), group_instance_id=member.instance_id)
-    return targets.MemberView(known, len(names), tuple(cluster.ids(names)), table_of(present))

@@ -12,13 +12,12 @@ Source   GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup,
 
 from collections.abc import Iterable
 
-from kafka_rebalance import wire
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.order import java_hash_order
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.broker_records import ClassicMetadata
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
-from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, common_fields
 
@@ -198,5 +197,5 @@ def encode_partitions(target: Target, metadata: bytes, cluster: ClusterTopics) -
         if topic in cluster.by_id
         for partition in numbers
     )
-    version = min(int.from_bytes(metadata[:2], "big"), HIGHEST_VERSION)
+    version = min(int.from_bytes(metadata[:2], "big"), wire.HIGHEST_VERSION)
     return wire.encode_assignment(wire.AssignmentData(partitions, None, version))

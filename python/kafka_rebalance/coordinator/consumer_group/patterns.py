@@ -16,13 +16,13 @@ Source   GroupMetadataManager (maybeUpdateRegularExpressions, handleRegularExpre
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
 from kafka_rebalance.java.hash_map import HashMap, slots_for
 from kafka_rebalance.java.order import string_hash
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
 from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned import log
 from ..broker_assigned.members import RequestRefused
@@ -49,8 +49,7 @@ class PatternChange(Enum):
     UPDATED_AND_RESOLVED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PatternUpdate:
+class PatternUpdate(Frozen):
     """The result of a request; `to_resolve` has the patterns to resolve after it."""
 
     change: PatternChange

@@ -15,12 +15,12 @@ Source   CurrentAssignmentBuilder (Kafka 4.4.0); KIP-848;
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, uuid_hash
 from kafka_rebalance.java.hash_table import DEFAULT_SLOTS
 from kafka_rebalance.wire.broker_groups import TopicPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned.group import Names, ReconciliationState
 from ..broker_assigned.members import RequestRefused, stepped
@@ -32,8 +32,7 @@ Owned = tuple[TopicPartitions, ...] | None
 _Epochs = Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Reconciliation:
+class Reconciliation(Frozen):
     """What a member is reconciled with; `names` has all that it subscribes to, `topics` the ids."""
 
     group: ConsumerGroup

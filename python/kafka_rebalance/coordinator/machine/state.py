@@ -17,7 +17,7 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState, Request, Response
+from kafka_rebalance.wire.messages import Frozen, GroupState, Request, Response
 from kafka_rebalance.wire.offsets import CommitRequest, OffsetDelete, OffsetFetch, OffsetToCommit
 
 from ..broker_assigned.group import AssigningGroup
@@ -59,8 +59,7 @@ class Created(NamedTuple):
         return self.group.group_id == group_id and offsets.contents() <= self.before
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Frozen):
     """An append in flight: the action after it, and the groups that it creates or deletes.
 
     `batch` has the records that have changed the group `group_id`, whose broker assigns, already,

@@ -6,8 +6,6 @@ Source   OffsetMetadataManager (cleanupExpiredOffsets, …), ClassicGroup.offset
          docs/behaviour/coordinator.md#86-expiry; KIP-496 (OffsetDelete).
 """
 
-from dataclasses import dataclass
-
 from kafka_rebalance.wire.classic_groups import DeleteGroups, DeleteGroupsResponse
 from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
 from kafka_rebalance.wire.messages import GroupState
@@ -55,7 +53,6 @@ def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroup
     ContinueDeletion(event.request_id, request, group_ids).done(state)
 
 
-@dataclass(frozen=True, slots=True)
 class ContinueDeletion(Continuation):
     """The deletion goes on: `group_ids` are examined for share state, then all are deleted."""
 

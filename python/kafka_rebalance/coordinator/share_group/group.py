@@ -23,7 +23,7 @@ from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_groups import DescribedPartitions
 from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import Frozen, GroupState
 
 from ..broker_assigned.group import AssignedMember, AssigningGroup, Names
 from ..broker_assigned.records import record_types, target_topics
@@ -41,8 +41,7 @@ class NamedPartitions(NamedTuple):
 StateTopics = Mapping[Uuid, NamedPartitions]
 
 
-@dataclass(frozen=True, slots=True)
-class ShareState:
+class ShareState(Frozen):
     """The share state; `since_ms` is the time of the record from which this was read."""
 
     initializing: StateTopics
@@ -85,7 +84,6 @@ Partitions = Mapping[Uuid, Mapping[int, None]]
 """Partitions by topic id."""
 
 
-@dataclass(frozen=True, slots=True)
 class ShareGroupMember(AssignedMember):
     """A member; its assigned partitions can be assigned to other members, too."""
 

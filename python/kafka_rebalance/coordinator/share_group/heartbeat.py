@@ -18,9 +18,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
-from kafka_rebalance.assignors.consumer import targets
 from kafka_rebalance.assignors.share import simple
-from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, ShareGroupHeartbeat
@@ -32,15 +30,7 @@ from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member, updated
 from ..broker_assigned.records import target_topics
 from ..broker_assigned.table_order import by_topic_id, copied_map_slots
-from ..broker_assigned.target import (
-    NO_TARGET,
-    Answer,
-    EpochChange,
-    Target,
-    group_view,
-    table_of,
-    target_for,
-)
+from ..broker_assigned.target import NO_TARGET, Answer, EpochChange, Target, group_view, target_for
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from .group import RECORDS, Partitions, ShareGroup, ShareGroupMember, is_homogeneous
@@ -181,7 +171,12 @@ def targets_of(
     """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
     group, cluster = change.group, state.cluster
     order = java_hash_order(list(group.members))
-    views = [_view(state, change, member_id) for member_id in order]
+    members = {**dict(group.members.items()), change.member.member_id: change.member}
+    present = {one: group.targets.get(one) for one in order}
+    views = (
+        (members[one], members[one].subscribed_topic_names, present[one] or NO_TARGET)
+        for one in order
+    )
     view = group_view(views, cluster, change.is_homogeneous)
     initialized = {} if group.share_state is None else group.share_state.initialized
     assignable = {
@@ -189,14 +184,4 @@ def targets_of(
         for topic, one in cluster.by_id.items()
         if topic in initialized
     }
-    return simple.targets_of(view, assignable), {one: group.targets.get(one) for one in order}
-
-
-def _view(state: CoordinatorState, change: EpochChange, member_id: str) -> targets.MemberView:
-    group, new = change.group, change.member
-    member = new if member_id == new.member_id else group.members[member_id]
-    names = member.subscribed_topic_names
-    ids = tuple(state.cluster.ids(names))
-    return targets.MemberView(
-        Member(member_id, ()), len(names), ids, table_of(group.targets.get(member_id, NO_TARGET))
-    )
+    return simple.targets_of(view, assignable), present

@@ -16,7 +16,6 @@ Source   GroupMetadataManager (maybeCreateInitializeShareGroupStateRequest,
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
@@ -134,7 +133,6 @@ def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
     )
 
 
-@dataclass(frozen=True, slots=True)
 class ForgetInitializing(Continuation):
     """If the append fails, the share state of `due` counts as not initialised."""
 

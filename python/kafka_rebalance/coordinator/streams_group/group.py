@@ -15,7 +15,6 @@ Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071; docs/behaviour/streams-group
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import ClassVar, NamedTuple
 
 from kafka_rebalance.java.order import name_key
@@ -27,7 +26,6 @@ from kafka_rebalance.wire.broker_records import (
     RecordType,
     Role,
 )
-from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.streams_groups import (
     StreamsTopology,
     SubtopologyTasks,
@@ -35,7 +33,7 @@ from kafka_rebalance.wire.streams_groups import (
     UserEndpoint,
 )
 
-from ..broker_assigned.group import AssignedMember, AssigningGroup
+from ..broker_assigned.group import AssignedMember, AssigningGroup, StateNumber
 from ..broker_assigned.records import record_types, sorted_pairs
 from .topology import ConfiguredTopology, required_topics, sources_by_name
 
@@ -91,21 +89,15 @@ def task_list(tasks: Iterable[Task]) -> TaskList:
     return tuple(SubtopologyTasks(name, tuple(numbers)) for name, numbers in found.items())
 
 
-class TasksState(IntEnum):
-    """The state of a member's reconciliation, with its number in records."""
+class TasksState(StateNumber):
+    """A member waits until it, or another member, has revoked tasks; else it is STABLE."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
     UNRELEASED_TASKS = 3
     UNKNOWN = 127
 
-    @classmethod
-    def _missing_(cls, value: object) -> "TasksState":
-        """Returns the state of a number that only other versions know."""
-        return cls.UNKNOWN
 
-
-@dataclass(frozen=True, slots=True)
 class StreamsGroupMember(AssignedMember):
     """A member; all members of one process have its `process_id`."""
 
@@ -180,16 +172,9 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     shutdown_member_id: str | None = None
 
     @property
-    def state(self) -> GroupState:
-        if self.is_empty:
-            return GroupState.EMPTY
-        if self.topology is None or self.topology.epoch != self.validated_topology_epoch:
-            return GroupState.NOT_READY
-        if self.epoch > self.assignment_epoch:
-            return GroupState.ASSIGNING
-        if all(one.is_reconciled_to(self.assignment_epoch) for one in self.members.values()):
-            return GroupState.STABLE
-        return GroupState.RECONCILING
+    def is_ready(self) -> bool:
+        topology = self.topology
+        return topology is not None and topology.epoch == self.validated_topology_epoch
 
     def is_subscribed(self, topic: str) -> bool:
         """Returns whether members process the topic, so that its offsets are kept."""

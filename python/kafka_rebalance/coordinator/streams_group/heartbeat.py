@@ -110,7 +110,8 @@ def beat(
     if holder is not None and holder.member_id != request.member_id:
         _relabel(state, group, holder.member_id, request.member_id)
     old = kind.find_member(group, request, records)
-    new = _updated(event, request, old)
+    epoch = old.topology_epoch if request.topology is None else request.topology.epoch
+    new = updated(old, event, request, _FIELDS, topology_epoch=epoch)
     is_new = False
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
@@ -166,14 +167,6 @@ def ask_shutdown(group: StreamsGroup, request: wire.StreamsGroupHeartbeat) -> No
     """Stores the first member that asks to shut the application down."""
     if request.shutdown_application and group.shutdown_member_id is None:
         group.shutdown_member_id = request.member_id
-
-
-def _updated(
-    event: Received, request: wire.StreamsGroupHeartbeat, old: StreamsGroupMember
-) -> StreamsGroupMember:
-    """Returns the member with the fields of the request; None and -1 keep a field."""
-    epoch = old.topology_epoch if request.topology is None else request.topology.epoch
-    return updated(old, event, request, _FIELDS, topology_epoch=epoch)
 
 
 def _topology(

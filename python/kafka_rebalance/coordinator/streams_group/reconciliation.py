@@ -15,9 +15,8 @@ Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); KIP-1071;
          docs/behaviour/streams-groups.md#4-reconciliation.
 """
 
-from dataclasses import dataclass
-
 from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned.members import RequestRefused, stepped
 from .group import (
@@ -34,8 +33,7 @@ from .group import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TaskReconciliation:
+class TaskReconciliation(Frozen):
     """What a member is reconciled with; `owned` None: it did not report what it has."""
 
     group: StreamsGroup

@@ -13,7 +13,6 @@ Source   GroupMetadataManager.maybeUpdateStreamsTargetAssignment, streams/Target
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_rebalance.assignors.streams import sticky
@@ -21,6 +20,7 @@ from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_records import BrokerRecord
+from kafka_rebalance.wire.messages import Frozen
 from kafka_rebalance.wire.streams_groups import StreamsStatus
 
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
@@ -32,8 +32,7 @@ NUM_STANDBY_REPLICAS = "num.standby.replicas"
 _NO_LIMIT = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsChange:
+class StreamsChange(Frozen):
     """A change of a group: `member` replaces the member of its id or instance id.
 
     `refined` has the refined targets of a Stable group without another reason for a new epoch; its

@@ -58,13 +58,16 @@ def group_view(
 
 
 class EpochChange(Frozen):
-    """A heartbeat's change of a group: `member` replaces the member of its id or instance id.
+    """A request's change of a group: `member` replaces `old`, which can have another id.
 
-    `topics` has the names of all subscribed topics; `is_new`: the change makes a new epoch.
+    `topics` has the names of all subscribed topics; `is_new`: the change makes a new epoch. The
+    steps of the request add to `records`.
     """
 
     group: Any
+    old: Any
     member: Any
+    records: log.Records
     epoch: int
     is_homogeneous: bool
     topics: Iterable[str] = ()
@@ -80,7 +83,6 @@ def target_for(
     change: EpochChange,
     types: RecordTypes,
     compute: Callable[[], tuple[Answer, Mapping[str, Target | None]]],
-    records: log.Records,
 ) -> tuple[int, Target]:
     """Returns the epoch and the target with which the member is reconciled.
 
@@ -98,8 +100,8 @@ def target_for(
     for member_id, before in present.items():
         new = _target_in(answer, member_id)
         if before is None or _content(before) != _content(new):
-            records.append(types.target_record(group.group_id, member_id, new))
-    records.append(types.target_epoch_record(group.group_id, change.epoch, state.now_ms))
+            change.records.append(types.target_record(group.group_id, member_id, new))
+    change.records.append(types.target_epoch_record(group.group_id, change.epoch, state.now_ms))
     return change.epoch, _target_in(answer, member.member_id)
 
 

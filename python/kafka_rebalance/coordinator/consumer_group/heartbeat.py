@@ -103,11 +103,12 @@ def beat(
     is_changed = new.subscribed_topic_names != old.subscribed_topic_names
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
-    pattern = patterns.update(state, group, old, new, records)
-    change = _epoch(state, group, old, new, records, is_changed, pattern.change)
+    change = EpochChange(group, old, new, records, group.epoch, group.is_homogeneous)
+    pattern = patterns.update(state, change)
+    change = _epoch(state, change, is_changed, pattern.change)
     has_changed = is_changed or pattern.change is not PatternChange.NONE
     try:
-        new = reconciled(state, change, old, records, has_changed, request.topic_partitions)
+        new = reconciled(state, change, has_changed, request.topic_partitions)
         shown = _shown(request, old, new)
         kind.answer(state, event, group, new, records, converted=converted, assignment=shown)
     finally:
@@ -115,44 +116,31 @@ def beat(
 
 
 def _epoch(
-    state: CoordinatorState,
-    group: ConsumerGroup,
-    old: ConsumerGroupMember,
-    new: ConsumerGroupMember,
-    records: log.Records,
-    is_changed: bool,
-    pattern: PatternChange,
+    state: CoordinatorState, change: EpochChange, is_changed: bool, pattern: PatternChange
 ) -> EpochChange:
-    default = state.config.group_consumer_assignors[0]
-    before, after = group.preferred_assignor(), group.preferred_assignor_with(old, new)
+    group, default = change.group, state.config.group_consumer_assignors[0]
+    before = group.preferred_assignor()
+    after = group.preferred_assignor_with(change.old, change.member)
     is_new = is_changed or pattern is PatternChange.UPDATED_AND_RESOLVED
     is_new |= (before or default) != (after or default)
-    change = EpochChange(group, new, group.epoch, group.is_homogeneous)
     if is_new or group.must_refresh(state.now_ms):
-        return next_epoch(state, change, old, records, is_new=is_new)
+        return next_epoch(state, change, is_new=is_new)
     return change
 
 
 def reconciled(
-    state: CoordinatorState,
-    change: EpochChange,
-    old: ConsumerGroupMember,
-    records: log.Records,
-    has_changed_subscription: bool,
-    owned: Owned,
+    state: CoordinatorState, change: EpochChange, has_changed_subscription: bool, owned: Owned
 ) -> ConsumerGroupMember:
     """Returns the changed member, moved toward its target."""
     # 6. and 7.
-    computed = partial(targets_of, state, change, old)
-    target = target_for(state, change, RECORDS, computed, records)
-    return stepped(state, change, target, records, has_changed_subscription, owned)
+    target = target_for(state, change, RECORDS, partial(targets_of, state, change))
+    return stepped(state, change, target, has_changed_subscription, owned)
 
 
 def stepped(
     state: CoordinatorState,
     change: EpochChange,
     target: tuple[int, Target],
-    records: log.Records,
     has_changed_subscription: bool,
     owned: Owned,
 ) -> ConsumerGroupMember:
@@ -163,7 +151,7 @@ def stepped(
     steps = Reconciliation(group, *target, names, topics, has_changed_subscription, owned)
     new = steps.next(member)
     if new != member:
-        records.append(RECORDS.current_record(group.group_id, new))
+        change.records.append(RECORDS.current_record(group.group_id, new))
         if new.classic is None:
             arm_or_cancel_rebalance(state, group.group_id, new)
     return new
@@ -186,16 +174,9 @@ def _shown(
 # Epochs and targets -------------------------------------------------------------------------------
 
 
-def next_epoch(
-    state: CoordinatorState,
-    change: EpochChange,
-    old: ConsumerGroupMember,
-    records: log.Records,
-    *,
-    is_new: bool,
-) -> EpochChange:
+def next_epoch(state: CoordinatorState, change: EpochChange, *, is_new: bool) -> EpochChange:
     """Returns the change with the group's next epoch, if it gets one; `is_new`: it gets one."""
-    group, new = change.group, change.member
+    group, old, new, records = change.group, change.old, change.member, change.records
     counts = group.counts_with(old, new)
     metadata_hash = state.cluster.hash_of(counts)
     members = len(group.members)
@@ -209,14 +190,14 @@ def next_epoch(
     if group.has_old_metadata:
         records.append(old_metadata_tombstone(group.group_id))
     users = [number for _, number in group.patterns_with(old, new).items()]
-    return EpochChange(group, new, epoch, is_homogeneous(users, counts, members))
+    return replace(change, epoch=epoch, is_homogeneous=is_homogeneous(users, counts, members))
 
 
 def targets_of(
-    state: CoordinatorState, change: EpochChange, old: ConsumerGroupMember
+    state: CoordinatorState, change: EpochChange
 ) -> tuple[Answer, dict[str, Target | None]]:
     """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
-    group, new = change.group, change.member
+    group, old, new = change.group, change.old, change.member
     default = state.config.group_consumer_assignors[0]
     assignor = group.preferred_assignor_with(old, new) or default
     members, replaced = group.members_with(new), group.replaced_id(new)

@@ -118,10 +118,11 @@ def _answer(
     new = updated(old, event, request, ("rack_id", "subscribed_topic_names"))
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
-    change = next_epoch(state, joined, old, new, records)
+    every = joined.is_homogeneous
+    change = EpochChange(joined, old, new, records, joined.epoch, every, joined.counts)
+    change = next_epoch(state, change)
     group.refresh_at = joined.refresh_at
-    computed = partial(targets_of, state, change)
-    epoch, target = target_for(state, change, RECORDS, computed, records)
+    epoch, target = target_for(state, change, RECORDS, partial(targets_of, state, change))
     # 4.
     topics = frozenset(state.cluster.ids(new.subscribed_topic_names))
     stepped = share_step(new, epoch, target, topics, is_new_epoch=change.is_new)
@@ -138,31 +139,25 @@ def _answer(
 # Epochs and targets -------------------------------------------------------------------------------
 
 
-def next_epoch(
-    state: CoordinatorState,
-    group: ShareGroup,
-    old: ShareGroupMember,
-    new: ShareGroupMember,
-    records: log.Records,
-) -> EpochChange:
-    """Returns the change of the group by the member's new fields."""
+def next_epoch(state: CoordinatorState, change: EpochChange) -> EpochChange:
+    """Returns the change with the group's next epoch, if it gets one."""
     # 3.
+    group, old, new = change.group, change.old, change.member
     is_new = new.subscribed_topic_names != old.subscribed_topic_names
     if group.assignment_epoch >= group.epoch:
         is_new |= group.misses_initialized_partitions()
     if not is_new and not group.must_refresh(state.now_ms):
-        every = group.is_homogeneous
-        return EpochChange(group, new, group.epoch, every, group.counts, is_new)
+        return change
     counts = group.counts_with(old, new)
     metadata_hash = state.cluster.hash_of(counts)
     is_new |= metadata_hash != group.metadata_hash
     epoch = group.epoch
     if is_new:
         epoch += 1
-        records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
+        change.records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
     group.refreshed(state.now_ms, epoch)
     every = is_homogeneous((count for _, count in counts.items()), len(group.members))
-    return EpochChange(group, new, epoch, every, counts, is_new)
+    return replace(change, epoch=epoch, is_homogeneous=every, topics=counts, is_new=is_new)
 
 
 def targets_of(

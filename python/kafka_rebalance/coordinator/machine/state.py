@@ -339,23 +339,16 @@ class GroupKind:
     """Returns the records that remove a group, without those of its offsets."""
     replay: Callable[[Groups, BrokerRecord, int], None]
     """Applies one record at a time in ms. Errors: IllegalRecord."""
+    refuse_commit: Callable[
+        [CoordinatorState, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode
+    ]
+    """Returns the error of the whole request, else NONE; the offsets are those to be stored."""
     refuse_deletion: Callable[[Any, DeleteGroups | OffsetDelete], ErrorCode]
     """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
 
     def __init__(self) -> None:
         self.handlers: dict[type[Request], Handler] = {}
         """The requests of classic members that this kind of group handles in its own way."""
-
-    def refuse_commit(
-        self,
-        state: CoordinatorState,
-        event: Received,
-        group: Any,
-        request: CommitRequest,
-        offsets: Iterable[OffsetToCommit],
-    ) -> ErrorCode:
-        """Returns the error of the whole request, else NONE; `offsets` are those to be stored."""
-        return ErrorCode.GROUP_ID_NOT_FOUND
 
     def refuse_fetch(self, group: Any, request: OffsetFetch) -> ErrorCode:
         """Returns the error of the whole request, else NONE."""

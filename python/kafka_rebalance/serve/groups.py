@@ -8,12 +8,12 @@ several groups in one OffsetFetch, the filter by type in ListGroups.
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState, Request, Response, field_names
+from kafka_rebalance.wire.messages import GroupState, Request, Response, common_fields, field_names
 
 from .frames import Asked
 
@@ -33,7 +33,10 @@ async def answered(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any] | None
             return await _offset_commit(asked, ask, has)
         case "offset_delete":
             return await _offset_delete(asked, ask, has)
-    response = await ask(_request(asked, **_different(asked)))
+    given = {}
+    if asked.api == "leave_group" and not hasattr(asked.body, "members"):  # up to version 2
+        given["members"] = (classic.MemberIdentity(asked.body.member_id),)
+    response = await ask(_request(asked, **given))
     return None if response is None else _response(asked, response)
 
 
@@ -51,19 +54,25 @@ _REQUESTS: dict[str, type[Request]] = {
 }
 # The other names that kio has for a field of a request.
 _KIO_NAMES = {
-    "session_timeout_ms": "session_timeout",
-    "rebalance_timeout_ms": "rebalance_timeout",
-    "retention_ms": "retention_time",
-    "generation_id": "generation_id_or_member_epoch",
-    "states": "states_filter",
-    "types": "types_filter",
+    "session_timeout_ms": ("session_timeout",),
+    "rebalance_timeout_ms": ("rebalance_timeout",),
+    "retention_ms": ("retention_time",),
+    "generation_id": ("generation_id_or_member_epoch",),
+    "group_ids": ("groups", "groups_names"),
+    "states": ("states_filter",),
+    "types": ("types_filter",),
 }
-_ENTRIES: dict[str, Callable[[Any], tuple[Any, ...]]] = {
-    "protocols": lambda one: classic.JoinGroupProtocol(one.name, one.metadata),
-    "assignments": lambda one: (one.member_id, one.assignment),
-    "members": lambda one: classic.MemberIdentity(
-        one.member_id, getattr(one, "group_instance_id", None)
-    ),
+
+
+class _GivenAssignment(NamedTuple):
+    member_id: str
+    assignment: bytes
+
+
+_ENTRIES: dict[str, type[Any]] = {
+    "protocols": classic.JoinGroupProtocol,
+    "assignments": _GivenAssignment,
+    "members": classic.MemberIdentity,
 }
 
 
@@ -71,26 +80,16 @@ def _request(asked: Asked, **given: Any) -> Request:
     """Returns our request; a field that the version lacks has its default."""
     kind, body = _REQUESTS[asked.api], asked.body
     for name in field_names(kind):
-        value = getattr(body, name, getattr(body, _KIO_NAMES.get(name, name), None))
+        names = (name, *_KIO_NAMES.get(name, ()))
+        value = next((getattr(body, one) for one in names if hasattr(body, one)), None)
         if isinstance(value, timedelta):
             value = round(value.total_seconds() * 1000)
         elif name in _ENTRIES and value is not None:
-            value = tuple(map(_ENTRIES[name], value))
+            entry = _ENTRIES[name]
+            value = tuple(entry(**common_fields(one, entry)) for one in value)
         if value is not None:
             given.setdefault(name, value)
     return kind(**given)
-
-
-def _different(asked: Asked) -> dict[str, Any]:
-    """Returns the fields of a request that kio has in another form."""
-    match asked.api:
-        case "leave_group" if not hasattr(asked.body, "members"):  # up to version 2: one member
-            return {"members": (classic.MemberIdentity(asked.body.member_id),)}
-        case "delete_groups":
-            return {"group_ids": tuple(asked.body.groups_names)}
-        case "describe_groups":
-            return {"group_ids": tuple(asked.body.groups)}
-    return {}
 
 
 # Offsets ------------------------------------------------------------------------------------------
@@ -156,6 +155,8 @@ _KAFKA_NAMES = {
     "partition": "partition_index",
     "offset": "committed_offset",
     "leader_epoch": "committed_leader_epoch",
+    "metadata": "member_metadata",
+    "assignment": "member_assignment",
 }
 
 
@@ -192,14 +193,6 @@ def _described(one: classic.DescribedGroup) -> dict[str, Any]:
         **_fields(one),
         "error_message": None if one.error_code is ErrorCode.NONE else str(one.error_code),
         "group_state": str(one.state or ""),
-        "members": [
-            {
-                **_fields(member),
-                "member_metadata": member.metadata,
-                "member_assignment": member.assignment,
-            }
-            for member in one.members
-        ],
     }
 
 

@@ -14,9 +14,11 @@ from kafka_rebalance.wire.streams_groups import (
     DescribedTaskOffset,
     DescribedTasks,
     DescribedTopology,
+    InternalTopic,
+    KeyValue,
     SubtopologyTasks,
+    UserEndpoint,
 )
-from kafka_rebalance.wire.streams_topology import InternalTopic, KeyValue, UserEndpoint
 
 NOTHING = DescribedTasks((), (), ())
 

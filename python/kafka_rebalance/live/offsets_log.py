@@ -20,8 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka_rebalance.errors import ClusterError, NotReachedError
-from kafka_rebalance.wire.coordinator_lookup import partition_for
-from kafka_rebalance.wire.group_records import OffsetsRecord
+from kafka_rebalance.wire.group_records import OffsetsRecord, partition_for
 
 from .cluster import admin_client, consumer_client, kafka_module, may_pass
 from .committed_offsets import NO_LEADER

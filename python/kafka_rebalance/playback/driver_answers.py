@@ -15,7 +15,7 @@ from typing import Any
 from kafka_rebalance.coordinator.broker_assigned.target import NO_TARGET
 from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.coordinator.machine import events as interface
-from kafka_rebalance.coordinator.streams_group.member import NOTHING, MemberTasks, task_list
+from kafka_rebalance.coordinator.streams_group.group import NOTHING, MemberTasks, task_list
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import group_records as wire

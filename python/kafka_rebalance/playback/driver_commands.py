@@ -26,12 +26,13 @@ from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, MemberIdentit
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request
 from kafka_rebalance.wire.offsets import OffsetToCommit
-from kafka_rebalance.wire.streams_groups import SubtopologyTasks, TaskList
-from kafka_rebalance.wire.streams_topology import (
+from kafka_rebalance.wire.streams_groups import (
     CopartitionGroup,
     InternalTopic,
     StreamsSubtopology,
     StreamsTopology,
+    SubtopologyTasks,
+    TaskList,
 )
 
 from .virtual_broker import VirtualBroker

@@ -6,6 +6,7 @@ address. Broker 1 coordinates all groups. A topic without racks has its replicas
 """
 
 import json
+import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,9 +15,40 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError
 
-from .apis import APIS
-from .frames import Asked, KafkaError
-from .topic_bounds import check
+from .frames import APIS, Asked, KafkaError
+
+MOST_PARTITIONS = 100_000
+"""The most partitions that all topics together may have."""
+TOO_MANY = f"all topics together may have {MOST_PARTITIONS} partitions"
+
+_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def is_legal(name: str) -> bool:
+    """Returns whether Kafka would make a topic of this name."""
+    return _NAME.fullmatch(name) is not None and name not in (".", "..")
+
+
+def check(name: str, partitions: int, elsewhere: int, path: str | None = None) -> None:
+    """Raises a GroupError, at `path` if it is given, for a name or number that is not allowed.
+
+    `elsewhere` is the number of partitions that all other topics have.
+    """
+    shown = json.dumps(name, ensure_ascii=False)
+    if not is_legal(name):
+        raise GroupError(
+            path or "name",
+            f"{shown} is not a name of a topic; give 1 to 249 of a-z, A-Z, 0-9, ., _ and -",
+        )
+    if not isinstance(partitions, int) or partitions < 1:
+        raise GroupError(
+            path or "partitions",
+            f"{shown} cannot have {partitions} partitions; give a whole number from 1",
+        )
+    if elsewhere + partitions > MOST_PARTITIONS:
+        problem = f"{shown} would have {partitions}, other topics have {elsewhere}; {TOO_MANY}"
+        raise GroupError(path or "partitions", problem)
+
 
 NODE = 1
 CLUSTER = "kafka-rebalance-serve"
@@ -26,10 +58,7 @@ _NAMED_BY_ID = 12
 
 
 class ServedTopic(NamedTuple):
-    """A topic with its number of partitions; no partition has records.
-
-    `racks` has the racks of each partition's replicas, None for a broker without a rack.
-    """
+    """A topic without records; `racks` has the racks of each partition's replicas, perhaps None."""
 
     name: str
     partitions: int
@@ -47,10 +76,7 @@ class Cluster:
             self.add(topic, "topics")
 
     def replace(self, topics: Iterable[ServedTopic]) -> None:
-        """Serves these topics in place of all others, without checks.
-
-        So a probed client also sees topics of a made-up group that no real cluster allows.
-        """
+        """Serves these topics in place of all others, even those that no real cluster allows."""
         self.topics: dict[str, ServedTopic] = {}
         self.partitions = 0
         self._ids: dict[str, uuid.UUID] = {}
@@ -60,11 +86,7 @@ class Cluster:
             self.put(topic)
 
     def add(self, topic: ServedTopic, path: str | None = None) -> None:
-        """Serves a new topic.
-
-        Errors: GroupError (at `path`, if it is given) for a topic that is there already, a name
-        that Kafka does not allow, and a number or sum of partitions out of bounds.
-        """
+        """Serves a new topic. Errors: GroupError, at `path`, if it is there or not allowed."""
         check(topic.name, topic.partitions, self.partitions, path)
         if topic.name in self.topics:
             raise GroupError(
@@ -73,11 +95,7 @@ class Cluster:
         self.put(topic)
 
     def grow(self, name: str, partitions: int) -> None:
-        """Gives a topic more partitions; the new ones have one replica without a rack.
-
-        Errors: GroupError for an unknown topic, and for a number of partitions that is not larger
-        than before, or out of bounds.
-        """
+        """Adds partitions with one replica without a rack. Errors: GroupError as `add`."""
         if name not in self.topics:
             raise GroupError(
                 "name", f"{json.dumps(name)} is not a topic of this cluster; add it first"

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Listens on a port, reads requests within bounds, and writes the answers of a handler.
 
-A connection has one request in flight, as in Kafka: the next request is read when the answer has
-been sent. In these cases, a connection ends:
-    a frame that is not a request, or too long     its connection ends
-    a frame that does not arrive in time        its connection ends
-    large frames beyond `large_bytes` in all    the connection that sends the excess ends
-    a new connection beyond `connections`       a connection that never sent a request ends, or
-                                                else the one that has been idle longest
-
-`connections` is smaller if the process may open fewer files: without one for a new connection,
-asyncio would refuse it with a traceback, again and again.
+A connection has one request in flight, as in Kafka. It ends if a frame is not a request, is too
+long, or does not arrive in time, and if large frames exceed `large_bytes` in all. For a new
+connection beyond `connections`, one that never sent a request ends, or else the one that has been
+idle longest. `connections` is smaller if the process may open fewer files: without one for a new
+connection, asyncio would refuse it with a traceback, again and again.
 """
 
 import asyncio

@@ -106,10 +106,7 @@ def _package(name: str, extra: str) -> Any:
 
 
 def _assignor(package: str, name: str) -> Any:
-    """Returns a new subclass of the library's own assignor.
-
-    Some assignors keep their state on the class, and consumers must not share it.
-    """
+    """Returns a new subclass of the assignor: consumers must not share its class's state."""
     module = _STICKY[package].get(name, name)
     try:
         found = import_module(f"{package}.coordinator.assignors.{module}")

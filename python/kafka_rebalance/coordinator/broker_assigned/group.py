@@ -3,7 +3,6 @@
 
     epoch             grows with each change that needs a new target
     assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
-    members           in the order of a `TimelineHashMap`
     targets           member id -> what the member will have
     static_members    instance id -> member id; share groups have none
     refresh_at        the time, and the epoch, from which the topics' metadata is looked at again
@@ -18,7 +17,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import Frozen, GroupState
 
 
 class IllegalRecord(ValueError):
@@ -33,18 +32,22 @@ Names = Mapping[str, None]
 """Subscribed names, in the order of a `HashSet`."""
 
 
-class ReconciliationState(IntEnum):
+class StateNumber(IntEnum):
     """The state of a member's reconciliation, with its number in records."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        """Returns the state of a number that only other versions know."""
+        return cls["UNKNOWN"]
+
+
+class ReconciliationState(StateNumber):
+    """A member waits until it, or another member, has revoked partitions; else it is STABLE."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
     UNRELEASED_PARTITIONS = 2
     UNKNOWN = 127
-
-    @classmethod
-    def _missing_(cls, value: object) -> "ReconciliationState":
-        """Returns the state of a number that only other versions know."""
-        return cls.UNKNOWN
 
 
 INITIAL_EPOCH = 1
@@ -53,12 +56,8 @@ NOT_ASSIGNED_MS = 0
 _REFRESH_INTERVAL_MS = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class AssignedMember:
-    """A member of a group whose broker assigns; an update makes a new member.
-
-    Members of share groups have neither an instance id nor a rebalance timeout.
-    """
+class AssignedMember(Frozen):
+    """A member of a group whose broker assigns; an update makes a new member."""
 
     member_id: str
     member_epoch: int = 0
@@ -108,18 +107,28 @@ class AssigningGroup(Generic[_Member, _Target]):
         return (self.members,)
 
     @property
+    def is_ready(self) -> bool:
+        """Returns whether targets can be computed."""
+        return True
+
+    @property
     def state(self) -> GroupState:
-        raise NotImplementedError
+        if self.is_empty:
+            return GroupState.EMPTY
+        if not self.is_ready:
+            return GroupState.NOT_READY
+        if self.epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        if all(one.is_reconciled_to(self.assignment_epoch) for one in self.members.values()):
+            return GroupState.STABLE
+        return GroupState.RECONCILING
 
     @property
     def is_empty(self) -> bool:
         return not len(self.members)
 
     def has_recent_targets(self, interval_ms: int, now_ms: int) -> bool:
-        """Returns whether the last targets are too young for new ones: the assignment interval.
-
-        With an interval of 0 they never are, even if another broker's clock was ahead.
-        """
+        """Returns whether the last targets are too young for new ones; an interval of 0 is off."""
         assigned_ms = self.assignment_timestamp_ms
         if interval_ms == 0 or assigned_ms == NOT_ASSIGNED_MS:
             return False
@@ -135,8 +144,6 @@ class AssigningGroup(Generic[_Member, _Target]):
             elif isinstance(value, dict | TimelineHashMap):
                 copies[name] = value.copy()
         return replace(self, **copies)
-
-    # Records change a group -----------------------------------------------------------------------
 
     def update(self, new: _Member) -> None:
         """Adds or replaces a member. Errors: OwnedTwice; the group must then be dropped."""
@@ -155,15 +162,11 @@ class AssigningGroup(Generic[_Member, _Target]):
         """Changes what the kind of group has besides, after a member was replaced."""
         raise NotImplementedError
 
-    # What no record has ---------------------------------------------------------------------------
-
     def forget_unlogged(self, append_id: int) -> None:
         """Takes back what was set since the append before the one that failed."""
 
     def keep_unlogged(self, before: Any) -> None:
         """Takes over what no record has, after a failed append, besides `refresh_at`."""
-
-    # The topics' metadata -------------------------------------------------------------------------
 
     def must_refresh(self, now_ms: int) -> bool:
         """Returns whether the topics' metadata is looked at again."""
@@ -180,12 +183,6 @@ class AssigningGroup(Generic[_Member, _Target]):
 
     def is_subscribed(self, topic: str) -> bool:
         raise NotImplementedError
-
-    def request_refresh(self) -> None:
-        """Stores that a topic of the group has changed."""
-        self.refresh_at = (0, 0)
-
-    # Static members -------------------------------------------------------------------------------
 
     def static_member(self, instance_id: str | None) -> _Member | None:
         known = None if instance_id is None else self.static_members.get(instance_id)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Appends the records of groups whose brokers assign; the groups change at once.
 
-This holds for consumer groups, share groups and streams groups. While appends of a group are in
-flight, the state also has the group as the log has it: tools see that one. If an append fails, the
-group becomes the durable one again, changed by those of its records that are still in flight; its
-tables have the places that Kafka's have after they were reverted to their last snapshot.
+While appends of a group are in flight, the state also has the group as the log has it: tools see
+that one. If an append fails, the group becomes the durable one again, changed by those of its
+records that are still in flight; its tables have the places that Kafka's have after they were
+reverted to their last snapshot.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """

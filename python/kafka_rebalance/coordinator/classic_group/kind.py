@@ -2,9 +2,6 @@
 """What the machine asks of classic groups; DescribeGroups and ListGroups for administrators.
 
 Both requests read durable groups, so a group whose first record is still in flight is absent.
-A description has metadata and protocol only in Stable, and the stored assignments in every state.
-An absent group, and one of another kind, is described as Dead; from version 6 on, the response also
-has an error (KIP-1043).
 """
 
 from kafka_rebalance.wire import classic_groups as wire
@@ -16,9 +13,8 @@ from ..machine.deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
 from ..machine.events import LogRecord, Received
 from ..machine.state import AnyGroup, CoordinatorState, GroupKind, of_kind
 from . import rebalance
-from .group import CONSUMER, Group
-from .member_checks import refuse_in_state
-from .records import group_tombstone
+from .group import CONSUMER, Group, group_tombstone
+from .member_requests import refuse_in_state
 
 _ABSENT_IS_NOT_FOUND = 6
 

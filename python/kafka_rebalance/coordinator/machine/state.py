@@ -17,13 +17,8 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState, Request, Response
-from kafka_rebalance.wire.offsets import (
-    CommitRequest,
-    OffsetDelete,
-    OffsetFetch,
-    OffsetToCommit,
-)
+from kafka_rebalance.wire.messages import Frozen, GroupState, Request, Response
+from kafka_rebalance.wire.offsets import CommitRequest, OffsetDelete, OffsetFetch, OffsetToCommit
 
 from ..broker_assigned.group import AssigningGroup
 from ..classic_group.group import ClassicGroupMember, Group
@@ -64,8 +59,7 @@ class Created(NamedTuple):
         return self.group.group_id == group_id and offsets.contents() <= self.before
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Frozen):
     """An append in flight: the action after it, and the groups that it creates or deletes.
 
     `batch` has the records that have changed the group `group_id`, whose broker assigns, already,
@@ -131,17 +125,11 @@ class CoordinatorState:
 
     def clear(self) -> None:
         """Drops all groups, offsets, deadlines, appends in flight and waiting responses."""
-        self.groups.clear()
-        self.durable.clear()
-        self.revocations.clear()
-        self.resolving.clear()
-        self.created.clear()
-        self.removed.clear()
-        self.offsets = Offsets()
-        self.deadlines = Deadlines()
-        self.writes.clear()
-        self.silent.clear()
-        self.waiting.clear()
+        for one in (self.groups, self.durable, self.revocations, self.writes, self.waiting):
+            one.clear()
+        for several in (self.resolving, self.created, self.removed, self.silent):
+            several.clear()
+        self.offsets, self.deadlines = Offsets(), Deadlines()
 
     @property
     def log_epoch(self) -> int:
@@ -260,10 +248,7 @@ class CoordinatorState:
         return self.kinds[group.group_type]
 
     def forget(self, group: AnyGroup) -> None:
-        """Removes a group.
-
-        As in Kafka, its deadlines stay armed and run without effect, but for a streams group's own.
-        """
+        """Removes a group; as in Kafka, deadlines stay armed, but for a streams group's own."""
         del self.groups[group.group_id]
         if group.delays_first_targets:
             self.deadlines.cancel(DeadlineKey(INITIAL_REBALANCE, group.group_id))
@@ -344,50 +329,30 @@ Handler = Callable[[CoordinatorState, Received, Any, Any], None]
 class GroupKind:
     """What the steps need to know about a kind of group; a `group` is always one of this kind."""
 
+    start_members: Callable[[CoordinatorState, Any], None]
+    """Arms the deadlines of the members of a group that was loaded."""
+    fall_silent: Callable[[CoordinatorState, Any, str, int], None]
+    """Starts the session timeout of a silent member at a time in ms."""
+    deadline: Callable[[CoordinatorState, Any, DeadlineKey], None]
+    """Handles a deadline that has passed; one that only other kinds have is void."""
+    tombstones: Callable[[Any], list[LogRecord]]
+    """Returns the records that remove a group, without those of its offsets."""
+    replay: Callable[[Groups, BrokerRecord, int], None]
+    """Applies one record at a time in ms. Errors: IllegalRecord."""
+    refuse_commit: Callable[
+        [CoordinatorState, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode
+    ]
+    """Returns the error of the whole request, else NONE; the offsets are those to be stored."""
+    refuse_deletion: Callable[[Any, DeleteGroups | OffsetDelete], ErrorCode]
+    """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
+
     def __init__(self) -> None:
         self.handlers: dict[type[Request], Handler] = {}
         """The requests of classic members that this kind of group handles in its own way."""
 
-    def start_members(self, state: CoordinatorState, group: Any) -> None:
-        """Arms the deadlines of the members of a group that was loaded."""
-        raise NotImplementedError
-
-    def fall_silent(
-        self, state: CoordinatorState, group: Any, member_id: str, since_ms: int
-    ) -> None:
-        """Starts the session timeout of a silent member at `since_ms`."""
-        raise NotImplementedError
-
-    def deadline(self, state: CoordinatorState, group: Any, key: DeadlineKey) -> None:
-        """Handles a deadline that has passed; one that only other kinds have is void."""
-        raise NotImplementedError
-
-    def tombstones(self, group: Any) -> list[LogRecord]:
-        """Returns the records that remove a group, without those of its offsets."""
-        raise NotImplementedError
-
-    def replay(self, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
-        """Applies one record. Errors: IllegalRecord."""
-        raise NotImplementedError
-
-    def refuse_commit(
-        self,
-        state: CoordinatorState,
-        event: Received,
-        group: Any,
-        request: CommitRequest,
-        offsets: Iterable[OffsetToCommit],
-    ) -> ErrorCode:
-        """Returns the error of the whole request, else NONE; `offsets` are those to be stored."""
-        return ErrorCode.GROUP_ID_NOT_FOUND
-
     def refuse_fetch(self, group: Any, request: OffsetFetch) -> ErrorCode:
         """Returns the error of the whole request, else NONE."""
         return ErrorCode.NONE
-
-    def refuse_deletion(self, group: Any, request: DeleteGroups | OffsetDelete) -> ErrorCode:
-        """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
-        raise NotImplementedError
 
     def starts_deletion(
         self,
@@ -396,10 +361,7 @@ class GroupKind:
         request: DeleteGroups,
         group_ids: tuple[str, ...],
     ) -> bool:
-        """Writes what must be durable before one of the groups is deleted; returns whether it did.
-
-        Then `ContinueDeletion` goes on with the groups behind that one.
-        """
+        """Writes what must be durable before a group is deleted; returns whether it did."""
         return False
 
     def topics_deleted(self, state: CoordinatorState, topic_ids: tuple[Uuid, ...]) -> None:

@@ -120,23 +120,17 @@ class GroupMember:
     def handle(self, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
         """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
-        if now_ms < state.now_ms:
-            raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
-        state.now_ms = now_ms
-        effects: list[MemberEffect] = []
-        state.effects = effects
+        effects = state.begin(now_ms)
         match event:
             case Poll():
                 self._poll(event)
             case Tick():
                 _tick(state)
-            case Answered():
-                sent = state.sent.pop(event.request_id, None)
-                if sent is not None:
-                    answers.answered(state, sent, event.response)
+            case Answered(number, response):
+                if (sent := state.sent.pop(number, None)) is not None:
+                    answers.answered(state, sent, response)
             case Failed(number):
-                sent = state.sent.pop(number, None)
-                if sent is not None:
+                if (sent := state.sent.pop(number, None)) is not None:
                     answers.failed(state, sent)
             case Vouched(heartbeat_ms, polled_ms):
                 state.heartbeat_at_ms = heartbeat_ms + state.config.heartbeat_interval_ms
@@ -172,11 +166,8 @@ class GroupMember:
 
 def _tick(state: Membership) -> None:
     """Runs the timers that are due: of requests, the session, the poll interval, the heartbeat."""
-    for number, sent in list(state.sent.items()):
-        # The failure of one request can drop others: the coordinator is forgotten with them.
-        expired = sent.expires_ms <= state.now_ms
-        if expired and state.sent.pop(number, None) is not None:
-            answers.failed(state, sent)
+    for sent in state.expired():
+        answers.failed(state, sent)
     if state.heartbeat_at_ms is None:
         return
     if state.coordinator_node is None:

@@ -32,8 +32,7 @@ from kafka_rebalance.wire.messages import Response
 
 from .config import WorkerConfig
 from .interface import Start, Stop
-from .membership import Membership, SentRequest
-from .role import Shares
+from .membership import Membership, SentRequest, Shares
 
 NOTHING = Work()
 

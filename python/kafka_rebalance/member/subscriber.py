@@ -11,30 +11,77 @@
                 joins again
 
 Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/onLeaderElected/
-         onJoinComplete/onLeavePrepare (Kafka 4.4.0); docs/behaviour/member.md#4-join,
+         onJoinComplete/onLeavePrepare (Kafka 4.4.0); KIP-881 (a leader with a rack watches racks);
+         docs/behaviour/member.md#4-join,
          docs/behaviour/member.md#5-callbacks, docs/behaviour/member.md#8-when-a-member-rejoins,
          docs/behaviour/member.md#9-commits.
 """
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.group.model import Topic, TopicPartition
-from kafka_rebalance.wire import Subscription, decode_assignment, encode_subscription
-from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, JoinGroupResponse
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.wire import (
+    AssignmentData,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+    sent_member,
+)
+from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol, JoinGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Response
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, OffsetToCommit
 
-from .answers import react
+from .answers import OFFSET_COMMIT, Reaction, react
 from .config import ConsumerConfig
 from .interface import Assigned, Lost, Partitions, Revoked
-from .leading import Snapshot, assignments, snapshot, subscribed_topics
-from .membership import Membership, SentRequest
-from .reactions import OFFSET_COMMIT, Reaction
-from .role import Shares
+from .membership import Membership, SentRequest, Shares
 from .states import MemberState
+
+Snapshot = tuple[Topic, ...]
+
+_NO_LIMIT = 2**31 - 1
+
+
+def assignments(
+    assignor: Assignor, members: Iterable[JoinedMember], topics: Mapping[str, Topic]
+) -> tuple[tuple[str, bytes], ...]:
+    """Returns pairs (member id, encoded assignment). Errors: WireError, AssignorThrows."""
+    known = tuple(
+        sent_member(
+            one.member_id,
+            decode_subscription(one.metadata),
+            assignor.name,
+            group_instance_id=one.group_instance_id,
+        )
+        for one in members
+    )
+    wanted = dict.fromkeys(topic for member in known for topic in member.topics)
+    there = tuple(topics[topic] for topic in wanted if topic in topics)
+    given = assignor.assign(GroupSpec("", there, known, max_partitions=_NO_LIMIT))
+    return tuple(
+        (one.member_id, encode_assignment(AssignmentData(tuple(given.get(one.member_id, ())))))
+        for one in known
+    )
+
+
+def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
+    """Returns the topics of all members; a leader watches them for changes."""
+    subscriptions: Iterable[Subscription] = (decode_subscription(one.metadata) for one in members)
+    return frozenset(topic for sent in subscriptions for topic in sent.topics)
+
+
+def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) -> Snapshot:
+    """Returns the data that an assignment depends on: partition counts, and optionally racks."""
+    there = (topics[name] for name in sorted(names) if name in topics)
+    return tuple(one if racks else Topic(one.name, one.partitions) for one in there)
+
 
 _NONE = ErrorCode.NONE
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.member as m
 
-from .agenda import Agenda
+from .agenda import Agenda, Back, ClientRequest, Loading, Unstuck
 from .broker import Broker
 from .cluster import SimulatedCluster
 from .herders import Herders
@@ -16,7 +16,6 @@ from .metadata import Metadata
 from .process import Process
 from .run import Absence
 from .scenario import Happening, Kind, MemberConfig, Scenario
-from .scheduled import Back, ClientRequest, Loading, Unstuck
 
 
 @dataclass(eq=False, slots=True)

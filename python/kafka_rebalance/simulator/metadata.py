@@ -20,13 +20,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kafka_rebalance.member import AnyConsumer, AsyncConsumer, Consumer, MetadataUpdated
-from kafka_rebalance.member.leading import subscribed_topics
+from kafka_rebalance.member.subscriber import subscribed_topics
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse
 
-from .agenda import Agenda
+from .agenda import Agenda, Refresh
 from .cluster import SimulatedCluster
 from .process import Process
-from .scheduled import Refresh
 
 
 @dataclass(eq=False, slots=True)

@@ -14,10 +14,10 @@ from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup
 from kafka_rebalance.wire.messages import Tick
 
+from .agenda import PollNow, Wake
 from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
-from .scheduled import PollNow, Wake
 
 _HEARTBEATS = (Heartbeat, ConsumerGroupHeartbeat)
 Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process

@@ -3,6 +3,9 @@
 
 A rebalance begins when the group becomes PreparingRebalance, and ends when it becomes Stable, Empty
 or Dead. Each round of it creates a generation. `measure` computes figures of a run.
+
+The start-up of a group is the first ten seconds, in which its first members start. A later member
+joins a group that is running, so its start is one of the scenario's events.
 """
 
 from collections.abc import Mapping
@@ -10,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .intervals import Gap, Hold
-from .scenario import Happening
+from .scenario import Happening, Kind, Scenario
 
 
 @dataclass(slots=True)
@@ -72,3 +75,34 @@ class Run:
     def has_epochs(self) -> bool:
         """Returns whether a member joined with the consumer protocol."""
         return self.joined_ms > 0
+
+
+_START_UP_MS = 10_000
+
+
+def start_up_until_ms(scenario: Scenario) -> int:
+    """Returns the last moment of the start-up, which begins with the start of the first member."""
+    return min(one.start_ms for one in scenario.members) + _START_UP_MS
+
+
+def joined_ms(scenario: Scenario, first_joins: Mapping[str, int]) -> int:
+    """Returns when the last member of the start-up joined, with the consumer protocol; else 0.
+
+    `first_joins` maps each member to the time at which it first got an answer to a join.
+    """
+    if not scenario.has_consumer_protocol:
+        return 0
+    until = start_up_until_ms(scenario)
+    early = {one.name for one in scenario.members if one.start_ms <= until}
+    return max((at for name, at in first_joins.items() if name in early), default=0)
+
+
+def happenings_with_late_starts(scenario: Scenario) -> tuple[Happening, ...]:
+    """Returns the scenario's events, and the starts of members after the start-up, by time."""
+    until = start_up_until_ms(scenario)
+    starts = (
+        Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
+        for plan in scenario.members
+        if plan.start_ms > until
+    )
+    return tuple(sorted((*scenario.happenings, *starts), key=lambda one: one.at_ms))

@@ -15,10 +15,9 @@ from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .measure import Totals, settlings, stops, totals, unavailability
-from .run import Run
+from .run import Run, start_up_until_ms
 from .scenario import Scenario
 from .simulation import simulate
-from .start_up import start_up_until_ms
 
 _Figure = TypeVar("_Figure")
 

@@ -23,8 +23,7 @@ from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeatResponse
 from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
 from kafka_rebalance.wire.messages import GroupState, Response, Tick
 
-from . import scheduled
-from .agenda import Agenda
+from . import agenda as scheduled
 from .broker import Broker
 from .cluster import SimulatedCluster
 from .happenings import Happenings
@@ -36,9 +35,8 @@ from .metadata import Metadata
 from .network import Wire
 from .process import Process
 from .rebalances import Rebalances
-from .run import Run
+from .run import Run, happenings_with_late_starts, joined_ms
 from .scenario import Happening, Kind, MemberPlan, Scenario
-from .start_up import happenings_with_late_starts, joined_ms
 
 _BROKER = "broker"
 _JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
@@ -50,7 +48,7 @@ class Simulation:
     def __init__(self, scenario: Scenario, journal: list[Entry] | None = None) -> None:
         self.scenario = scenario
         self.events = 0
-        self._agenda = Agenda()
+        self._agenda = scheduled.Agenda()
         self._rng = random.Random(scenario.seed)
         self._wire = Wire(scenario.network, self._rng)
         self._holds = Holds()

@@ -15,7 +15,8 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Response
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse
 
-from .membership import AsyncMembership, RequestInFlight, SentFields
+from ..membership import SentRequest
+from .membership import AsyncMembership, SentFields
 from .reconciliation import commit_answered
 from .states import NOT_IN_GROUP, TAKES_ASSIGNMENTS, ConsumerMemberState
 
@@ -24,7 +25,7 @@ _E = ErrorCode
 _REDISCOVERS = (_E.NOT_COORDINATOR, _E.COORDINATOR_NOT_AVAILABLE)
 
 
-def answered(state: AsyncMembership, sent: RequestInFlight, response: Response) -> None:
+def answered(state: AsyncMembership, sent: SentRequest, response: Response) -> None:
     match response:
         case FindCoordinatorResponse(error_code=error, node_id=node):
             if error is _E.NONE:
@@ -46,7 +47,7 @@ def answered(state: AsyncMembership, sent: RequestInFlight, response: Response) 
             pass
 
 
-def failed(state: AsyncMembership, sent: RequestInFlight) -> None:
+def failed(state: AsyncMembership, sent: SentRequest) -> None:
     """Handles a request that will get no response: the connection was lost, or time ran out."""
     match sent.request:
         case FindCoordinator():

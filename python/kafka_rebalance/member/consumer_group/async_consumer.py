@@ -153,25 +153,20 @@ class AsyncConsumer:
     def handle(self, event: interface.MemberEvent, now_ms: int) -> list[interface.MemberEffect]:
         """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
-        if now_ms < state.now_ms:
-            raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
-        state.now_ms = now_ms
-        effects: list[interface.MemberEffect] = []
-        state.effects = effects
+        effects = state.begin(now_ms)
         match event:
             case interface.Poll(positions):
                 self._poll(dict(positions))
                 return effects
             case Tick():
-                self._time_out()
-            case interface.Answered(number, response):
-                sent = state.sent.pop(number, None)
-                if sent is not None:
-                    answers.answered(state, sent, response)
-            case interface.Failed(number):
-                sent = state.sent.pop(number, None)
-                if sent is not None:
+                for sent in state.expired():
                     answers.failed(state, sent)
+            case interface.Answered(number, response):
+                if (answered := state.sent.pop(number, None)) is not None:
+                    answers.answered(state, answered, response)
+            case interface.Failed(number):
+                if (failed := state.sent.pop(number, None)) is not None:
+                    answers.failed(state, failed)
             case interface.CallbackCompleted():
                 running, state.running = state.running, None
                 if running is not None:
@@ -286,11 +281,3 @@ class AsyncConsumer:
     def _wants_node(self) -> bool:
         state = self._state
         return bool(state.subscription) or state.pattern is not None
-
-    def _time_out(self) -> None:
-        state = self._state
-        for number, sent in list(state.sent.items()):
-            # The failure of one request can drop others: the coordinator is forgotten with them.
-            expired = sent.expires_ms <= state.now_ms
-            if expired and state.sent.pop(number, None) is not None:
-                answers.failed(state, sent)

@@ -14,8 +14,7 @@ Source   AbstractHeartbeatRequestManager.poll, HeartbeatRequestState,
 
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 
-from .assignment import NO_ASSIGNMENT
-from .membership import AsyncMembership, SentFields
+from .membership import NO_ASSIGNMENT, AsyncMembership, SentFields
 from .states import NOT_IN_GROUP, SENDS_AT_ONCE, ConsumerMemberState
 
 _S = ConsumerMemberState

@@ -25,7 +25,8 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetToCommit
 
 from ..interface import Assigned, FetchMetadata, Partitions, PendingRevocation, Revoked
-from .membership import AsyncMembership, Callback, LocalReconciliation, Purpose, RequestInFlight
+from ..membership import SentRequest
+from .membership import AsyncMembership, Callback, LocalReconciliation, Purpose
 from .states import ConsumerMemberState
 
 _S = ConsumerMemberState
@@ -115,7 +116,7 @@ def go_on(state: AsyncMembership) -> None:
             _committed(state)
 
 
-def commit(state: AsyncMembership, partitions: Partitions) -> RequestInFlight | None:
+def commit(state: AsyncMembership, partitions: Partitions) -> SentRequest | None:
     """Sends the positions of these partitions; None if there are none."""
     offsets = tuple(
         OffsetToCommit(one.topic, one.partition, state.positions[one])
@@ -135,7 +136,7 @@ def commit(state: AsyncMembership, partitions: Partitions) -> RequestInFlight | 
     )
 
 
-def commit_answered(state: AsyncMembership, sent: RequestInFlight, error: ErrorCode) -> None:
+def commit_answered(state: AsyncMembership, sent: SentRequest, error: ErrorCode) -> None:
     """Handles the response to a commit; one before a revocation is tried again."""
     running = state.reconciliation
     if running is None or sent is not running.commit:

@@ -146,7 +146,6 @@ def _played(
 def _existing(
     owned: Mapping[str, Sequence[TopicPartition]], topics: Iterable[Topic]
 ) -> dict[str, list[TopicPartition]]:
-    """Returns the partitions of topics that still have a subscriber."""
     names = {topic.name for topic in topics}
     return {member: [tp for tp in tps if tp.topic in names] for member, tps in owned.items()}
 
@@ -223,7 +222,6 @@ def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[s
 
 
 def _plain(member: RecordedMember, name: str) -> Member:
-    """Returns the member with its topics, as a new Java client would join."""
     sent = member.subscription
     return Member(
         name,

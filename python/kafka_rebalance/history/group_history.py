@@ -103,7 +103,6 @@ class GroupHistory:
         self._other_topics = 0
 
     def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
-        """Adds one or more commits of a partition; they came after the group's last record."""
         self._commits.add(tp, times)
 
     def tombstone(self, time_ms: int) -> None:
@@ -123,7 +122,6 @@ class GroupHistory:
         return RecordedRebalance(group_id, *place, causes=(cause,))
 
     def record(self, now: RecordedGeneration) -> RecordedRebalance:
-        """Returns the row of the next record."""
         if self._before is not None and now.generation_id < self._before.generation_id:
             self._forget()
         before = self._before

@@ -260,7 +260,6 @@ def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def _records_of_members(rows: Sequence[RecordedRebalance]) -> dict[str, int]:
-    """Returns member id -> the number of records that contain the member."""
     present: set[str] = set()
     counts: Counter[str] = Counter()
     for row in rows:

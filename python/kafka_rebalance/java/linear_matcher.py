@@ -116,7 +116,6 @@ class LinearMatcher:
         return len(self._states) - 1
 
     def _add(self, items: list[tuple[Any, Any]], then: int, flags: int) -> int:
-        """Adds the states of a sequence, from its end; returns its first state."""
         for item in reversed(items):
             then = self._add_item(item, then, flags)
         return then

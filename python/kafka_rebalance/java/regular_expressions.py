@@ -60,7 +60,6 @@ class Matcher:
             raise InvalidPattern(str(error)) from error
 
     def matches(self, name: str) -> bool:
-        """Returns whether the pattern matches the whole name."""
         return self._linear.matches(name)
 
 

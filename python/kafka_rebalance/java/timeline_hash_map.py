@@ -112,7 +112,6 @@ class TimelineHashMap(_HashTable[K, V]):
         self._older: _HashTable[K, V] | None = None  # values of the snapshot that have changed
 
     def copy(self) -> "TimelineHashMap[K, V]":
-        """Returns a copy without a snapshot."""
         new = TimelineHashMap[K, V](self._registry)
         new._values = dict(self._values)
         new._slots = [list(slot) for slot in self._slots]

@@ -134,7 +134,6 @@ def failed(state: Membership, sent: SentRequest) -> None:
 
 
 def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) -> None:
-    """Handles a JoinGroup response: the member leads or follows, or reacts to the error."""
     error = response.error_code
     if error is not ErrorCode.NONE:
         if error is ErrorCode.MEMBER_ID_REQUIRED:
@@ -174,7 +173,6 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
 
 
 def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) -> None:
-    """Handles a SyncGroup response: keeps the assignment for the next poll."""
     error = response.error_code
     if error is not ErrorCode.NONE:
         react(state, sent, SYNC_GROUP.get(error, Reaction.FATAL), error)

@@ -61,7 +61,6 @@ class ConsumerConfig:
         return self.group_protocol == CLASSIC
 
     def with_group_protocol(self, group_protocol: str) -> "ConsumerConfig":
-        """Returns the settings for the other protocol, without those that the protocol refuses."""
         kept = replace(
             self, group_protocol=CLASSIC, group_remote_assignor=None, client_library=JAVA
         )
@@ -124,7 +123,6 @@ class WorkerConfig:
 
     @property
     def version(self) -> int:
-        """Returns the highest version of Connect's protocol that the worker supports."""
         return _VERSIONS[self.connect_protocol]
 
 

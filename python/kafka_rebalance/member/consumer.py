@@ -31,7 +31,6 @@ class Consumer(GroupMember):
 
     @property
     def owned_partitions(self) -> interface.Partitions:
-        """Returns the partitions that the member owns, in the assignment's order."""
         return self._subscriber.owned
 
     @property
@@ -65,7 +64,6 @@ class Consumer(GroupMember):
         return joining.needs_rejoin(state) and not state.is_joining()
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Returns whether these topics differ from the consumer's metadata."""
         return tuple(self._subscriber.topics.values()) != topics
 
     def _poll(self, event: interface.Poll) -> None:

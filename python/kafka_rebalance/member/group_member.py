@@ -39,12 +39,10 @@ class GroupMember:
 
     @property
     def generation_id(self) -> int:
-        """Returns the member's generation; -1 if it has none."""
         return self._state.generation.generation_id
 
     @property
     def is_leader(self) -> bool:
-        """Returns whether the member led the last rebalance."""
         return self._state.is_leader
 
     @property
@@ -58,7 +56,6 @@ class GroupMember:
 
     @property
     def poll_until_ms(self) -> int:
-        """Returns when the member leaves unless the application polls before."""
         return self._state.poll_until_ms
 
     @property
@@ -114,7 +111,6 @@ class GroupMember:
         return due
 
     def next_heartbeat_ms(self) -> int | None:
-        """Returns when the next heartbeat is sent; None while the member sends no heartbeats."""
         return self._state.heartbeat_at_ms
 
     def handle(self, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
@@ -144,7 +140,6 @@ class GroupMember:
         return effects
 
     def _handle_own(self, event: MemberEvent) -> None:
-        """Handles an event that only consumers or only workers accept."""
         raise TypeError(f"{type(self).__name__} takes no {type(event).__name__}")
 
     def _poll(self, event: Poll) -> None:

@@ -99,18 +99,15 @@ class Herder:
     # Before the join ------------------------------------------------------------------------------
 
     def prepare(self, state: Membership) -> bool:
-        """Stops all assigned work of an eager worker."""
         version = self.config.version if self.assignment is None else self.assignment.version
         if version == wire.EAGER:
             self._stop(state, self.work or NOTHING)
         return True
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """Returns None, because a worker never waits in `prepare`."""
         return None
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
-        """Returns the worker's report, encoded in every protocol version up to its own."""
         self.joined_with = self.newest
         report = self._report()
         metadata = wire.ConnectMetadata(url=self.url, config_offset=self.newest.offset)
@@ -258,7 +255,6 @@ class Herder:
         )
 
     def give_up(self, state: Membership) -> None:
-        """Stops everything, before the worker leaves the group."""
         self._stop(state, self.running)
         self.work = None
 

@@ -90,7 +90,6 @@ class Generation:
 
     @property
     def is_known(self) -> bool:
-        """Returns whether the member has joined a generation."""
         return self.generation_id != NO_GENERATION and self.member_id != ""
 
 
@@ -225,7 +224,6 @@ class Membership(AnyMembership):
             self.heartbeat_at_ms = None
 
     def start_heartbeats(self) -> None:
-        """Restarts the timers of heartbeat, session and poll, because a generation has begun."""
         self.heartbeat_at_ms = self.now_ms + self.config.heartbeat_interval_ms
         self.session_until_ms = self.now_ms + self.config.session_timeout_ms
         self.poll_until_ms = self.now_ms + self.config.rebalance_timeout_ms
@@ -240,7 +238,6 @@ class Membership(AnyMembership):
         self.needs_prepare = True
 
     def back_off(self) -> None:
-        """Delays the next attempt to join by an exponential back-off."""
         self.retry_at_ms = self.now_ms + self.backoff_ms(self.failures)
         self.failures += 1
 

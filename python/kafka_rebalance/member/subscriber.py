@@ -72,7 +72,6 @@ def assignments(
 
 
 def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
-    """Returns the topics of all members; a leader watches them for changes."""
     subscriptions: Iterable[Subscription] = (decode_subscription(one.metadata) for one in members)
     return frozenset(topic for sent in subscriptions for topic in sent.topics)
 
@@ -190,7 +189,6 @@ class Subscriber:
         return self.prepare_until_ms if self._is_preparing(state) else None
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
-        """Returns every assignor's name with the member's metadata for that assignor."""
         self.joined_subscription = self.subscription
         topics = tuple(sorted(self.subscription))
         known = state.generation.generation_id
@@ -224,7 +222,6 @@ class Subscriber:
     # After the join -------------------------------------------------------------------------------
 
     def take(self, state: Membership, assignment: bytes) -> None:
-        """Applies an assignment, and calls the callbacks in Kafka's order."""
         assigned = decode_assignment(assignment).partitions
         if not state.is_leader:
             self.assigned_by = None
@@ -256,7 +253,6 @@ class Subscriber:
         return topic in self.subscription
 
     def settle(self, state: Membership) -> None:
-        """Commits when the interval of automatic commits has passed."""
         if (
             self.config.enable_auto_commit
             and state.state is MemberState.STABLE

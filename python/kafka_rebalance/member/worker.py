@@ -34,7 +34,6 @@ class Worker(GroupMember):
 
     @property
     def running(self) -> Work:
-        """Returns the connectors and tasks that the worker has started and not stopped."""
         return self._herder.running
 
     def is_at_work(self) -> bool:

@@ -22,7 +22,6 @@ class IdNames:
         self._ids: dict[str, str] = {}
 
     def call(self, member_id: str, client: str) -> None:
-        """Names an id after the client that received it."""
         if member_id and member_id not in self._names:
             used = sum(name.partition("#")[0] == client for name in self._names.values())
             name = f"{client}#{used + 1}" if used else client

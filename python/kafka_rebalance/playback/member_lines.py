@@ -42,7 +42,6 @@ def membership(member_id: str, generation_id: int, instance: str | None = None) 
 
 
 def effect_line(effect: interface.MemberEffect, generation_id: int) -> str:
-    """Returns the line of an effect; `generation_id` is the member's current generation."""
     match effect:
         case interface.Revoked(partitions):
             return f"onPartitionsRevoked {listed(partitions)}"

@@ -123,7 +123,6 @@ class Agenda:
         return self._timers[kind].get(name)
 
     def push(self, at: int, event: ScheduledEvent) -> None:
-        """Schedules an event; events of one time are popped in the order of their pushes."""
         heapq.heappush(self._heap, (at, next(self._sequence), event))
 
     def arm(self, at: int, event: Timer) -> None:

@@ -78,7 +78,6 @@ class SimulatedCluster:
         return tuple(known[number % len(known)] for number in range(count))
 
     def has(self, topic: str, partition: int) -> bool:
-        """Returns whether the partition exists."""
         return partition < self.partitions.get(topic, 0)
 
     def is_reachable(self) -> bool:

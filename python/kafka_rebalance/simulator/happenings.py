@@ -153,7 +153,6 @@ class Happenings:
         self.metadata.start(process, now_ms)
 
     def _close(self, process: Process) -> None:
-        """Closes a member. From then on a consumer is silent; its LeaveGroup may be lost."""
         member, now_ms = process.member, self.agenda.now_ms
         assert member is not None
         member_id = member.member_id
@@ -166,7 +165,6 @@ class Happenings:
         process.stop(now_ms)
 
     def end(self, process: Process) -> None:
-        """Ends a process without closing its member."""
         self.down_since[process.name] = self.agenda.now_ms
         self.liveness.fall_silent(process)
         process.stop(self.agenda.now_ms)

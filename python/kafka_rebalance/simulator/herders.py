@@ -31,11 +31,9 @@ class ConfigTopic:
             self.configure_tasks(name, tasks)
 
     def newest(self) -> ConfigurationUpdated:
-        """Returns the event for a worker that has read the topic to its end."""
         return ConfigurationUpdated(self.offset, tuple(self.connectors.items()))
 
     def create(self, name: str) -> None:
-        """Creates a connector without tasks; an existing connector keeps its tasks."""
         self.offset += 1
         self.connectors.setdefault(name, 0)
 
@@ -48,7 +46,6 @@ class ConfigTopic:
         return True
 
     def delete(self, name: str) -> int:
-        """Deletes a connector and its tasks; returns the number of tasks."""
         self.offset += 2
         return self.connectors.pop(name, 0)
 
@@ -93,7 +90,6 @@ class Herders:
         self._configured: list[Started] = []
 
     def ask(self, request: ClientRequest) -> None:
-        """Queues a client's request until the leader can serve it."""
         self._requests.append(request)
 
     def started(self, event: Started) -> None:
@@ -115,7 +111,6 @@ class Herders:
             return
 
     def _is_free(self, process: Process, now_ms: int) -> bool:
-        """Returns whether a worker can serve now; arms the next poll of a busy or stuck worker."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.member
         if not isinstance(worker, Worker) or not worker.is_at_work():

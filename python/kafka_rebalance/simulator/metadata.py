@@ -39,14 +39,12 @@ class Metadata:
     deliver: Callable[[Process, MetadataUpdated], None]
 
     def start(self, process: Process, now_ms: int) -> None:
-        """Arms the first Refresh of a client that has started with the current metadata."""
         consumer = process.member
         assert isinstance(consumer, AnyConsumer)
         at = now_ms + 1 + self.rng.randrange(consumer.config.metadata_max_age_ms)
         self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
 
     def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
-        """Lets a client request metadata at its Refresh, and arms its next Refresh."""
         consumer = process.member
         if process.incarnation == incarnation and isinstance(consumer, AnyConsumer):
             self._update(process, now_ms)
@@ -92,7 +90,6 @@ class Metadata:
             self._update(process, now_ms)
 
     def _update(self, process: Process, now_ms: int) -> None:
-        """Sends the cluster's metadata to a client whose own metadata differ."""
         consumer, metadata = process.member, self.cluster.metadata(now_ms)
         if not isinstance(consumer, AnyConsumer) or not self.cluster.is_reachable():
             return

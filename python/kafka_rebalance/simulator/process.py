@@ -73,12 +73,10 @@ class Process:
 
     @property
     def holds_any(self) -> bool:
-        """Returns whether the member holds partitions, or connectors or tasks."""
         member = self.member
         return bool(member.owned_partitions if isinstance(member, m.AnyConsumer) else self.held)
 
     def start(self, config: MemberConfig) -> m.AnyMember:
-        """Starts a new process, without the state of the old process."""
         self.incarnation += 1
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
@@ -235,5 +233,4 @@ def _calls_back(effects: list[m.MemberEffect]) -> bool:
 
 
 def _names(work: Work) -> list[str]:
-    """Returns connectors by name, then tasks in Kafka's form."""
     return [*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)]

@@ -21,7 +21,6 @@ class Rebalances:
         self._untargeted_since: int | None = None
 
     def learn(self, member_id: str, name: str, now_ms: int) -> None:
-        """Stores the name of a member id, and when the process first got an answer to a join."""
         self._names[member_id] = name
         self.joined_ms.setdefault(name, now_ms)
 

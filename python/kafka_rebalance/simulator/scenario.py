@@ -228,7 +228,6 @@ class Scenario:
                 )
 
     def _check_happenings(self) -> None:
-        """Checks that each event is before the end, and that the names in it exist."""
         known: dict[str, Iterable[str | None]] = {
             "member": {member.name for member in self.members},
             "topic": self.topics,
@@ -247,7 +246,6 @@ class Scenario:
                 raise GroupError(f"{path}.at_ms", f"{one.at_ms} ms is not before the end")
 
     def _check_members(self) -> None:
-        """Checks that all members are of one kind, have work, and start before the end."""
         are_workers = {isinstance(plan.config, WorkerConfig) for plan in self.members}
         if len(are_workers) > 1:
             raise GroupError("members", "a group has consumers or Connect workers, not both")
@@ -322,7 +320,6 @@ class Scenario:
 
     @property
     def held(self) -> str:
-        """Returns the noun for the things that members hold: partition, or task."""
         return "task" if self.connectors else "partition"
 
     @property

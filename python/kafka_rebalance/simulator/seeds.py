@@ -76,7 +76,6 @@ class SeedRuns:
     crashed: tuple[dict[str, str], ...]
 
     def spreads(self) -> dict[str, Spread]:
-        """Returns the range of every field of the totals."""
         return {
             one.name: Spread.of(getattr(each, one.name) for each in self.totals)
             for one in fields(Totals)

@@ -100,7 +100,6 @@ class Simulation:
         return Process(plan, str(self.scenario.seed), self._holds, phase_ms, journal)
 
     def _push_all(self) -> None:
-        """Puts the members' starts and the scenario's events on the agenda."""
         for plan in self.scenario.members:
             start = Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
             self._agenda.push(plan.start_ms, start)
@@ -128,7 +127,6 @@ class Simulation:
     # Events ---------------------------------------------------------------------------------------
 
     def _how_to_play(self) -> dict[type, Callable[[Any], None]]:
-        """Returns a function for each kind of `ScheduledEvent`."""
         return {
             scheduled.Arrive: self._arrive,
             scheduled.Reply: self._answer,
@@ -377,7 +375,6 @@ class Simulation:
 
 
 def new_id(scenario: Scenario) -> Callable[[], str]:
-    """Returns a function that makes ids of new members from the scenario's seed."""
     rng = random.Random(f"{scenario.seed} ids")
     return lambda: str(UUID(int=rng.getrandbits(128), version=4))
 

@@ -57,7 +57,6 @@ class Work:
         )
 
     def sorted(self) -> "Work":
-        """Returns the work sorted: connectors by name, tasks by connector and number."""
         return Work(
             tuple(sorted(self.connectors, key=name_key)), tuple(sorted(self.tasks, key=task_key))
         )

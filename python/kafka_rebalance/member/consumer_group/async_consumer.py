@@ -86,7 +86,6 @@ class AsyncConsumer:
 
     @property
     def poll_until_ms(self) -> int:
-        """Returns when the member leaves unless the application polls before."""
         return self._state.poll_until_ms
 
     @property
@@ -102,7 +101,6 @@ class AsyncConsumer:
         return reconciliation.misses_names(self._state)
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Returns whether these topics differ from the consumer's metadata."""
         return self._metadata != topics
 
     def is_idle(self) -> bool:
@@ -151,7 +149,6 @@ class AsyncConsumer:
         return None if state.state in NOT_IN_GROUP else state.heartbeat_at_ms
 
     def handle(self, event: interface.MemberEvent, now_ms: int) -> list[interface.MemberEffect]:
-        """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
         effects = state.begin(now_ms)
         match event:
@@ -235,7 +232,6 @@ class AsyncConsumer:
         return state.callbacks.popleft()
 
     def _commit(self) -> None:
-        """Commits when the interval of automatic commits has passed."""
         state, config = self._state, self._state.config
         due = state.now_ms >= state.commit_at_ms and not state.is_waiting_for(OffsetCommit)
         if config.enable_auto_commit and due and state.owned:

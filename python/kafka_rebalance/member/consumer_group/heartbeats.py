@@ -22,7 +22,6 @@ _UNCHANGED_MS = -1
 
 
 def beat(state: AsyncMembership) -> None:
-    """Sends the heartbeat that is due, if one is."""
     if state.node is None or state.state in NOT_IN_GROUP:
         if state.state is _S.LEAVING:
             state.move(_S.UNSUBSCRIBED)  # without a coordinator, the member just leaves
@@ -87,7 +86,6 @@ def has_news(state: AsyncMembership) -> bool:
 
 
 def request(state: AsyncMembership) -> ConsumerGroupHeartbeat:
-    """Returns the heartbeat with the fields that differ from those sent last."""
     config, sent = state.config, state.sent_fields
     timeout_ms, names, pattern, assignor, owned = _UNCHANGED_MS, None, None, None, None
     rack_id = None

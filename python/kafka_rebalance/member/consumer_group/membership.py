@@ -58,12 +58,10 @@ class LocalAssignment(NamedTuple):
         return LocalAssignment(self.epoch + 1, partitions)
 
     def resolved(self, names: Mapping[Uuid, str]) -> "LocalAssignment":
-        """Returns the part whose topic ids are in `names`."""
         known = {topic: numbers for topic, numbers in self.partitions.items() if topic in names}
         return LocalAssignment(self.epoch, known)
 
     def named(self, names: Mapping[Uuid, str]) -> Partitions:
-        """Returns the partitions by name, sorted by topic and number."""
         there = self.partitions.items()
         pairs = ((names[topic], number) for topic, numbers in there for number in numbers)
         return tuple(TopicPartition(*pair) for pair in sorted(pairs))
@@ -176,7 +174,6 @@ class AsyncMembership(AnyMembership):
         )
 
     def send(self, request: Request, *, is_ignored: bool = False) -> SentRequest:
-        """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
         node = None if isinstance(request, FindCoordinator) else self.node
         number = next(self.request_ids)
         expires_ms = self.now_ms + self.config.request_timeout_ms
@@ -200,7 +197,6 @@ class AsyncMembership(AnyMembership):
             commit.commit, commit.commit_at_ms = None, self.now_ms
 
     def join(self) -> None:
-        """Begins to join, with epoch 0 and without partitions."""
         if self.state is ConsumerMemberState.FATAL:
             return
         if self.reconciliation is not None:

@@ -88,7 +88,6 @@ def _resolve(state: AsyncMembership) -> None:
 
 
 def misses_names(state: AsyncMembership) -> bool:
-    """Returns whether the assignment contains a topic id whose name the client does not know."""
     known = state.names.keys() | state.topics.keys()
     return any(topic not in known for topic in state.target.partitions)
 
@@ -102,7 +101,6 @@ def _start_commit(state: AsyncMembership, running: LocalReconciliation) -> None:
 
 
 def go_on(state: AsyncMembership) -> None:
-    """Sends the commit of the reconciliation when it is due."""
     running = state.reconciliation
     if running is None or running.commit_at_ms is None or running.commit_at_ms > state.now_ms:
         return
@@ -169,7 +167,6 @@ def _call_revoked(state: AsyncMembership, running: LocalReconciliation) -> None:
 
 
 def returned(state: AsyncMembership, callback: Callback) -> None:
-    """Continues after a callback."""
     if callback.purpose is Purpose.RELEASE:
         state.released()
         return

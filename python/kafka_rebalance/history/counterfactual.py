@@ -27,7 +27,6 @@ from kafka_rebalance.plans.rounds import Round, play
 from .all_groups import Recorded
 from .group_log import RecordedMember
 from .patterns import away_ms, session_for
-from .replayed import assigned_counts
 
 _NO_EVENTS = ("second round", "after-effect", "static restart", "written again")
 
@@ -216,7 +215,7 @@ def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[s
     for row, one in recorded[place:]:
         if one is None or (needed and row.cause not in _NO_EVENTS):
             break
-        for topic, count in assigned_counts(one).items():
+        for topic, count in one.partition_counts.items():
             needed[topic] = max(count, needed.get(topic, 0), counts.get(topic, 0))
     return needed
 

@@ -5,11 +5,12 @@ The state that only consumers or only workers have is in their `Role`.
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import count
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.classic_groups import (
     NO_GENERATION,
     FindCoordinator,
@@ -22,6 +23,7 @@ from kafka_rebalance.wire.classic_groups import (
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetToCommit
 
 from .config import GroupConfig
 from .consumer_group.states import ConsumerMemberState
@@ -142,6 +144,29 @@ class AnyMembership:
             raise AssertionError(f"{self.state} -> {state}")
         self.effects.append(MemberTransition(self.state, state))
         self.state = state
+
+    def offset_commit(
+        self,
+        partitions: Iterable[TopicPartition],
+        positions: Mapping[TopicPartition, int],
+        member_id: str,
+        generation_id: int,
+    ) -> OffsetCommit | None:
+        """Returns the commit of these partitions' positions; None if none is known."""
+        offsets = tuple(
+            OffsetToCommit(*one, positions[one]) for one in partitions if one in positions
+        )
+        return (
+            OffsetCommit(
+                group_id=self.config.group_id,
+                offsets=offsets,
+                member_id=member_id,
+                generation_id=generation_id,
+                group_instance_id=self.config.group_instance_id,
+            )
+            if offsets
+            else None
+        )
 
     def backoff_ms(self, failures: int) -> int:
         """Returns the back-off: doubled by each failure, ± 20 %, at most `retry.backoff.max.ms`."""

@@ -36,7 +36,7 @@ from kafka_rebalance.wire import (
 from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol, JoinGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Response
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, OffsetToCommit
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse
 
 from .answers import OFFSET_COMMIT, Reaction, react
 from .config import ConsumerConfig
@@ -280,20 +280,10 @@ class Subscriber:
 
     def commit(self, state: Membership) -> SentRequest | None:
         """Sends the positions of owned partitions without waiting; None if nothing can be sent."""
-        offsets = tuple(
-            OffsetToCommit(one.topic, one.partition, self.positions[one])
-            for one in self.owned
-            if one in self.positions
-        )
-        if not offsets or state.coordinator_node is None:
+        ids = state.generation.member_id, state.generation.generation_id
+        request = state.offset_commit(self.owned, self.positions, *ids)
+        if request is None or state.coordinator_node is None:
             return None
-        request = OffsetCommit(
-            group_id=self.config.group_id,
-            offsets=offsets,
-            member_id=state.generation.member_id,
-            generation_id=state.generation.generation_id,
-            group_instance_id=self.config.group_instance_id,
-        )
         return state.send(request, self.config.request_timeout_ms)
 
     def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:

@@ -28,7 +28,7 @@ def listed(things: Iterable[object]) -> str:
 
 def work_line(work: Work) -> str:
     """Returns text such as `(c c-0)`: connectors, then tasks."""
-    return listed([*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)])
+    return listed(work.names())
 
 
 def membership(member_id: str, generation_id: int, instance: str | None = None) -> str:

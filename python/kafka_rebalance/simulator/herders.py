@@ -159,5 +159,4 @@ class Herders:
 
 
 def task_names(connector: str, first: int, end: int) -> list[str]:
-    """Returns task names in Kafka's form, `connector-number`."""
     return [f"{connector}-{number}" for number in range(first, end)]

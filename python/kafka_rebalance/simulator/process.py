@@ -9,7 +9,6 @@ import random
 from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.member as m
-from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup
 from kafka_rebalance.wire.messages import Tick
@@ -68,7 +67,7 @@ class Process:
             ):
                 return [str(one) for one in partitions]
             case m.Worker(running=work):
-                return _names(work)
+                return work.names()
         return []
 
     @property
@@ -165,9 +164,9 @@ class Process:
                     if not self.holds_any:
                         self.empty_handed.append(at)
                 case m.Stop(work):
-                    at = self._give(_names(work), at)
+                    at = self._give(work.names(), at)
                 case m.Start(work):
-                    at = self._take(_names(work), at)
+                    at = self._take(work.names(), at)
                     self.started += ((at, connector) for connector in work.connectors)
                 case m.Fatal():
                     self.crashed = effect
@@ -230,7 +229,3 @@ def _gives_up(effects: list[m.MemberEffect]) -> bool:
 
 def _calls_back(effects: list[m.MemberEffect]) -> bool:
     return any(isinstance(one, m.Revoked | m.Assigned | m.Lost) for one in effects)
-
-
-def _names(work: Work) -> list[str]:
-    return [*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)]

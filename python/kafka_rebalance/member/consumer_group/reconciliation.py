@@ -22,7 +22,6 @@ Source   AbstractMembershipManager.maybeReconcile, revokeAndAssign, maybeAbortRe
 """
 
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetToCommit
 
 from ..interface import Assigned, FetchMetadata, Partitions, PendingRevocation, Revoked
 from ..membership import SentRequest
@@ -116,22 +115,9 @@ def go_on(state: AsyncMembership) -> None:
 
 def commit(state: AsyncMembership, partitions: Partitions) -> SentRequest | None:
     """Sends the positions of these partitions; None if there are none."""
-    offsets = tuple(
-        OffsetToCommit(one.topic, one.partition, state.positions[one])
-        for one in partitions
-        if one in state.positions
-    )
-    if not offsets or state.node is None:
-        return None
-    return state.send(
-        OffsetCommit(
-            group_id=state.config.group_id,
-            offsets=offsets,
-            member_id=state.member_id,
-            generation_id=state.member_epoch,
-            group_instance_id=state.config.group_instance_id,
-        )
-    )
+    ids = state.member_id, state.member_epoch
+    request = state.offset_commit(partitions, state.positions, *ids)
+    return None if request is None or state.node is None else state.send(request)
 
 
 def commit_answered(state: AsyncMembership, sent: SentRequest, error: ErrorCode) -> None:

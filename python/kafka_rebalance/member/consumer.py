@@ -10,9 +10,9 @@ import random
 
 from kafka_rebalance.group.model import Topic
 
-from . import interface, joining
+from . import interface
 from .config import ConsumerConfig
-from .group_member import GroupMember
+from .group_member import GroupMember, needs_rejoin
 from .membership import Membership
 from .states import MemberState
 from .subscriber import Subscriber
@@ -61,7 +61,7 @@ class Consumer(GroupMember):
         state = self._state
         if self._subscriber.pattern is None:
             return False
-        return joining.needs_rejoin(state) and not state.is_joining()
+        return needs_rejoin(state) and not state.is_joining()
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
         return tuple(self._subscriber.topics.values()) != topics

@@ -8,11 +8,10 @@ import kafka_rebalance.member as m
 
 from .agenda import Agenda, Back, ClientRequest, Loading, Unstuck
 from .broker import Broker
-from .cluster import SimulatedCluster
+from .cluster import Metadata, SimulatedCluster
 from .herders import Herders
 from .intervals import Holds
 from .liveness import Liveness
-from .metadata import Metadata
 from .process import Process
 from .run import Absence
 from .scenario import Happening, Kind, MemberConfig, Scenario

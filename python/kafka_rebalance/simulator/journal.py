@@ -18,8 +18,7 @@ from kafka_rebalance.coordinator import (
 )
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
-from kafka_rebalance.playback.coordinator_answers import IdNames, response_line
-from kafka_rebalance.playback.member_lines import effect_line, listed
+from kafka_rebalance.playback.lines import IdNames, effect_line, listed, response_line
 from kafka_rebalance.wire.broker_groups import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,

@@ -25,17 +25,15 @@ from kafka_rebalance.wire.messages import GroupState, Response, Tick
 
 from . import agenda as scheduled
 from .broker import Broker
-from .cluster import SimulatedCluster
+from .cluster import Metadata, SimulatedCluster
 from .happenings import Happenings
 from .herders import Herders
 from .intervals import Holds
 from .journal import Entry, EpochEntry
 from .liveness import Liveness
-from .metadata import Metadata
 from .network import Wire
 from .process import Process
-from .rebalances import Rebalances
-from .run import Run, happenings_with_late_starts, joined_ms
+from .run import Rebalances, Run, happenings_with_late_starts, joined_ms
 from .scenario import Happening, Kind, MemberPlan, Scenario
 
 _BROKER = "broker"

@@ -25,7 +25,7 @@ from kafka_rebalance.wire.offsets import OffsetCommit
 
 from .. import interface
 from ..config import ConsumerConfig
-from . import answers, heartbeats, reconciliation
+from . import heartbeats, reconciliation
 from .membership import AsyncMembership, Callback
 from .states import NOT_IN_GROUP, ConsumerMemberState
 
@@ -157,13 +157,13 @@ class AsyncConsumer:
                 return effects
             case Tick():
                 for sent in state.expired():
-                    answers.failed(state, sent)
+                    heartbeats.failed(state, sent)
             case interface.Answered(number, response):
                 if (answered := state.sent.pop(number, None)) is not None:
-                    answers.answered(state, answered, response)
+                    heartbeats.answered(state, answered, response)
             case interface.Failed(number):
                 if (failed := state.sent.pop(number, None)) is not None:
-                    answers.failed(state, failed)
+                    heartbeats.failed(state, failed)
             case interface.CallbackCompleted():
                 running, state.running = state.running, None
                 if running is not None:

@@ -37,7 +37,7 @@ from kafka_rebalance.wire.broker_records import decode_record
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Response, field_names
 
-from .driver_commands import ACTIONS, REQUESTS, Json, group_id_of, read, start
+from .driver_commands import ACTIONS, REQUESTS, Json, Step, group_id_of, read, start
 from .virtual_broker import Happened, VirtualBroker, id_text
 
 NameOf = Callable[[Uuid], str]
@@ -352,7 +352,8 @@ class Driver:
         except (KafkaRebalanceError, AttributeError, KeyError, TypeError, ValueError) as error:
             # Fields that are absent or of other types: the command is read, but nothing is played.
             return {"bad": op, "why": f"{type(error).__name__}: {error}"}
-        answer = play()
+        played = play()
+        answer = played if isinstance(played, dict) else {}
         happened = self._broker.take()
         answer |= answer_of(happened, self._count, self._broker.topic_name)
         if not command.get("counts"):
@@ -369,17 +370,11 @@ class Driver:
             "events": [event for at, effect in happened for event in events_of(at, effect)],
         }
 
-    def _read(self, op: str, command: Json) -> Callable[[], Json]:
+    def _read(self, op: str, command: Json) -> Step:
         """Reads a command; the function that is returned plays it."""
         if op == "init":
             self._broker = start(command, self._new_id)
             return dict
         if op in _STATES:
             return lambda: {"state": _STATES[op](self._broker, group_id_of(command))}
-        step = read(self._broker, command, self._count)
-
-        def play() -> Json:
-            step()
-            return {}
-
-        return play
+        return read(self._broker, command, self._count)

@@ -223,9 +223,8 @@ class Scenario:
         }
         for name in self.connectors:
             if name in tasks:
-                raise GroupError(
-                    f"connectors.{name}", f"is also the name of a task of {tasks[name]!r}"
-                )
+                problem = f"is also the name of a task of {tasks[name]!r}"
+                raise GroupError(f"connectors.{name}", problem)
 
     def _check_happenings(self) -> None:
         known: dict[str, Iterable[str | None]] = {
@@ -262,18 +261,17 @@ class Scenario:
         if not objects(self.members, "members", MemberPlan, "MemberPlan(name=…, config=…)"):
             raise GroupError("members", "empty; a group without members has no rebalances")
         objects(self.happenings, "happenings", Happening, "Happening(at_ms=…, kind=…)")
-        if not isinstance(self.topics, Mapping):
-            problem = (
-                f'{a_type(self.topics)} is not a mapping; give {{"t": TopicPlan(partitions=2)}}'
-            )
-            raise GroupError("topics", problem)
+        forms = {
+            "topics": '{"t": TopicPlan(partitions=2)}',
+            "connectors": '{"connector": tasks}',
+        }
+        for name, example in forms.items():
+            given = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise GroupError(name, f"{a_type(given)} is not a mapping; give {example}")
         objects([*self.topics.values()], "topics", TopicPlan, "TopicPlan(partitions=…)")
-        if not isinstance(self.connectors, Mapping):
-            problem = f'{a_type(self.connectors)} is not a mapping; give {{"connector": tasks}}'
-            raise GroupError("connectors", problem)
-        check_fields(
-            self, "title", "connectors", "seed", "until_ms", "group_id", "broker", "network"
-        )
+        others = ("title", "connectors", "seed", "until_ms", "group_id", "broker", "network")
+        check_fields(self, *others)
 
     def _check_growth(self) -> None:
         """Checks the changes of topics, in the order of time.

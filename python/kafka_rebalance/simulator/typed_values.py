@@ -11,8 +11,7 @@ from kafka_rebalance.group.declared_types import milliseconds
 
 T = TypeVar("T")
 
-_LONGEST_MS = 2**31 - 1  # Kafka's timeouts are int32
-_MOST = 2**31 - 1
+_MOST = 2**31 - 1  # Kafka's timeouts are int32
 BOUNDS = {"count": (1, 100_000), "tasks": (0, 100_000), "parallel": (1, _MOST)}
 """The least and the greatest value of a whole number, by its field; others are from 0 on."""
 _NUMBER = re.compile(r"[0-9.]+")
@@ -72,8 +71,8 @@ def ms(path: str, value: Any) -> int:
     found = milliseconds(value) if isinstance(value, str) else None
     if found is None:
         raise GroupError(path, f"{value!r} is not a duration; 250ms, 3s, 5m and 1h are")
-    if found > _LONGEST_MS:
-        raise GroupError(path, f"{value} is longer than {_LONGEST_MS} ms")
+    if found > _MOST:
+        raise GroupError(path, f"{value} is longer than {_MOST} ms")
     return found
 
 

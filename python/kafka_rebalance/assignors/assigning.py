@@ -71,7 +71,6 @@ def _tasks(group: GroupSpec, row: OfTasks) -> Assignment:
 def _in_join_order(
     group: GroupSpec, answer: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, Sequence[TopicPartition]]:
-    """Returns an assignor's answer with its members in join order."""
     return {member.member_id: answer[member.member_id] for member in group.members}
 
 
@@ -134,7 +133,6 @@ def validate_cooperative(
 
 
 def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assignment:
-    """Returns the compiled core's answer as an assignment to these members."""
     return Assignment(
         member_ids,
         columns.topics,

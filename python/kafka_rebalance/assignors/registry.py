@@ -53,7 +53,6 @@ class BuiltIn(NamedTuple):
 
     @property
     def remembers(self) -> bool:
-        """Returns whether the assignor uses the partitions that members claim."""
         return self.sent is not None
 
     @property
@@ -199,12 +198,10 @@ def protocol_name(name: str) -> str:
 
 
 def assignor_names() -> list[str]:
-    """Returns the names of built-in assignors, then those of custom ones."""
     return [*in_core(), *_custom]
 
 
 def in_core() -> tuple[str, ...]:
-    """Returns the names of the assignors that the compiled core runs."""
     return (*BUILT_IN, *SERVER_SIDE)
 
 
@@ -233,7 +230,6 @@ def shares_partitions(name: str | None) -> bool:
 
 
 def assigns_tasks(name: str | None) -> bool:
-    """Returns whether this assignor assigns the tasks of streams groups."""
     return isinstance(SERVER_SIDE.get(name or ""), OfTasks)
 
 
@@ -246,7 +242,6 @@ def in_brokers(name: str) -> str:
 
 
 def unknown(name: str) -> str:
-    """Returns the text of an error about a name that is not known."""
     library = library_of(name)
     of_library = [
         one for one in PYTHON_LIBRARIES if library is not None and library_of(one) == library

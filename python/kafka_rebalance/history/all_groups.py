@@ -60,7 +60,6 @@ def recorded_generations(
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:
-    """Returns the rows in the order of time."""
     return sorted(recorded, key=lambda one: (one[0].written_ms, one[0].partition, one[0].offset))
 
 
@@ -121,7 +120,6 @@ def _add_commit(
 def _add_record(
     group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], record: OffsetsRecord
 ) -> None:
-    """Adds a group's record; of several in a row of the consumer protocol, the first is enough."""
     if not (_is_consumer(record) and group and _is_consumer(group[-1])):
         group.append(record)
 

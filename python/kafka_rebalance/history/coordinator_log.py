@@ -65,7 +65,6 @@ class CoordinatorLog:
     examples: tuple[str, ...] = ()
 
     def shifted(self, ms: int) -> "CoordinatorLog":
-        """Returns the log with all times moved by `ms`."""
         moved = (
             one if one.time_ms is None else replace(one, time_ms=one.time_ms + ms)
             for one in self.events

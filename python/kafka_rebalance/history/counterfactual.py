@@ -27,7 +27,6 @@ from kafka_rebalance.plans.rounds import Round, play
 from .all_groups import Recorded
 from .group_log import RecordedMember
 from .patterns import away_ms, session_for
-from .replayed import assigned_counts
 
 _NO_EVENTS = ("second round", "after-effect", "static restart", "written again")
 
@@ -146,7 +145,6 @@ def _played(
 def _existing(
     owned: Mapping[str, Sequence[TopicPartition]], topics: Iterable[Topic]
 ) -> dict[str, list[TopicPartition]]:
-    """Returns the partitions of topics that still have a subscriber."""
     names = {topic.name for topic in topics}
     return {member: [tp for tp in tps if tp.topic in names] for member, tps in owned.items()}
 
@@ -217,13 +215,12 @@ def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[s
     for row, one in recorded[place:]:
         if one is None or (needed and row.cause not in _NO_EVENTS):
             break
-        for topic, count in assigned_counts(one).items():
+        for topic, count in one.partition_counts.items():
             needed[topic] = max(count, needed.get(topic, 0), counts.get(topic, 0))
     return needed
 
 
 def _plain(member: RecordedMember, name: str) -> Member:
-    """Returns the member with its topics, as a new Java client would join."""
     sent = member.subscription
     return Member(
         name,

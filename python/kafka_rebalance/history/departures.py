@@ -76,7 +76,6 @@ class CommitsSeen:
         self.since = {}
 
     def last_ms(self, member: RecordedMember) -> int | None:
-        """Returns the time of the member's last commit since the group's last record."""
         return max((one.last_ms for one in self.of_member(member)), default=None)
 
     def usual_ms(self, member: RecordedMember) -> float | None:

@@ -103,7 +103,6 @@ class GroupHistory:
         self._other_topics = 0
 
     def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
-        """Adds one or more commits of a partition; they came after the group's last record."""
         self._commits.add(tp, times)
 
     def tombstone(self, time_ms: int) -> None:
@@ -123,7 +122,6 @@ class GroupHistory:
         return RecordedRebalance(group_id, *place, causes=(cause,))
 
     def record(self, now: RecordedGeneration) -> RecordedRebalance:
-        """Returns the row of the next record."""
         if self._before is not None and now.generation_id < self._before.generation_id:
             self._forget()
         before = self._before
@@ -243,13 +241,13 @@ class GroupHistory:
         if changed := resubscribed(before, now):
             yield Cause("resubscription", members=changed)
         grown = {
-            topic: highest
-            for topic, highest in _highest(now).items()
-            if highest > self._greatest.get(topic, highest)
+            topic: count
+            for topic, count in now.partition_counts.items()
+            if count > self._greatest.get(topic, count)
         }
         # The record of a conversion lacks the partitions of members that had left in it.
         if grown and "converted" not in self._kinds:
-            told = ", ".join(f"{topic}: at least {n + 1}" for topic, n in sorted(grown.items()))
+            told = ", ".join(f"{topic}: at least {n}" for topic, n in sorted(grown.items()))
             yield Cause("partitions added", detail=told)
 
     def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
@@ -288,8 +286,8 @@ class GroupHistory:
         changed = before is not None and again and bool(resubscribed(before, now))
         self._topic_lost = (1 + again) if lost else max(0, self._topic_lost - 1)
         self._other_topics = 2 if changed else max(0, self._other_topics - 1)
-        for topic, highest in _highest(now).items():
-            self._greatest[topic] = max(highest, self._greatest.get(topic, highest))
+        for topic, count in now.partition_counts.items():
+            self._greatest[topic] = max(count, self._greatest.get(topic, count))
         if again:
             self._armed |= {member.member_id: now.written_ms for member in diff.restarted}
         else:
@@ -343,15 +341,6 @@ def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, in
 
 def _given_topics(one: RecordedGeneration) -> set[str]:
     return {tp.topic for tp in one.owners}
-
-
-def _highest(one: RecordedGeneration) -> dict[str, int]:
-    """Returns the highest partition of each topic in assignments and claims."""
-    highest: dict[str, int] = {}
-    for member in one.members:
-        for topic, partition in member.assigned | member.claims:
-            highest[topic] = max(partition, highest.get(topic, partition))
-    return highest
 
 
 def _row(

@@ -100,6 +100,15 @@ class RecordedGeneration:
         }
 
     @cached_property
+    def partition_counts(self) -> dict[str, int]:
+        """The smallest numbers of partitions that fit the assignments and claims, by topic."""
+        counts: dict[str, int] = {}
+        for member in self.members:
+            for topic, partition in member.assigned | member.claims:
+                counts[topic] = max(partition + 1, counts.get(topic, 0))
+        return counts
+
+    @cached_property
     def topics(self) -> frozenset[str]:
         return frozenset().union(*(member.topics for member in self.members))
 

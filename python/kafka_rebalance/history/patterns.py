@@ -17,7 +17,7 @@ bound. If the client never committed, it is measured from the record that lacks 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from kafka_rebalance.group.field_paths import each_of, integer
@@ -51,15 +51,7 @@ class Pattern:
     last_ms: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "group_id": self.group_id,
-            "told": self.told,
-            "instead": self.instead,
-            "generations": list(self.generations),
-            "first_ms": self.first_ms,
-            "last_ms": self.last_ms,
-        }
+        return asdict(self) | {"generations": list(self.generations)}
 
 
 def find_patterns(
@@ -260,7 +252,6 @@ def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def _records_of_members(rows: Sequence[RecordedRebalance]) -> dict[str, int]:
-    """Returns member id -> the number of records that contain the member."""
     present: set[str] = set()
     counts: Counter[str] = Counter()
     for row in rows:

@@ -151,15 +151,6 @@ def recorded_group(
     )
 
 
-def assigned_counts(one: RecordedGeneration) -> dict[str, int]:
-    """Returns the smallest partition counts that fit the record's assignments and claims."""
-    counts: dict[str, int] = {}
-    for member in one.members:
-        for topic, partition in member.assigned | member.claims:
-            counts[topic] = max(partition + 1, counts.get(topic, 0))
-    return counts
-
-
 def _replayed(
     one: RecordedGeneration, inventory: Mapping[str, Topic], engine: Engine
 ) -> ReplayedRebalance:
@@ -211,7 +202,7 @@ def _assignors(one: RecordedGeneration) -> list[str]:
 def _topics(
     one: RecordedGeneration, inventory: Mapping[str, Topic]
 ) -> Iterator[tuple[str, list[Topic]]]:
-    needed = assigned_counts(one)
+    needed = one.partition_counts
     known = {name: inventory[name] for name in one.topics if name in inventory}
     if known and all(known[name].partitions >= n for name, n in needed.items() if name in known):
         others = [Topic(name, n) for name, n in needed.items() if name not in known]

@@ -48,7 +48,31 @@ def slots_for(capacity: int) -> int:
     return 1 << max(capacity - 1, 0).bit_length()
 
 
-class HashMap(Generic[K, V]):
+class Values(Generic[K, V]):
+    """What maps of all orders answer; a subclass has `__iter__`, its order of the keys."""
+
+    _values: dict[K, V]
+
+    def __getitem__(self, key: K) -> V:
+        return self._values[key]
+
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[K]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def items(self) -> list[tuple[K, V]]:
+        return [(key, self._values[key]) for key in self]
+
+
+class HashMap(Values[K, V]):
     """A `HashMap`; `slots` is its initial number of slots."""
 
     def __init__(self, hash_of: Callable[[K], int], slots: int = DEFAULT_SLOTS) -> None:
@@ -72,23 +96,8 @@ class HashMap(Generic[K, V]):
             self._order.remove(key)
             del self._values[key]
 
-    def __getitem__(self, key: K) -> V:
-        return self._values[key]
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._values
-
     def __iter__(self) -> Iterator[K]:
         return iter(self._order)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def items(self) -> list[tuple[K, V]]:
-        return [(key, self._values[key]) for key in self._order]
 
 
 class HashSet(HashMap[K, Any]):

@@ -26,8 +26,9 @@ Source   org.apache.kafka.timeline.BaseHashTable, SnapshottableHashTable, Snapsh
 """
 
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
+from .hash_map import Values
 from .order import string_hash
 
 K = TypeVar("K", bound=str | int)
@@ -36,7 +37,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _FEWEST_SLOTS = 2
 
 
-class _HashTable(Generic[K, V]):
+class _HashTable(Values[K, V]):
     """A `BaseHashTable`; its keys are strings or 32-bit numbers."""
 
     def __init__(self) -> None:
@@ -112,7 +113,6 @@ class TimelineHashMap(_HashTable[K, V]):
         self._older: _HashTable[K, V] | None = None  # values of the snapshot that have changed
 
     def copy(self) -> "TimelineHashMap[K, V]":
-        """Returns a copy without a snapshot."""
         new = TimelineHashMap[K, V](self._registry)
         new._values = dict(self._values)
         new._slots = [list(slot) for slot in self._slots]
@@ -151,26 +151,11 @@ class TimelineHashMap(_HashTable[K, V]):
             self._slots, self._older = reverted._slots, reverted._older
             self._epoch, self._put = reverted._epoch, reverted._put
 
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
-
-    def __getitem__(self, key: K) -> V:
-        return self._values[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._values
-
-    def __len__(self) -> int:
-        return len(self._values)
-
     def __iter__(self) -> Iterator[K]:
         return (key for slot in self._slots for key in reversed(slot))
 
     def values(self) -> list[V]:
         return [self._values[key] for key in self]
-
-    def items(self) -> list[tuple[K, V]]:
-        return [(key, self._values[key]) for key in self]
 
     def _keep(self, key: K) -> None:
         """Stores the snapshot's value of a key that is about to change."""

@@ -61,7 +61,6 @@ class ConsumerConfig:
         return self.group_protocol == CLASSIC
 
     def with_group_protocol(self, group_protocol: str) -> "ConsumerConfig":
-        """Returns the settings for the other protocol, without those that the protocol refuses."""
         kept = replace(
             self, group_protocol=CLASSIC, group_remote_assignor=None, client_library=JAVA
         )
@@ -124,7 +123,6 @@ class WorkerConfig:
 
     @property
     def version(self) -> int:
-        """Returns the highest version of Connect's protocol that the worker supports."""
         return _VERSIONS[self.connect_protocol]
 
 
@@ -173,9 +171,9 @@ _OF_CLASSIC = {
 
 def _check_times(config: GroupConfig) -> None:
     """Raises a GroupError: a time is negative or too small, or heartbeats are too far apart."""
-    for name in _NOT_0:
-        if getattr(config, name, 1) < 1:
-            raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")
+    for one in fields(config):
+        if one.name.endswith("_ms") and one.name not in _MAY_BE_0 and getattr(config, one.name) < 1:
+            raise GroupError(one.name, f"{getattr(config, one.name)} is less than 1 ms")
     check_times(config)
     if config.heartbeat_interval_ms >= config.session_timeout_ms:
         raise GroupError(
@@ -185,13 +183,4 @@ def _check_times(config: GroupConfig) -> None:
         )
 
 
-_NOT_0 = (
-    "session_timeout_ms",
-    "heartbeat_interval_ms",
-    "max_poll_interval_ms",
-    "rebalance_timeout_ms",
-    "metadata_max_age_ms",
-    "retry_backoff_ms",
-    "retry_backoff_max_ms",
-    "request_timeout_ms",
-)
+_MAY_BE_0 = ("auto_commit_interval_ms", "scheduled_rebalance_max_delay_ms")

@@ -10,9 +10,9 @@ import random
 
 from kafka_rebalance.group.model import Topic
 
-from . import interface, joining
+from . import interface
 from .config import ConsumerConfig
-from .group_member import GroupMember
+from .group_member import GroupMember, needs_rejoin
 from .membership import Membership
 from .states import MemberState
 from .subscriber import Subscriber
@@ -31,7 +31,6 @@ class Consumer(GroupMember):
 
     @property
     def owned_partitions(self) -> interface.Partitions:
-        """Returns the partitions that the member owns, in the assignment's order."""
         return self._subscriber.owned
 
     @property
@@ -62,10 +61,9 @@ class Consumer(GroupMember):
         state = self._state
         if self._subscriber.pattern is None:
             return False
-        return joining.needs_rejoin(state) and not state.is_joining()
+        return needs_rejoin(state) and not state.is_joining()
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Returns whether these topics differ from the consumer's metadata."""
         return tuple(self._subscriber.topics.values()) != topics
 
     def _poll(self, event: interface.Poll) -> None:

@@ -26,8 +26,8 @@ from kafka_rebalance.coordinator.machine import events as interface
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from .coordinator_answers import IdNames, response_line
 from .driver_commands import Json, config_of, play
+from .lines import IdNames, response_line
 from .text import Command, at, duration_ms, partition, whole
 from .virtual_broker import VirtualBroker
 

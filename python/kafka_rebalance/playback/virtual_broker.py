@@ -57,7 +57,6 @@ class VirtualBroker:
         self._share_state: deque[interface.ShareStateDue] = deque()
 
     def take(self) -> list[Happened]:
-        """Returns the effects since the last call."""
         happened, self._happened = self._happened, []
         return happened
 
@@ -69,7 +68,6 @@ class VirtualBroker:
         client_id: str = "",
         request_id: int | None = None,
     ) -> int:
-        """Sends a request to the coordinator; returns the request's id."""
         if request_id is None:
             request_id = next(self._request_ids)
         self._handle(interface.Received(request_id, request, api_version, client_id))
@@ -104,7 +102,6 @@ class VirtualBroker:
         self._handle(interface.Sweep())
 
     def delete_partitions(self, *partitions: tuple[str, int]) -> None:
-        """Deletes partitions' offsets."""
         self._handle(interface.PartitionsDeleted(partitions))
 
     def change_topics(self, *topics: interface.ClusterTopic) -> None:
@@ -120,7 +117,6 @@ class VirtualBroker:
             self._handle(interface.PartitionsDeleted(topics=tuple(names), topic_ids=tuple(ids)))
 
     def topic(self, name: str) -> interface.ClusterTopic | None:
-        """Returns the topic of that name that exists now."""
         return next((one for one in self._cluster.topics if one.name == name), None)
 
     def topic_name(self, topic_id: Uuid) -> str:
@@ -130,7 +126,6 @@ class VirtualBroker:
     # The log --------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Holds back all appends from now on."""
         self._holding = True
 
     def release(self) -> None:
@@ -169,7 +164,6 @@ class VirtualBroker:
         self._handle(interface.Loaded(tuple(self.log)))
 
     def unload(self) -> None:
-        """Moves the coordinator to another broker."""
         self._outstanding.clear()
         self._handle(interface.Unloaded())
 

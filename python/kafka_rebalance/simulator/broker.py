@@ -119,12 +119,10 @@ class Broker:
         return f"{sender} {'rejoins' if known else 'joins'}"
 
     def leave_node(self, now_ms: int) -> None:
-        """Stops coordinating at this node, so that the group has no coordinator."""
         self.handle(c.Unloaded(), now_ms, "the coordinator moves")
         self.node = None
 
     def take_node(self, now_ms: int) -> None:
-        """Starts to coordinate at a new node, which has loaded the log."""
         self.moves += 1
         self.node = self.moves
         self.handle(c.Loaded(tuple(self.log)), now_ms, "the coordinator moves")

@@ -26,6 +26,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError
@@ -281,14 +282,8 @@ class _Maker:
             self._happens(Kind.START, member=name)
             self._pass()
 
-    def _happens(
-        self, kind: Kind, *, member: str = "", topic: str = "", partitions: int = 0
-    ) -> None:
-        self.happenings.append(
-            Happening(
-                at_ms=self.now_ms, kind=kind, member=member, topic=topic, partitions=partitions
-            )
-        )
+    def _happens(self, kind: Kind, **fields: Any) -> None:
+        self.happenings.append(Happening(at_ms=self.now_ms, kind=kind, **fields))
 
     def _pass(self, more_ms: int = 0) -> None:
         self.now_ms += self.pace.apart_ms + more_ms

@@ -6,17 +6,15 @@ from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.member as m
 
-from .agenda import Agenda
+from .agenda import Agenda, Back, ClientRequest, Loading, Unstuck
 from .broker import Broker
-from .cluster import SimulatedCluster
+from .cluster import Metadata, SimulatedCluster
 from .herders import Herders
 from .intervals import Holds
 from .liveness import Liveness
-from .metadata import Metadata
 from .process import Process
 from .run import Absence
 from .scenario import Happening, Kind, MemberConfig, Scenario
-from .scheduled import Back, ClientRequest, Loading, Unstuck
 
 
 @dataclass(eq=False, slots=True)
@@ -154,7 +152,6 @@ class Happenings:
         self.metadata.start(process, now_ms)
 
     def _close(self, process: Process) -> None:
-        """Closes a member. From then on a consumer is silent; its LeaveGroup may be lost."""
         member, now_ms = process.member, self.agenda.now_ms
         assert member is not None
         member_id = member.member_id
@@ -167,7 +164,6 @@ class Happenings:
         process.stop(now_ms)
 
     def end(self, process: Process) -> None:
-        """Ends a process without closing its member."""
         self.down_since[process.name] = self.agenda.now_ms
         self.liveness.fall_silent(process)
         process.stop(self.agenda.now_ms)

@@ -78,7 +78,6 @@ class Liveness:
             self.agenda.arm(max(due, now_ms), process.wake)
 
     def wake_all(self) -> None:
-        """Simulates every idle member again, because an event concerns the group."""
         for process in self.processes.values():
             self.wake(process)
 
@@ -107,7 +106,6 @@ class Liveness:
             self.broker.handle(event, self.agenda.now_ms)
 
     def report_heard(self, member_id: str) -> None:
-        """Reports to the coordinator that a member sends heartbeats again."""
         self.silent.discard(member_id)
         self.broker.handle(Heard(self.group_id, member_id), self.agenda.now_ms)
 

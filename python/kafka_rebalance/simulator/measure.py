@@ -163,13 +163,11 @@ def chapters(run: Run) -> list[Chapter]:
 
 
 def _events(run: Run) -> dict[int, str]:
-    """Returns time -> the scenario's events as a string, in the order of time."""
     by_time = grouped(run.happenings, lambda one: one.at_ms)
     return {at: ", ".join(map(str, by_time[at])) for at in sorted(by_time)}
 
 
 def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
-    """Returns for each member the intervals in which it worked without a break."""
     found: dict[str, list[tuple[int, int]]] = {}
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         if hold.is_stuck:
@@ -183,7 +181,6 @@ def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
 
 
 def settlings(run: Run) -> list[Settling]:
-    """Returns when the group had settled after the events of each time."""
     events = _events(run)
     spans = pairwise([*events, run.until_ms])
     return [Settling(at, events[at], _settled(run, at, until)) for at, until in spans]

@@ -9,15 +9,14 @@ import random
 from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.member as m
-from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup
 from kafka_rebalance.wire.messages import Tick
 
+from .agenda import PollNow, Wake
 from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
-from .scheduled import PollNow, Wake
 
 _HEARTBEATS = (Heartbeat, ConsumerGroupHeartbeat)
 Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
@@ -68,17 +67,15 @@ class Process:
             ):
                 return [str(one) for one in partitions]
             case m.Worker(running=work):
-                return _names(work)
+                return work.names()
         return []
 
     @property
     def holds_any(self) -> bool:
-        """Returns whether the member holds partitions, or connectors or tasks."""
         member = self.member
         return bool(member.owned_partitions if isinstance(member, m.AnyConsumer) else self.held)
 
     def start(self, config: MemberConfig) -> m.AnyMember:
-        """Starts a new process, without the state of the old process."""
         self.incarnation += 1
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
@@ -167,9 +164,9 @@ class Process:
                     if not self.holds_any:
                         self.empty_handed.append(at)
                 case m.Stop(work):
-                    at = self._give(_names(work), at)
+                    at = self._give(work.names(), at)
                 case m.Start(work):
-                    at = self._take(_names(work), at)
+                    at = self._take(work.names(), at)
                     self.started += ((at, connector) for connector in work.connectors)
                 case m.Fatal():
                     self.crashed = effect
@@ -232,8 +229,3 @@ def _gives_up(effects: list[m.MemberEffect]) -> bool:
 
 def _calls_back(effects: list[m.MemberEffect]) -> bool:
     return any(isinstance(one, m.Revoked | m.Assigned | m.Lost) for one in effects)
-
-
-def _names(work: Work) -> list[str]:
-    """Returns connectors by name, then tasks in Kafka's form."""
-    return [*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)]

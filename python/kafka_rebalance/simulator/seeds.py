@@ -15,10 +15,9 @@ from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .measure import Totals, settlings, stops, totals, unavailability
-from .run import Run
+from .run import Run, start_up_until_ms
 from .scenario import Scenario
 from .simulation import simulate
-from .start_up import start_up_until_ms
 
 _Figure = TypeVar("_Figure")
 
@@ -77,7 +76,6 @@ class SeedRuns:
     crashed: tuple[dict[str, str], ...]
 
     def spreads(self) -> dict[str, Spread]:
-        """Returns the range of every field of the totals."""
         return {
             one.name: Spread.of(getattr(each, one.name) for each in self.totals)
             for one in fields(Totals)

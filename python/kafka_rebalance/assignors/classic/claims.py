@@ -129,7 +129,6 @@ def sent_by_cooperative(member: Member) -> Sent:
 
 
 def user_data_generation(member: Member) -> int:
-    """Returns the generation in a member's user data; -1 if there is none."""
     if member.user_data is not None:
         return NO_GENERATION
     generation = member.user_data_generation_id

@@ -28,7 +28,6 @@ from .work import Task, Work, configured
 
 
 def assign(workers: Sequence[str], config: Mapping[str, int]) -> dict[str, Work]:
-    """Assigns all work; `workers` are in member order, `config` maps connectors to task counts."""
     connectors: dict[str, list[str]] = {worker: [] for worker in workers}
     tasks: dict[str, list[Task]] = {worker: [] for worker in workers}
     work = configured(config)

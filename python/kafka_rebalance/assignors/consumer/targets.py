@@ -31,8 +31,7 @@ from kafka_rebalance.java.hash_map import (
     slots_for,
     uuid_hash,
 )
-from kafka_rebalance.java.hash_table import HashTable
-from kafka_rebalance.java.order import copied_slots, java_hash_order, name_key, string_hash
+from kafka_rebalance.java.order import java_hash_order, java_set_order
 
 Target = HashMap[Uuid, HashSet[int]]
 """The partitions of one member, by topic id."""
@@ -79,7 +78,7 @@ def view_of(group: GroupSpec, assignor: str) -> View:
     # 2. and 4.
     subscribers = []
     for member in members:
-        names = _names(member)
+        names = java_set_order(member.topics)
         topics = tuple(uuids[name] for name in names if name in with_partitions)
         subscribers.append(MemberView(member, len(names), topics, _target(member, uuids)))
     # 3.
@@ -117,13 +116,6 @@ def _uuids(group: GroupSpec, assignor: str) -> dict[str, Uuid]:
                     "if it was deleted, give its topic_id with it",
                 )
     return uuids
-
-
-def _names(member: Member) -> list[str]:
-    table = HashTable[str](copied_slots(len(member.topics)))
-    for name in member.topics:
-        table.put(name, string_hash(name), name_key(name))
-    return table.keys()
 
 
 def _target(member: Member, uuids: Mapping[str, Uuid]) -> Target:

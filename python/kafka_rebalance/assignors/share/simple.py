@@ -132,7 +132,6 @@ class Pool:
         return (0 if held is None else len(held)) - self.wanted[m]
 
     def give_up(self, m: int) -> None:
-        """Takes partitions from a member that holds more than it wants."""
         for tp in list(self.held[m])[: self.more_than_wanted(m)]:
             self.holders[tp].remove(m)
             self.take(m, tp)

@@ -64,7 +64,6 @@ def assign(group: GroupSpec) -> Tasks:
 
 
 def _members(group: GroupSpec) -> dict[str, StreamsMember]:
-    """Returns the members in the order in which the assignor sees them."""
     if group.subtopologies is None:
         raise GroupError("subtopologies", f"missing; {NAME} assigns their tasks")
     members = {}
@@ -96,7 +95,6 @@ class _Quota:
         self.each = -(-tasks // members)
 
     def count(self, tasks: int) -> None:
-        """Takes note of a member that now has this many tasks."""
         if tasks == self.each:
             self._members -= 1
             self._tasks -= tasks

@@ -25,7 +25,7 @@ from kafka_rebalance.wire.offsets import OffsetCommit
 
 from .. import interface
 from ..config import ConsumerConfig
-from . import answers, heartbeats, reconciliation
+from . import heartbeats, reconciliation
 from .membership import AsyncMembership, Callback
 from .states import NOT_IN_GROUP, ConsumerMemberState
 
@@ -86,7 +86,6 @@ class AsyncConsumer:
 
     @property
     def poll_until_ms(self) -> int:
-        """Returns when the member leaves unless the application polls before."""
         return self._state.poll_until_ms
 
     @property
@@ -102,7 +101,6 @@ class AsyncConsumer:
         return reconciliation.misses_names(self._state)
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Returns whether these topics differ from the consumer's metadata."""
         return self._metadata != topics
 
     def is_idle(self) -> bool:
@@ -151,27 +149,21 @@ class AsyncConsumer:
         return None if state.state in NOT_IN_GROUP else state.heartbeat_at_ms
 
     def handle(self, event: interface.MemberEvent, now_ms: int) -> list[interface.MemberEffect]:
-        """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
-        if now_ms < state.now_ms:
-            raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
-        state.now_ms = now_ms
-        effects: list[interface.MemberEffect] = []
-        state.effects = effects
+        effects = state.begin(now_ms)
         match event:
             case interface.Poll(positions):
                 self._poll(dict(positions))
                 return effects
             case Tick():
-                self._time_out()
+                for sent in state.expired():
+                    heartbeats.failed(state, sent)
             case interface.Answered(number, response):
-                sent = state.sent.pop(number, None)
-                if sent is not None:
-                    answers.answered(state, sent, response)
+                if (answered := state.sent.pop(number, None)) is not None:
+                    heartbeats.answered(state, answered, response)
             case interface.Failed(number):
-                sent = state.sent.pop(number, None)
-                if sent is not None:
-                    answers.failed(state, sent)
+                if (failed := state.sent.pop(number, None)) is not None:
+                    heartbeats.failed(state, failed)
             case interface.CallbackCompleted():
                 running, state.running = state.running, None
                 if running is not None:
@@ -240,7 +232,6 @@ class AsyncConsumer:
         return state.callbacks.popleft()
 
     def _commit(self) -> None:
-        """Commits when the interval of automatic commits has passed."""
         state, config = self._state, self._state.config
         due = state.now_ms >= state.commit_at_ms and not state.is_waiting_for(OffsetCommit)
         if config.enable_auto_commit and due and state.owned:
@@ -286,11 +277,3 @@ class AsyncConsumer:
     def _wants_node(self) -> bool:
         state = self._state
         return bool(state.subscription) or state.pattern is not None
-
-    def _time_out(self) -> None:
-        state = self._state
-        for number, sent in list(state.sent.items()):
-            # The failure of one request can drop others: the coordinator is forgotten with them.
-            expired = sent.expires_ms <= state.now_ms
-            if expired and state.sent.pop(number, None) is not None:
-                answers.failed(state, sent)

@@ -6,29 +6,71 @@ thread sends heartbeats, and keeps sending them while a callback runs. So a call
 waits in `callbacks` for the next poll, and `running` is the one that the application runs now.
 """
 
-import random
 from base64 import urlsafe_b64encode
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, auto
-from itertools import count
 from typing import NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.member.interface import Partitions
 from kafka_rebalance.wire.broker_groups import (
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
     ConsumerGroupHeartbeat,
+    TopicPartitions,
 )
 from kafka_rebalance.wire.classic_groups import FindCoordinator
-from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request
 
 from ..config import LIBRDKAFKA, ConsumerConfig
-from ..interface import Assigned, Fatal, Lost, MemberEffect, MemberTransition, Revoked, Send
-from .assignment import NO_ASSIGNMENT, LocalAssignment
+from ..interface import Assigned, Lost, Revoked, Send
+from ..membership import AnyMembership, SentRequest
 from .states import LEGAL_PREDECESSORS, ConsumerMemberState
+
+_NO_EPOCH = -1
+
+
+class LocalAssignment(NamedTuple):
+    """Partitions by topic id, ascending; the coordinator's assignment, or the applied one.
+
+    The client counts in `epoch` the assignments that differ from the last one. So the member
+    acknowledges an assignment even if the one that it applied last contains the same partitions.
+
+    Source   AbstractMembershipManager.LocalAssignment (Kafka 4.4.0).
+    """
+
+    epoch: int
+    partitions: Mapping[Uuid, tuple[int, ...]]
+
+    @property
+    def is_none(self) -> bool:
+        """Returns whether this stands for no assignment, which differs from an empty one."""
+        return self.epoch == _NO_EPOCH
+
+    def updated(self, assigned: Iterable[TopicPartitions]) -> "LocalAssignment":
+        """Returns the assignment that follows this one; itself if the partitions are equal."""
+        partitions = {one.topic_id: tuple(sorted(one.partitions)) for one in assigned}
+        if not self.is_none and partitions == self.partitions:
+            return self
+        return LocalAssignment(self.epoch + 1, partitions)
+
+    def resolved(self, names: Mapping[Uuid, str]) -> "LocalAssignment":
+        known = {topic: numbers for topic, numbers in self.partitions.items() if topic in names}
+        return LocalAssignment(self.epoch, known)
+
+    def named(self, names: Mapping[Uuid, str]) -> Partitions:
+        there = self.partitions.items()
+        pairs = ((names[topic], number) for topic, numbers in there for number in numbers)
+        return tuple(TopicPartition(*pair) for pair in sorted(pairs))
+
+    def sent(self) -> tuple[TopicPartitions, ...]:
+        return tuple(TopicPartitions(*one) for one in self.partitions.items())
+
+
+NO_ASSIGNMENT = LocalAssignment(_NO_EPOCH, {})
 
 
 class Purpose(Enum):
@@ -46,15 +88,6 @@ class Callback(NamedTuple):
     purpose: Purpose
 
 
-@dataclass(frozen=True, slots=True)
-class RequestInFlight:
-    """An unanswered request; the response to the heartbeat of a STALE member is ignored."""
-
-    request: Request
-    expires_ms: int
-    is_ignored: bool = False
-
-
 @dataclass(slots=True)
 class LocalReconciliation:
     """The assignment that is being applied, from the commit to the acknowledgement."""
@@ -64,7 +97,7 @@ class LocalReconciliation:
     revoked: tuple[TopicPartition, ...]
     added: tuple[TopicPartition, ...]
     until_ms: int  # from then on, a commit that failed is not tried again
-    commit: RequestInFlight | None = None
+    commit: SentRequest | None = None
     commit_at_ms: int | None = None  # when the commit is to be sent
     commit_failures: int = 0
     is_void: bool = False  # the member has joined again since the start
@@ -83,13 +116,14 @@ class SentFields:
 
 
 @dataclass(slots=True)
-class AsyncMembership:
-    """A member's state; `effects` are those of the current event."""
+class AsyncMembership(AnyMembership):
+    """The state of a member of a consumer group."""
 
     config: ConsumerConfig
-    rng: random.Random
     member_id: str = ""
     member_epoch: int = 0
+    _: KW_ONLY
+    legal_predecessors = LEGAL_PREDECESSORS
     state: ConsumerMemberState = ConsumerMemberState.UNSUBSCRIBED
     # The subscription, and the topics that the client knows.
     subscription: frozenset[str] = frozenset()
@@ -113,17 +147,11 @@ class AsyncMembership:
     node: int | None = None
     find_at_ms: int = 0
     find_failures: int = 0
-    sent: dict[int, RequestInFlight] = field(default_factory=dict)
-    request_ids: "count[int]" = field(default_factory=lambda: count(1))
     sent_fields: SentFields = field(default_factory=SentFields)
     heartbeat_interval_ms: int = 0  # set by the coordinator
     heartbeat_at_ms: int = 0
     heartbeat_failures: int = 0
     retry_at_ms: int = 0  # no heartbeat of the interval before this time
-    poll_until_ms: int = 0
-    now_ms: int = 0
-    fatal: Fatal | None = None
-    effects: list[MemberEffect] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         # The client chooses its random id once, and keeps it over all joins.
@@ -139,21 +167,17 @@ class AsyncMembership:
         is_dynamic = self.config.group_instance_id is None
         return LEAVE_EPOCH if is_dynamic else LEAVE_STATIC_EPOCH
 
-    def is_waiting_for(self, *kinds: type) -> bool:
-        return any(isinstance(one.request, kinds) for one in self.sent.values())
-
     def heartbeat_in_flight(self) -> bool:
         return any(
             isinstance(one.request, ConsumerGroupHeartbeat) and not one.is_ignored
             for one in self.sent.values()
         )
 
-    def send(self, request: Request, *, is_ignored: bool = False) -> RequestInFlight:
-        """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
+    def send(self, request: Request, *, is_ignored: bool = False) -> SentRequest:
         node = None if isinstance(request, FindCoordinator) else self.node
         number = next(self.request_ids)
-        timeout_ms = self.config.request_timeout_ms
-        sent = self.sent[number] = RequestInFlight(request, self.now_ms + timeout_ms, is_ignored)
+        expires_ms = self.now_ms + self.config.request_timeout_ms
+        sent = self.sent[number] = SentRequest(request, expires_ms, is_ignored=is_ignored)
         self.effects.append(Send(number, node, request))
         return sent
 
@@ -172,16 +196,7 @@ class AsyncMembership:
         if commit is not None and commit.commit is not None:
             commit.commit, commit.commit_at_ms = None, self.now_ms
 
-    def move(self, state: ConsumerMemberState) -> None:
-        if state is self.state:
-            return
-        if self.state not in LEGAL_PREDECESSORS[state]:
-            raise AssertionError(f"{self.state} -> {state}")
-        self.effects.append(MemberTransition(self.state, state))
-        self.state = state
-
     def join(self) -> None:
-        """Begins to join, with epoch 0 and without partitions."""
         if self.state is ConsumerMemberState.FATAL:
             return
         if self.reconciliation is not None:
@@ -214,13 +229,3 @@ class AsyncMembership:
     def is_releasing(self) -> bool:
         waiting = [*self.callbacks, *([] if self.running is None else [self.running])]
         return any(one.purpose is Purpose.RELEASE for one in waiting)
-
-    def backoff_ms(self, failures: int) -> int:
-        """Returns the back-off: doubled by each failure, ± 20 %, at most `retry.backoff.max.ms`."""
-        most = self.config.retry_backoff_max_ms
-        delay = min(self.config.retry_backoff_ms << min(failures, 32), most)
-        return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
-
-    def throw(self, error: ErrorCode, message: str) -> None:
-        """Makes the next poll throw."""
-        self.fatal = Fatal(error, message)

@@ -49,7 +49,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "of the library too that led the group last; the brokers' too for their groups)",
     )
     add_leader(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_sentence
 
-from .exit_codes import DONE
+from . import DONE
 from .options import whole
 
 ASSIGNOR = "cooperative-sticky"
@@ -49,7 +49,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where to write groups, answers and report (default: a new temporary directory)",
     )
-    parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True, slots=True)

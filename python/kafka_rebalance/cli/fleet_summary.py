@@ -25,8 +25,8 @@ from kafka_rebalance.report.fleet.fleet_report import (
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
-from .exit_codes import of_errors
-from .fleet_groups import command, read
+from . import of_errors
+from .fleet_jobs import command, read
 from .lines import written
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NoMembersLeft, NotAffected
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
@@ -25,9 +24,7 @@ from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
-from .leaderless import Leaderless
-from .lines import no_groups, open_input
-from .misspelt import Misspelt
+from .lines import Leaderless, Misspelt, no_groups, numbered, open_input, required
 from .options import add_cluster, add_engine, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
@@ -160,6 +157,12 @@ def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
     return BadGroup(group_id, f"group_id: no such group in {where}{has}")
 
 
+def bad_line(value: Any, error: GroupError, number: int, key: str = "group_id") -> BadGroup:
+    """Returns the error of a line; `value` is None if it cannot be parsed."""
+    place = "" if error.path == "line" else f"line {number}: "
+    return BadGroup(group_id_of(value, key), line_error(error, number), place=place)
+
+
 def report_bad(group: BadGroup, *, as_json: bool) -> None:
     """Reports the error of a group at once: as a line of the output, or on standard error."""
     if as_json:
@@ -173,19 +176,14 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group with its line's value, which is None if it cannot be parsed."""
     misspelt = Misspelt()
     with open_input(file) as source:
-        for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
-            if line is not None and not line.strip():
-                continue
+        for number, line in numbered(source):
             value: Any = None
             try:
-                if line is None:
-                    raise GroupError("line", TOO_LONG)
-                value = contract.parse(line)
+                value = contract.parse(required(line))
                 misspelt.note(number, value)
                 yield GroupSpec.from_dict(value), value
             except GroupError as error:
-                place = "" if error.path == "line" else f"line {number}: "
-                yield BadGroup(group_id_of(value), line_error(error, number), place=place), value
+                yield bad_line(value, error, number), value
 
 
 def _hidden_groups(group_id: str, why: str) -> None:

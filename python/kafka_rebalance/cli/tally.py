@@ -14,8 +14,8 @@ from kafka_rebalance.plans.playing import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
-from .exit_codes import SOME_ERRORS, of_errors
-from .leaderless import Leaderless
+from . import SOME_ERRORS, of_errors
+from .lines import Leaderless
 
 
 class LeftOut(NamedTuple):

@@ -28,7 +28,7 @@ from kafka_rebalance.watch.verdict import (
     judged_rebalance,
 )
 
-from .exit_codes import SOME_ERRORS, of_errors
+from . import SOME_ERRORS, of_errors
 from .groups import add_changes, error_text
 from .options import add_cluster, add_engine, cluster_configs, seconds, whole
 from .tally import OF_APPLICATION
@@ -52,7 +52,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
     add_engine(parser)
     add_changes(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ described at slightly different times.
 Order    groups as given, else by name; members as the coordinator lists them, which is the order in
          which the leader receives them; partitions as the leader assigned them.
 Errors   a group that cannot be read is a line with `error`; so is each cause that groups are
-         missing (`unlisted.py`), with `group_id` null. If the cluster cannot be read, a
+         missing (`offsets_log.py`), with `group_id` null. If the cluster cannot be read, a
          ClusterError is raised.
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
 """
@@ -31,9 +31,9 @@ from .broker_groups import DESCRIBE_APIS, Described, broker_line, described_grou
 from .classic_groups import described_line
 from .cluster import admin_client, is_refused, may_pass
 from .described_topics import DescribedTopics, not_described, topics_of
-from .retries import retried
+from .offsets_log import TOPIC, problems
+from .patience import retried
 from .streams_groups import StreamsSettings, source_topics, streams_line, streams_settings
-from .unlisted import OFFSETS_TOPIC, problems
 
 BATCH = 200
 """How many groups are described at a time; this bounds the memory."""
@@ -155,7 +155,7 @@ def snapshot_lines(
     A topic's `leaderless` lists the numbers of its partitions that have no leader, if any.
 
     A group of a cooperative assignor has `rebalance_protocol` if those subscriptions show whether
-    its members are eager (`live/subscribed_protocol.py`).
+    its members are eager (`live/classic_groups.py`).
 
     Raises MissingExtra without kafka-python 3, when the first line is requested; ClusterError if
     the cluster cannot be read.
@@ -299,7 +299,7 @@ class _Reader:
 
     def _missing(self) -> Iterator[str]:
         """Yields why groups are missing from the list."""
-        [offsets] = retried(partial(self._admin.describe_topics, [OFFSETS_TOPIC]), is_refused)
+        [offsets] = retried(partial(self._admin.describe_topics, [TOPIC]), is_refused)
         yield from problems(self._silent, offsets)
 
     def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:

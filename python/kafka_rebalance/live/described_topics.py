@@ -13,7 +13,7 @@ from kafka_rebalance.errors import GroupError
 
 from .cluster import is_refused
 from .committed_offsets import NO_LEADER
-from .retries import retried
+from .patience import retried
 
 _Line = dict[str, Any]
 _ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION

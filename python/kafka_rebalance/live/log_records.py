@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rebalance.errors import ClusterError, NotReachedError
 
@@ -39,22 +39,6 @@ class Bounds(NamedTuple):
     earliest: int
     last_stable: int
     high_watermark: int
-
-
-class TopicLog(Protocol):
-    """The log of one topic, read without a group: nothing is written to the cluster."""
-
-    def bounds(self) -> dict[int, Bounds]:
-        """Returns the bounds of all partitions. Errors: ClusterError, also if there is none."""
-        ...
-
-    def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
-        """Yields the committed records at offsets [start, end); compaction leaves gaps.
-
-        Errors: ClusterError if the log no longer contains `start`, or if the position does not
-        change during the idle time.
-        """
-        ...
 
 
 class RecordColumns:

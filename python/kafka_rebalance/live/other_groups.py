@@ -12,10 +12,13 @@ from typing import Any
 
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.present.broker_assigned import AssignedByBroker
+from kafka_rebalance.present.broker_assigned import (
+    AssignedByBroker,
+    Lags,
+    StreamsGroupWithLag,
+    tasks_of,
+)
 from kafka_rebalance.present.connect_workers import ConnectGroup, ConnectWorker
-from kafka_rebalance.present.lag import Lags
-from kafka_rebalance.present.streams_group import StreamsGroupWithLag, tasks_of
 from kafka_rebalance.wire.connect_protocol import (
     decode_connect_assignment,
     decode_connect_metadata,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits while a watched group cannot be read, because its coordinator's broker is down.
+"""Repeats refused requests, and waits while a watched group's coordinator is down (`Patience`).
 
 1. The first failure is reported, and so is the next successful read. Failures between are not.
 2. After each failure, a new connection is tried. While any bootstrap server answers, the wait goes
@@ -17,13 +17,32 @@ from kafka_rebalance.errors import NotReachedError
 
 from .cluster import admin_client
 
+_T = TypeVar("_T")
+
+RETRY_S = 10.0
+"""How many seconds a request is repeated: a new leader or coordinator refuses requests at first."""
+
+
+def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:
+    """Repeats a call that fails while the cluster changes leaders, at most for RETRY_S.
+
+    `is_retriable` is False for a call whose time was over: it has waited for the cluster itself.
+    """
+    deadline = time.monotonic() + RETRY_S
+    while True:
+        try:
+            return call()
+        except Exception as error:
+            if not is_retriable(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
 PATIENCE_S = 60.0
 """How many seconds a cluster may be silent; a broker starts again in less time."""
 
 _LEAST_S = 0.5
 """The least time, in seconds, that a new connection may take."""
-
-_T = TypeVar("_T")
 
 
 class Patience:

@@ -3,7 +3,7 @@
 
 A member is eager unless all assignors of its list are cooperative. Brokers show the selected
 assignor only. So a group's line has `rebalance_protocol`, which a person sets, or a snapshot if the
-members' last subscriptions show it (`live/subscribed_protocol.py`). Without the field, rounds are
+members' last subscriptions show it (`live/classic_groups.py`). Without the field, rounds are
 planned as for members with cooperative assignors alone. In a change to such an assignor, members
 list both between the two rolling bounces; `switching/rounds.py` knows those lists, and plays them.
 

@@ -38,12 +38,12 @@ from kafka_rebalance.plans.leaders import library as library_of_member
 from kafka_rebalance.plans.possible import best_possible
 from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
-from .lag import Lags, lag_in, without_committed_offset
+from .broker_assigned import Lags, WithLag, lag_in
 from .why_uneven import why_uneven
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class Description(WithLag):
     """The present state of a group.
 
     `assignment` holds the partitions that the members own now. `balance` is that of these
@@ -81,20 +81,7 @@ class Description:
         return table + small_table("", found, self.findings, finding) if self.findings else table
 
     @property
-    def lag(self) -> int | None:
-        """Returns the sum of all known lags; None if none is known."""
-        return lag_in(self.lags, {*(self.lags or ()), *self._owned})
-
-    @property
-    def without_committed_offset(self) -> int | None:
-        """Returns how many owned partitions have no committed offset; None if none was read.
-
-        Partitions without a leader do not count: their lag is unknown for another reason.
-        """
-        return without_committed_offset(self.lags, {*self._owned} - {*self.leaderless})
-
-    @property
-    def _owned(self) -> list[TopicPartition]:
+    def _read(self) -> list[TopicPartition]:
         return [
             tp for owned in self.assignment.values() for tp in read_partitions(self.group, owned)
         ]

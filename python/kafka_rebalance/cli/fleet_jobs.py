@@ -2,18 +2,52 @@
 """Runs the job of `fleet assign`, `plan` or `compare`: on Spark's rows, or on files in tasks."""
 
 import argparse
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.errors import GroupError
-
-from .fleet_groups import read
+from kafka_rebalance.group.model import shell_option, shell_word
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from kafka_rebalance.spark.jobs import Done
+
+
+def read(
+    args: argparse.Namespace, spark: "SparkSession", *, plain: bool
+) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
+    """Returns the groups to assign, and a function that counts the others after a job has run."""
+    from kafka_rebalance.spark import jobs
+
+    groups, passed_over = jobs.read_groups(
+        spark,
+        args.input,
+        format=args.format,
+        topics=args.topics,
+        assume_assigned=args.assume_assigned,
+        partitions=args.tasks,
+        plain=plain,
+    )
+    left, left_out = jobs.assignable(groups)
+    return left, lambda: {**left_out(), **passed_over()}
+
+
+def command(
+    args: argparse.Namespace, file: Path | str, group_id: str | None, changes: Sequence[Any]
+) -> str:
+    """Returns a command that plans or compares one group, with the assignor of this job."""
+    words = ["kafka-rebalance", "compare" if args.word == "compare" else "plan"]
+    words.append(shell_word(os.fspath(file)))
+    if group_id is not None:
+        words.append(shell_option("--group", group_id))
+    if getattr(args, "assignor", None) is not None:
+        words.append(shell_option("--assignor", args.assignor))
+    return " ".join([*words, *(shell_option("--change", str(change)) for change in changes)])
 
 
 def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> bool:

@@ -131,10 +131,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints usage errors as the command prints its other sentences.
-
-    A usage of many lines would push the error off the screen, so only a short one is printed.
-    """
+    """Prints usage errors as sentences; a usage of many lines would push them off the screen."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         for line in message.splitlines():  # the streams escape line breaks inside of one write

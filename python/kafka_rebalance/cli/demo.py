@@ -197,12 +197,14 @@ def _print_next_steps(output: Path) -> None:
     print(f"Groups, answers (Parquet) and report are in {output}. Next steps:")
     if (command := Path(sys.executable).with_name("activate")).exists():
         print(f"  . {os.path.relpath(command)}  # puts kafka-rebalance on the path")
-    print("  kafka-rebalance demo --sample > groups.jsonl   # these groups, as input")
-    print("  kafka-rebalance plan groups.jsonl --group orders --add-members 1")
-    print(
-        "  kafka-rebalance snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups"
-    )
-    print("  kafka-rebalance assign groups.jsonl --assignor cooperative-sticky     # who owns what")
-    print(
-        "  kafka-rebalance fleet summary groups.jsonl OUT                        # many, on Spark"
-    )
+    for line in _NEXT:
+        print(f"  kafka-rebalance {line}")
+
+
+_NEXT = (
+    "demo --sample > groups.jsonl   # these groups, as input",
+    "plan groups.jsonl --group orders --add-members 1",
+    "snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups",
+    "assign groups.jsonl --assignor cooperative-sticky     # who owns what",
+    "fleet summary groups.jsonl OUT                        # many, on Spark",
+)

@@ -69,10 +69,7 @@ def run(args: argparse.Namespace) -> int:
 def _lags(
     args: argparse.Namespace, groups: Sequence[GroupSpec]
 ) -> tuple[Mapping[str, Mapping[TopicPartition, int]], list[TopicPartition]]:
-    """Returns the lags by group id, and the partitions without a leader; both are empty for a file.
-
-    The lines of a file have partitions without a leader too: `Leaderless`.
-    """
+    """Returns the lags by group id, and the partitions without a leader; none of a file."""
     if args.bootstrap_server is None:
         return {}, []
     from kafka_rebalance.live import group_lags

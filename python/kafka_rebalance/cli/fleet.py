@@ -10,12 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import (
-    SERVER_SIDE,
-    in_brokers,
-    in_core,
-    unknown,
-)
+from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, in_core, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.text.names import counted
 

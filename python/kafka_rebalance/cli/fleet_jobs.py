@@ -97,18 +97,11 @@ def answer_files(args: argparse.Namespace, spark: "SparkSession") -> "Done":
 
     from kafka_rebalance.spark import assign_files, compare_files, plan_files
 
-    most, tasks, overwrite = args.max_partitions, args.tasks, args.overwrite
-    given = {"format": args.format, "tasks": tasks, "overwrite": overwrite, "max_partitions": most}
-    source, target = args.input, args.output
-    if args.word == "assign":
-        done = assign_files(spark, source, target, assignor=args.assignor, **given)
-    elif args.word == "plan":
-        changes = args.changes
-        done = plan_files(spark, source, target, assignor=args.assignor, changes=changes, **given)
-    else:
-        done = compare_files(spark, source, target, changes=args.changes, **given)
+    runs: dict[str, Any] = {"assign": assign_files, "plan": plan_files, "compare": compare_files}
+    how = {name: getattr(args, name) for name in ("format", "tasks", "overwrite")}
+    done: Done = runs[args.word](spark, args.input, args.output, **how, **_asked(args))
     counts = [column.alias(name) for name, column in _counts(args.word).items()]
-    (row,) = spark.read.parquet(target).agg(*counts).collect()
+    (row,) = spark.read.parquet(args.output).agg(*counts).collect()
     return replace(done, counts=row.asDict())
 
 
@@ -118,19 +111,17 @@ def answer(
     """Runs the job on rows of Spark; returns the groups and records that were left out, too."""
     from kafka_rebalance.spark import assign_groups, compare_groups, jobs, plan_groups
 
+    runs: dict[str, Any] = {"assign": assign_groups, "plan": plan_groups, "compare": compare_groups}
     left, left_out = read(args, spark, plain=plain)
-    most = args.max_partitions
-    if args.word == "assign":
-        answers = assign_groups(left, assignor=args.assignor, max_partitions=most)
-    elif args.word == "plan":
-        name, changes = args.assignor, args.changes
-        answers = plan_groups(left, assignor=name, changes=changes, max_partitions=most)
-    else:
-        answers = compare_groups(left, changes=args.changes, max_partitions=most)
-    counts = _counts(args.word)
-    overwrite = args.overwrite
-    done = jobs.write(answers, args.output, overwrite=overwrite, plain=plain, counts=counts)
+    answers, counts = runs[args.word](left, **_asked(args)), _counts(args.word)
+    done = jobs.write(answers, args.output, overwrite=args.overwrite, plain=plain, counts=counts)
     return done, left_out()
+
+
+def _asked(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the parameters of the job that the word has: `assign` has no changes."""
+    names = ("assignor", "changes", "max_partitions")
+    return {name: vars(args)[name] for name in names if name in vars(args)}
 
 
 def _counts(word: str) -> "dict[str, Column]":

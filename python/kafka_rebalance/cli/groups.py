@@ -32,10 +32,7 @@ GroupAnswer = TypeVar("GroupAnswer")
 
 
 class BadGroup(NamedTuple):
-    """A group without an answer, and the contents of its error line.
-
-    `place` begins the error of a group without an id: `line 3: `, unless the error does.
-    """
+    """A group without an answer, and its error line; `place` stands before it without an id."""
 
     group_id: str | None
     error: str
@@ -273,10 +270,7 @@ def answers(
 def _led(
     group: GroupSpec | BadGroup, args: argparse.Namespace, tally: Tally, *, alone: bool
 ) -> GroupSpec | BadGroup:
-    """Returns the group with the leader that `--leader` names, if the command has this option.
-
-    A group without this member is an error only if it is `alone`.
-    """
+    """Returns the group with the leader of `--leader`; if `alone`, one without it is an error."""
     member = vars(args).get("leader")
     if member is None or isinstance(group, BadGroup):
         return group

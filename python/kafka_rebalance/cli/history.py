@@ -168,11 +168,7 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
 
 
 def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
-    """Plays the records again, and prints what came out equal, or what would have happened.
-
-    Returns the number of rebalances or groups that could not be computed. A difference is not an
-    error.
-    """
+    """Plays the records again, and prints the results; returns how many could not be computed."""
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 
     topics = _topics(args.topics)

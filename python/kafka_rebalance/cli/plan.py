@@ -88,10 +88,7 @@ class _Answer(NamedTuple):
         return shortened(no_answer(self.led), names_of(self.led))
 
     def leading(self) -> dict[str, Any]:
-        """Returns who leads, for JSON.
-
-        Nothing with --assignor, or if Kafka's own assignor certainly answers.
-        """
+        """Returns who leads, for JSON; nothing if this is given or Kafka's own surely answers."""
         by_broker = self.planned.assignor in SERVER_SIDE
         certain = len(self.led) == 1 and (by_broker or not library_of(self.planned.assignor))
         if self.shown is None or certain:

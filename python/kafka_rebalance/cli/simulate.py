@@ -181,10 +181,7 @@ def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:
 
 
 def _from_group(args: argparse.Namespace) -> Scenario | None:
-    """Returns a scenario made from the selected group of a file or a cluster.
-
-    The error of a group that could not be read is reported; then there is no scenario.
-    """
+    """Returns a scenario made from the selected group; None if its error is reported."""
     args.file = args.source
     where = "--bootstrap-server" if args.source is None else "--from"
     groups = list(islice(read_groups(args), 2))

@@ -70,8 +70,7 @@ _MEMORIES: WeakKeyDictionary[Any, dict[str, ConsumerMemory]] = WeakKeyDictionary
 def memory(consumer: object, assignor: str) -> ConsumerMemory:
     """Returns the memory of one assignor in one consumer; it lasts as long as the consumer.
 
-    The memory belongs to the consumer, not to the assignor: with one memory for an assignor,
-    consumers that share its class or instance would all claim the partitions of one of them.
+    Consumers that share an assignor's class or instance must not claim one another's partitions.
     """
     return _MEMORIES.setdefault(consumer, {}).setdefault(assignor, ConsumerMemory())
 

@@ -17,11 +17,7 @@ from .caller import ClientNames, log
 
 
 def answer(
-    client: ClientNames,
-    group_id: str,
-    cluster: Any,
-    members: Sequence[Member],
-    assignor: str,
+    client: ClientNames, group_id: str, cluster: Any, members: Sequence[Member], assignor: str
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Returns each member's partitions, as a list of topics with partition numbers.
 

@@ -192,9 +192,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Checks that time never decreases; each reported connector must be in this config or an
-    earlier one.
-    """
+    """Checks that time never decreases, and that reported connectors are in a config so far."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

@@ -26,10 +26,7 @@ _T = TypeVar("_T")
 
 
 def described_line(group: Any, generation_id: int | None = None) -> _Line:
-    """Returns a described group as a contract line without its topics.
-
-    Without `generation_id`, the generation is one more than the newest that a member sent.
-    """
+    """Returns a line without topics; its generation is given, or one more than a member sent."""
     assignor = group.protocol_data
     sent = sent_members(group)
     given = [_given(one, f"members[{i}]") for i, one in enumerate(group.members)]

@@ -2,8 +2,8 @@
 """Reads a live cluster's groups as contract lines: those whose members own partitions.
 
 1. Every broker lists the groups that it coordinates.
-2. The broker describes its groups. Classic groups: `classic_groups.py`; consumer-protocol and share
-   groups: `broker_groups.py`; streams groups: `streams_groups.py`.
+2. The broker describes its groups. Classic groups: `classic_groups.py`; other groups:
+   `broker_groups.py`.
 3. Metadata contains the partitions of the subscribed topics, and the racks of their replicas.
 
 Reading changes nothing: it joins no group, commits no offset and creates no topic. The groups are
@@ -27,13 +27,22 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 
-from .broker_groups import DESCRIBE_APIS, Described, broker_line, described_groups, has_pattern
+from .broker_groups import (
+    DESCRIBE_APIS,
+    Described,
+    StreamsSettings,
+    broker_line,
+    described_groups,
+    has_pattern,
+    source_topics,
+    streams_line,
+    streams_settings,
+)
 from .classic_groups import described_line
 from .cluster import admin_client, is_refused, may_pass
-from .described_topics import DescribedTopics, not_described, topics_of
+from .described_topics import DescribedTopics, require_described, topics_of
 from .offsets_log import TOPIC, problems
 from .patience import retried
-from .streams_groups import StreamsSettings, source_topics, streams_line, streams_settings
 
 BATCH = 200
 """How many groups are described at a time; this bounds the memory."""
@@ -75,11 +84,7 @@ class _Listed(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The progress of a snapshot.
-
-    `done` of `total` groups are read. In `changed` of them, the state differs from that in the list
-    of groups, for example because a member joined.
-    """
+    """`done` of `total` groups are read; `changed` have another state than they had in the list."""
 
     done: int
     total: int
@@ -171,10 +176,7 @@ def snapshot_lines(
 def with_topics(
     bootstrap_server: str, line: Mapping[str, Any], *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Returns a line of `described_line` with the topics that exist now in the cluster.
-
-    Errors: GroupError for a topic that this user may not describe; those of `snapshot_lines`.
-    """
+    """Returns a line of `described_line` with its present topics. Errors: as `snapshot_lines`."""
     with admin_client(bootstrap_server, configs) as admin:
         return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)
 
@@ -335,9 +337,7 @@ class _Reader:
     def _broker_line(self, group: Described | GroupError) -> _Line:
         if isinstance(group, GroupError):
             raise group
-        if group.error_code:
-            what = f"Group {group.group_id}"
-            raise GroupError("group_id", not_described(group.error_code, what))
+        require_described(group)
         _occupied(group.group_state)
         if isinstance(group, DescribedStreamsGroup):
             self._topics.learn(source_topics(group))
@@ -346,9 +346,7 @@ class _Reader:
         return broker_line(group, self._topics.every_name() if has_pattern(group) else ())
 
     def _without_topics(self, group: Any) -> _Line:
-        if group.error_code:
-            what = f"Group {group.group_id}"
-            raise GroupError("group_id", not_described(group.error_code, what))
+        require_described(group)
         _occupied(group.group_state)
         if group.group_state != "Stable":
             raise GroupError(

@@ -152,10 +152,7 @@ def without_secrets(text: str, settings: Mapping[str, str]) -> str:
 
 
 def masked(text: str, secret: str) -> str:
-    """Returns a sentence with the secret as ***; a short one is masked only as a word.
-
-    Inside words, the masks of a short secret would show its letters.
-    """
+    """Returns a sentence with the secret as ***; a short one only where it is a whole word."""
     pattern = re.escape(secret)
     if len(secret) < _LONG_SECRET:
         pattern = rf"(?<!\w){pattern}(?!\w)"

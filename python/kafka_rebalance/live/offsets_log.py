@@ -38,11 +38,7 @@ _PARTITIONS_NAMED = 10
 
 
 def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a sentence, without its full stop, for each cause that groups are missing.
-
-    `silent` is broker -> error. `offsets_topic` is the topic's metadata; without the permission to
-    describe it, it has no partitions.
-    """
+    """Yields a clause for each cause that groups are missing; `silent` is broker -> error."""
     for broker, error in silent.items():
         yield f"broker {broker} does not list its groups ({error}), so they are missing"
     partitions = offsets_topic["partitions"]
@@ -63,8 +59,7 @@ def without_leader(numbers: Iterable[int], total: int) -> str:
 
 
 _POLL_MS = 200
-_POLL_RECORDS = 5_000
-_FETCH_BYTES = 4 << 20
+_CONSUMER = {"max_poll_records": 5_000, "max_partition_fetch_bytes": 4 << 20}
 
 
 class NoLogError(ClusterError):
@@ -93,10 +88,8 @@ def offsets_records(
     """
     ranges = _ranges(bootstrap_server, configs, groups, on_missing)
     total = sum(end - start for start, end in ranges.values())
-    more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
-    idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
     done = 0
-    with consumer_client(bootstrap_server, {**(configs or {}), **more}) as consumer, _permitted():
+    with _consumer(bootstrap_server, configs) as (consumer, idle_s):
         for partition, (start, end) in sorted(ranges.items()):
             for position, records in _polls(consumer, partition, start, end, idle_s):
                 yield from records
@@ -121,9 +114,7 @@ def followed_records(
     [(partition, (first, end))] = _ranges(bootstrap_server, configs, [group_id]).items()
     start = max(first, after + 1)
     place = kafka_module().TopicPartition(TOPIC, partition)
-    more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
-    idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
-    with consumer_client(bootstrap_server, {**(configs or {}), **more}) as consumer, _permitted():
+    with _consumer(bootstrap_server, configs) as (consumer, idle_s):
         while True:
             for _, records in _polls(consumer, partition, start, end, idle_s):
                 yield from records
@@ -132,16 +123,23 @@ def followed_records(
             start, end = max(start, end), consumer.end_offsets([place])[place]
 
 
+@contextmanager
+def _consumer(
+    bootstrap_server: str, configs: Mapping[str, Any] | None
+) -> Iterator[tuple[Any, float]]:
+    """Yields a consumer, and how many seconds it may make no progress."""
+    idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
+    with consumer_client(bootstrap_server, {**(configs or {}), **_CONSUMER}) as one, _permitted():
+        yield one, idle_s
+
+
 def _ranges(
     bootstrap_server: str,
     configs: Mapping[str, Any] | None,
     groups: Collection[str] | None,
     on_missing: Callable[[str], None] | None = None,
 ) -> dict[int, tuple[int, int]]:
-    """Returns the first offset and the end of each partition, or of those of the groups.
-
-    The ends of other partitions are not requested: they may be without a leader.
-    """
+    """Returns the first offset and the end of each partition, or only of those of the groups."""
     with admin_client(bootstrap_server, configs) as admin, _permitted():
         [described] = admin.describe_topics([TOPIC])
         errors: Any = importlib.import_module("kafka.errors")

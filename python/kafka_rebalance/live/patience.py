@@ -24,10 +24,7 @@ RETRY_S = 10.0
 
 
 def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:
-    """Repeats a call that fails while the cluster changes leaders, at most for RETRY_S.
-
-    `is_retriable` is False for a call whose time was over: it has waited for the cluster itself.
-    """
+    """Repeats a call for at most RETRY_S. A call whose own time was over is not retriable."""
     deadline = time.monotonic() + RETRY_S
     while True:
         try:

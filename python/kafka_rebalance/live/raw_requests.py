@@ -23,10 +23,7 @@ def ask_coordinator(
 def ask_broker(
     admin: Any, node: int, api_key: int, versions: tuple[int, int], body: bytes
 ) -> tuple[int, bytes]:
-    """Returns the version and the body of a broker's response.
-
-    The request and the response are flexible, and `body` is equal in all `versions`.
-    """
+    """Returns version and body of a flexible response; `body` is equal in all `versions`."""
     request = _Request(api_key, versions, body)
 
     async def send() -> bytes:

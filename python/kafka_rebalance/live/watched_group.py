@@ -104,11 +104,7 @@ def settled_states(
 def described(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None, was_seen: bool
 ) -> dict[str, Any]:
-    """Returns the group's line in a snapshot.
-
-    Errors: those of `snapshot_lines`; NotReachedError if no broker lists a group that was seen
-    before, and brokers are down.
-    """
+    """Returns the group's line. NotReachedError: a seen group is unlisted, brokers are down."""
     (line,) = snapshot_lines(bootstrap_server, [group_id], configs=configs)
     if was_seen and (why := why_unlisted(line.get("error", ""))):
         raise NotReachedError(why)

@@ -124,11 +124,7 @@ class _Watched:
             yield after, after.edited(members=sent_members(_as_described(self._group_id, group)))
 
     def await_record(self) -> None:
-        """Checks whether the group may get its first record.
-
-        Errors: NoLogError if it has members, and had members at the check before: a classic
-        consumer group would have its record by now.
-        """
+        """Checks whether a first record may come. NoLogError: members had none twice."""
         line = self._described(was_seen=False)
         said, self._why = self._why, line.get("error", _SETTLED)
         if self._why.startswith(_BEFORE_RECORD):
@@ -138,10 +134,7 @@ class _Watched:
             raise NoLogError(f"{TOPIC} has no record of a classic consumer group {self._group_id}")
 
     def look(self) -> None:
-        """Finds out why the record was deleted. A description may be older than the deletion.
-
-        Errors: NoLogError if the broker assigns the group.
-        """
+        """Finds out why the record was deleted. NoLogError: the broker assigns the group."""
         line = self._described(was_seen=True)
         if is_by_broker(line):
             how = f"the broker assigns it now, by {line['assignor']}"

@@ -319,9 +319,7 @@ def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) ->
 
 
 def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
-    """Returns the next rebalance for each assignor that may answer; an assignor that hangs has no
-    plan.
-    """
+    """Returns the next rebalance for each assignor that may answer; without a plan if it hangs."""
     if group.assignor is None or not is_known(group.assignor):
         return ()
     try:
@@ -332,10 +330,7 @@ def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
 
 
 def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) -> Iterator[Note]:
-    """Yields what the next rebalance does if this leader's assignor answers, as `plan` plays it.
-
-    `leads` ends the sentences: it names the assignor, if others may answer otherwise.
-    """
+    """Yields what the next rebalance does under this leader; `leads` ends the sentences."""
     found = endless(group, led.assignor, engine=engine)
     if led.plan is None or (found is not None and found.now):
         text = f"the next rebalance never ends{leads}: its leader computes for ever"

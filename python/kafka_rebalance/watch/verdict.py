@@ -180,10 +180,7 @@ def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
 
 
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
-    """Returns how many partitions have another owner than in a plan that was made before.
-
-    New members of the plan stand for the members that joined, in their order.
-    """
+    """Returns how many partitions have another owner than in the plan, matching joins in order."""
     known = {member.member_id for member in told.group.members}
     there = {member.member_id for member in after.members}
     joined = [one.member_id for one in after.members if one.member_id not in known]

@@ -125,9 +125,7 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints how many answers are equal, by assignor and leader's library; then the answers that
-    differ.
-    """
+    """Prints how many answers are equal, by assignor and leader's library; then the others."""
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)
@@ -169,10 +167,7 @@ def print_counterfactuals(
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one counterfactual for each group: with `static`, that with static members.
-
-    A group of which no member came back has no counterfactual with static members.
-    """
+    """Returns one counterfactual a group; with `static`, that with static members, if any."""
     chosen: dict[str, Counterfactual] = {}
     for one in played:
         if not one.is_static or static:

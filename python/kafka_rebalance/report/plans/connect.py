@@ -19,10 +19,7 @@ from kafka_rebalance.report.text.tables import print_table, width
 def print_round(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
 ) -> None:
-    """Prints a round: which work starts, stops, stays or runs nowhere.
-
-    Times count from `start_ms`.
-    """
+    """Prints which work starts, stops, stays or runs nowhere; times count from `start_ms`."""
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     print(_cut("  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])))

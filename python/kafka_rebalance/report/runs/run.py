@@ -157,10 +157,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
-    """Returns a string such as `2.8–3.4 (3.1)`, or `7` for equal values.
-
-    `never` is the text for runs without the figure.
-    """
+    """Returns a string such as `2.8–3.4 (3.1)`, or `7`; `never` is for runs without the figure."""
     if one.least is None or one.median is None or one.most is None:
         return never if one.never else "-"
     if one.is_one or (not one.never and shown(one.least) == shown(one.most)):

@@ -74,10 +74,7 @@ class TimeAxis:
         ]
 
     def ticks(self, most: int = 14) -> list[tuple[float, str]]:
-        """Returns the labels of the axis, up to about `most`, as pairs (position, label).
-
-        The labels are at round times; a span without a round time has a label in its middle.
-        """
+        """Returns about `most` pairs (position, label): round times, or the middle of a span."""
         total_s = sum(end - start for start, end in self.spans) / 1000
         step = next((s * 1000 for s in _STEPS_S if total_s / s <= most), 3_600_000)
         found: list[tuple[float, str]] = []

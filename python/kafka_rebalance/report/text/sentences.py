@@ -74,10 +74,7 @@ def _lines(text: str, stream: TextIO) -> list[str]:
 
 
 def _columns(stream: TextIO) -> int:
-    """Returns the columns of a terminal: COLUMNS, or else those of this stream; at most 100.
-
-    shutil.get_terminal_size measures standard output, which may be a file.
-    """
+    """Returns the columns of a terminal, which need not be standard output; at most 100."""
     given = os.environ.get("COLUMNS", "")
     try:
         found = int(given) if given.isdecimal() else os.get_terminal_size(stream.fileno()).columns

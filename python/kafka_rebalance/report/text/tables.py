@@ -48,10 +48,7 @@ def print_table(
 def print_filled_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()
 ) -> None:
-    """Prints a table without the columns that are empty in every row.
-
-    Columns are left-aligned, except for those whose names are in `right`.
-    """
+    """Prints a table without its empty columns; only those in `right` are right-aligned."""
     filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     print_table(
         [columns[i] for i in filled],
@@ -76,10 +73,7 @@ def table_lines(
     whole: bool = False,
     names: int = 1,
 ) -> Iterator[str]:
-    """Yields the lines of a table; an empty line is above the table and another below.
-
-    `shown` escapes the cells, so that a name can break no line.
-    """
+    """Yields the lines, with an empty one above and below; `shown` escapes the cells."""
     columns, *rows = ([shown(cell) for cell in row] for row in (columns, *rows))
     by_column = list(zip(columns, *rows, strict=True))
     layout = _layout(by_column, most - 1, whole=whole, names=names)

@@ -82,7 +82,11 @@ def run(args: argparse.Namespace) -> int:
     print_sentence(f"starting Spark for {counted(args.groups, 'group')} …")
     spark = session("demo", progress=sys.stderr.isatty(), brief=True)
     try:
-        rows = [(n, *_row(group)) for n, group in enumerate(groups)]
+        sent = [(group.assignor, group.to_dict()) for group in groups]
+        rows = [
+            (n, line["group_id"], assignor, line["topics"], line["members"])
+            for n, (assignor, line) in enumerate(sent)
+        ]
         captured = f.broadcast(spark.createDataFrame(rows, f"n bigint, {INPUT_SCHEMA}"))
         copy = f.col("id") % len(rows) == f.col("n")
         fleet = (
@@ -126,11 +130,6 @@ def _captured() -> tuple[list[GroupSpec], list[dict[str, Any]]]:
     lines = [json.loads(line) for line in captured_lines()]
     good = [GroupSpec.from_dict(line) for line in lines if "error" not in line]
     return good, [line for line in lines if "error" in line]
-
-
-def _row(group: GroupSpec) -> tuple[Any, ...]:
-    line = group.to_dict()
-    return group.group_id, group.assignor, line["topics"], line["members"]
 
 
 def _outcome(group: GroupSpec, rows: Sequence[Any]) -> _Outcome:

@@ -36,8 +36,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     noted = Leaderless()
     found = list(read_groups(args, noted, note_left_out))
-    if args.bootstrap_server and args.group and _is_other(found[0]):
-        found = _show_other(args, found[0])
+    if args.bootstrap_server and args.group:
+        one = found[0]
+        if isinstance(one, BadGroup) or one.assignor in SERVER_SIDE:
+            found = _show_other(args, one)
     groups = [one for one in found if not isinstance(one, BadGroup)]
     lags, leaderless = _lags(args, groups)
     for one in found:
@@ -84,11 +86,6 @@ def _lags(
     configs = cluster_configs(args)
     lags = group_lags(args.bootstrap_server, read, configs=configs, on_leaderless=leaderless.append)
     return lags, leaderless
-
-
-def _is_other(one: GroupSpec | BadGroup) -> bool:
-    """Returns whether no classic assignor assigns the group, or it could not be read."""
-    return isinstance(one, BadGroup) or one.assignor in SERVER_SIDE
 
 
 def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[GroupSpec | BadGroup]:

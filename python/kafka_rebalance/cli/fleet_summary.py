@@ -169,7 +169,8 @@ def _racks(args: argparse.Namespace, groups: "DataFrame") -> list[str]:
 
 
 def _totals(row: Any) -> ChangeTotals:
-    found = {f"moves_{name}": row["group_moves"][name] or 0 for name in ("p50", "p99", "max")}
+    found: dict[str, Any] = {}
+    found |= {f"moves_{name}": row["group_moves"][name] or 0 for name in ("p50", "p99", "max")}
     found |= {one.name: row[one.name] for one in fields(ChangeTotals) if one.name not in found}
     return ChangeTotals(**found)
 

@@ -124,7 +124,10 @@ def run(args: argparse.Namespace) -> int:
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
     if args.trace:
-        _print_trace(scenario)
+        journal: list[Entry] = []
+        simulate(scenario, journal=journal)
+        for line in lines(journal):
+            print(line)
         return DONE
     # A run has few reference cycles, but the search for them would take a third of the time.
     gc.set_threshold(200_000)
@@ -157,13 +160,6 @@ def _check_source(args: argparse.Namespace) -> None:
             "--group, --member and changes need --from or --bootstrap-server; a scenario has its "
             "own"
         )
-
-
-def _print_trace(scenario: Scenario) -> None:
-    journal: list[Entry] = []
-    simulate(scenario, journal=journal)
-    for line in lines(journal):
-        print(line)
 
 
 def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:

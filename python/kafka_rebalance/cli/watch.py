@@ -68,7 +68,9 @@ def run(args: argparse.Namespace) -> int:
             try:
                 told = _told(after, args)
             except GroupError as error:
-                print_note(f"{after.group_id}: {_refusal(error, after, args)}")
+                is_stream = error.path == "assignor" and after.assignor == STREAM
+                why = OF_APPLICATION if is_stream else error_text(error, args.changes)
+                print_note(f"{after.group_id}: {why}")
                 return SOME_ERRORS
         else:
             due = told if told is not None and is_reached(told, after) else None
@@ -148,11 +150,6 @@ def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
             raise
         return None
     return next(one.plan for one in led if one.plan is not None) if args.changes else None
-
-
-def _refusal(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    is_stream = error.path == "assignor" and group.assignor == STREAM
-    return OF_APPLICATION if is_stream else error_text(error, args.changes)
 
 
 def _report(

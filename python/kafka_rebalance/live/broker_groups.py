@@ -185,16 +185,13 @@ def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, Stream
     return {
         group_id: StreamsSettings(
             int(found[STANDBY_REPLICAS]["value"]),
-            f"streams/{name}" if (name := _value(found, ASSIGNOR_NAME)) else streams.sticky.NAME,
+            f"streams/{name}"
+            if (name := found.get(ASSIGNOR_NAME, {}).get("value"))
+            else streams.sticky.NAME,
         )
         for group_id, found in settings.get("group", {}).items()
         if STANDBY_REPLICAS in found
     }
-
-
-def _value(found: Mapping[str, Any], name: str) -> str | None:
-    value: str | None = found[name]["value"] if name in found else None
-    return value
 
 
 def source_topics(group: DescribedStreamsGroup) -> dict[str, None]:

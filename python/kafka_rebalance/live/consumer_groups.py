@@ -211,7 +211,8 @@ class _Reader:
     ) -> Iterator[_Line]:
         cluster = self._learn_racks()
         listed = dict(self._list(self._topics.racks))
-        missing = list(self._missing())
+        [offsets] = retried(partial(self._admin.describe_topics, [TOPIC]), is_refused)
+        missing = list(problems(self._silent, offsets))
         authorized = cluster.get("authorized_operations")  # None from a broker before 2.8
         hidden = authorized is not None and _DESCRIBE not in authorized
         if group_ids is None and on_left_out and hidden:
@@ -298,11 +299,6 @@ class _Reader:
                 raise
             return ()
         return found
-
-    def _missing(self) -> Iterator[str]:
-        """Yields why groups are missing from the list."""
-        [offsets] = retried(partial(self._admin.describe_topics, [TOPIC]), is_refused)
-        yield from problems(self._silent, offsets)
 
     def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:
         """Returns the groups from DescribeGroups responses, by id."""

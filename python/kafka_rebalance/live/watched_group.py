@@ -145,14 +145,11 @@ def _rests(line: Mapping[str, Any]) -> bool:
         return True
     if not shares_partitions(line["assignor"]):
         return bool(epoch == line["generation_id"])
-    if assigns_tasks(line["assignor"]) and any(_is_moving(member) for member in line["members"]):
+    targets = {"target_active_tasks", "target_standby_tasks"}
+    if assigns_tasks(line["assignor"]) and any(targets & {*one} for one in line["members"]):
         return False
     epochs = {member["generation_id"] for member in line["members"]} - {_AWAY}
     return epochs | {epoch} == {line["generation_id"]}
-
-
-def _is_moving(member: Mapping[str, Any]) -> bool:
-    return "target_active_tasks" in member or "target_standby_tasks" in member
 
 
 def _counts(line: Mapping[str, Any]) -> dict[str, int]:

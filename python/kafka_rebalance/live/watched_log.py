@@ -113,7 +113,9 @@ class _Watched:
             self._wait()
             return
         self._is_empty = False
-        line = _line(self._group_id, group)
+        # 3.
+        seen = _as_described(self._group_id, group)
+        line = {**described_line(seen, group.generation_id), "leader": group.leader}
         if line == self._yielded:
             return
         self._yielded = line
@@ -121,7 +123,7 @@ class _Watched:
         whole = self._patience.asked(ask)
         if whole is not None:
             after = GroupSpec.from_dict(whole)
-            yield after, after.edited(members=sent_members(_as_described(self._group_id, group)))
+            yield after, after.edited(members=sent_members(seen))
 
     def await_record(self) -> None:
         """Checks whether a first record may come. NoLogError: members had none twice."""
@@ -203,12 +205,6 @@ def _consumers(
 
 
 # 3.
-def _line(group_id: str, group: group_records.GroupMetadataValue) -> dict[str, Any]:
-    """Returns the contract line, without topics, of a group that has members."""
-    line = described_line(_as_described(group_id, group), group.generation_id)
-    return {**line, "leader": group.leader}
-
-
 def _as_described(group_id: str, group: group_records.GroupMetadataValue) -> Any:
     """Returns the group in the form of a DescribeGroups response."""
     return SimpleNamespace(

@@ -38,7 +38,9 @@ def print_round(
         if one.until_ms is not None and one.until_ms > now_ms:
             left_ms = one.until_ms - now_ms
             until = f", until {_seconds(one.until_ms - start_ms)} ({_seconds(left_ms)} from now)"
-        print(_cut(f"  nowhere: {_summary(one.work)}"))
+        connectors, tasks = len(one.work.connectors), len(one.work.tasks)
+        counts = f"{counted(connectors, 'connector')}, {counted(tasks, 'task')}"
+        print(_cut(f"  nowhere: {counts}: {_names(one.work)}"))
         print_wrapped(f"{one.why}{until}", " " * 11)
 
 
@@ -113,11 +115,6 @@ def _names(work: Work) -> str:
     for connector, tasks in groupby(work.tasks, key=lambda task: task.connector):
         parts.append(f"{connector}[{runs([task.task for task in tasks])}]")
     return ", ".join(parts)
-
-
-def _summary(work: Work) -> str:
-    counts = f"{counted(len(work.connectors), 'connector')}, {counted(len(work.tasks), 'task')}"
-    return f"{counts}: {_names(work)}"
 
 
 def _seconds(ms: int) -> str:

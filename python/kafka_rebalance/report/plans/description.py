@@ -29,8 +29,9 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     group = one.group
     total = sum(map(len, one.assignment.values()))
     generation = "" if group.generation_id is None else f", generation {group.generation_id}"
+    assignor = " or ".join(one.assignors) or group.assignor or "no assignor"
     print_wrapped(
-        f"{group.group_id}, {_assignor(one) or 'no assignor'}{generation}: "
+        f"{group.group_id}, {assignor}{generation}: "
         f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"
     )
     names = member_names({member.member_id: member.client_id for member in group.members})
@@ -62,11 +63,6 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print("This shows more:")
     for ask in asks:
         print(f"  kafka-rebalance {ask} {given}")
-
-
-def _assignor(one: Description) -> str:
-    """Returns the assignors that may answer, by the names that `plan` has for them."""
-    return " or ".join(one.assignors) or one.group.assignor or ""
 
 
 def print_descriptions(rows: Sequence[Description]) -> None:

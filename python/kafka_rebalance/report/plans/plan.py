@@ -112,12 +112,8 @@ def step_notes(step: Step) -> list[str]:
 
 def round_title(plan: RebalancePlan, cause: str, number: int, one: Round) -> str:
     unit = "group epoch" if one.kind == "broker" else "generation"
-    return f"{cause}, round {number} ({one.kind}), {unit} {generation_text(plan, one)}"
-
-
-def generation_text(plan: RebalancePlan, one: Round) -> str:
-    """Returns a round's generation, or text such as `+3` if the group's own is unknown."""
-    return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
+    more = "" if plan.knows_generation else "+"
+    return f"{cause}, round {number} ({one.kind}), {unit} {more}{one.generation_id}"
 
 
 def names_in_plan(plan: RebalancePlan) -> dict[str, str]:

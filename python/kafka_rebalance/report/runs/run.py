@@ -30,12 +30,15 @@ def print_run(run: Run) -> None:
 
 def print_comparison(runs: Mapping[str, Run]) -> None:
     """Prints several runs of one scenario side by side."""
-    first = next(iter(runs.values()))
-    print(first.title)
-    if all(one.assumed == first.assumed for one in runs.values()):
-        print(first.assumed)
+    _print_title([*runs.values()])
     print_settlings(runs)
     print_totals(runs)
+
+
+def _print_title(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
+    print(runs[0].title)
+    if all(one.assumed == runs[0].assumed for one in runs):
+        print(runs[0].assumed)
 
 
 def chapter_columns(run: Run) -> list[str]:
@@ -136,10 +139,11 @@ Shown = Callable[[int], str]
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
     """Prints the events and totals of one run under several seeds, or several runs side by side."""
     first = next(iter(runs.values()))
-    print(first.title)
-    if all(one.assumed == first.assumed for one in runs.values()):
-        print(first.assumed)
-    print(f"{seeds_text(first.seeds)}: least–most (median); one number where all are equal")
+    _print_title([*runs.values()])
+    seeds = f"seed {first.seeds[0]}"
+    if len(first.seeds) > 1:
+        seeds = f"seeds {first.seeds[0]} to {first.seeds[-1]}"
+    print(f"{seeds}: least–most (median); one number where all are equal")
     if len(runs) == 1:
         _print_parts(first)
     else:
@@ -149,11 +153,6 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
         for seed, crashed in zip(one.seeds, one.crashed, strict=True):
             for member, why in crashed.items():
                 print(" ".join(filter(None, (name, f"seed {seed}: {member} stopped: {why}"))))
-
-
-def seeds_text(seeds: Sequence[int]) -> str:
-    """Returns `seeds 1 to 20`, or `seed 1`."""
-    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads variables of the client's coordinator that the coordinator does not pass to assignors.
 
-Neither kafka-python nor aiokafka passes its consumer to an assignor; aiokafka passes neither the
-generation nor the members' bytes. The client's coordinator calls every method of an
-assignor directly, so all of these are variables of the calling function. `calling` reads them
-there, and changes nothing. If another function calls (in a newer client, or in a test), an assignor
-uses only its arguments.
+Neither client passes its consumer; aiokafka passes neither the generation nor the members' bytes.
+The coordinator calls each method of an assignor directly, so they are variables of the caller. If
+another function calls (a newer client, a test), an assignor uses only its arguments.
 """
 
 import inspect

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a live cluster's groups as contract lines: those whose members own partitions.
 
-1. Every broker lists the groups that it coordinates.
-2. The broker describes its groups. Classic groups: `classic_groups.py`; other groups:
-   `broker_groups.py`.
-3. Metadata contains the partitions of the subscribed topics, and the racks of their replicas.
-
-Reading changes nothing: it joins no group, commits no offset and creates no topic. The groups are
-described at slightly different times.
+Every broker lists the groups that it coordinates, and describes them: classic groups in
+`classic_groups.py`, others in `broker_groups.py`. Metadata contains the partitions of the
+subscribed topics, and the racks of their replicas. Reading changes nothing: it joins no group,
+commits no offset and creates no topic. Groups are described at slightly different times.
 
 Order    groups as given, else by name; members as the coordinator lists them, which is the order in
          which the leader receives them; partitions as the leader assigned them.
 Errors   a group that cannot be read is a line with `error`; so is each cause that groups are
-         missing (`offsets_log.py`), with `group_id` null. If the cluster cannot be read, a
-         ClusterError is raised.
+         missing (`offsets_log.py`), with `group_id` null. ClusterError for the whole cluster.
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
 """
 

@@ -54,13 +54,13 @@ class Patience:
         bootstrap_server: str,
         configs: Mapping[str, Any] | None,
         *,
-        every_s: float,
-        for_s: float | None,
-        on_lost: Callable[[str], None],
-        on_back: Callable[[], None],
+        every_s: float = 0.5,
+        for_s: float | None = None,
+        on_lost: Callable[[str], None] = lambda _: None,
+        on_back: Callable[[], None] = lambda: None,
     ) -> None:
         self._where = bootstrap_server, configs
-        self._every_s = every_s
+        self.every_s = every_s
         self._heard_s = self._asked_s = time.monotonic()
         self._ends_s = None if for_s is None else self._heard_s + for_s
         self._on_lost, self._on_back = on_lost, on_back
@@ -106,7 +106,7 @@ class Patience:
         if not self._is_lost:
             self._is_lost = True
             self._on_lost(str(error).removeprefix(f"{self._where[0]}: "))
-        time.sleep(self._every_s)
+        time.sleep(self.every_s)
         self._asked_s = time.monotonic()
 
     def _answers(self) -> bool:

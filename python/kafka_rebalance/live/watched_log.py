@@ -30,7 +30,7 @@ from .classic_groups import described_line, sent_members
 from .consumer_groups import NO_SUCH_GROUP, with_topics
 from .offsets_log import TOPIC, NoLogError, NoTopicError, followed_records
 from .patience import Patience
-from .watched_group import EMPTY, EVERY_S, WITHOUT_MEMBERS, described, is_by_broker
+from .watched_group import EMPTY, WITHOUT_MEMBERS, described, is_by_broker
 
 _EMPTY = f"{EMPTY}, it has no members"
 _BEFORE_RECORD = (NO_SUCH_GROUP, "state: ")
@@ -43,26 +43,21 @@ def logged_states(
     group_id: str,
     *,
     configs: Mapping[str, Any] | None = None,
-    every_s: float = EVERY_S,
-    for_s: float | None = None,
     on_waiting: Callable[[str], None] = lambda _: None,
-    on_lost: Callable[[str], None] = lambda _: None,
-    on_back: Callable[[], None] = lambda: None,
+    **patient: Any,
 ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
     """Yields the group after each of its rebalances, and the group as its leader saw it.
 
-    Ends after `for_s` seconds. `on_waiting` is called with each new reason why there is no record,
-    if the newest record has no members, and when the group has lost its members. `on_lost` and
-    `on_back` are those of `Patience`.
+    `on_waiting` is called with each new reason why there is no record,
+    if the newest record has no members, and when the group has lost its members. `patient`
+    are the options of `Patience`, such as the seconds `for_s` of the watch.
 
     Errors: NoLogError if this user may not read the topic, or if a group of this name has members,
     but is not in the topic as a classic consumer group, or no longer, because the broker assigns
     the group; ClusterError; NotReachedError if `Patience` ends; GroupError for a record that is not
     a valid group.
     """
-    patience = Patience(
-        bootstrap_server, configs, every_s=every_s, for_s=for_s, on_lost=on_lost, on_back=on_back
-    )
+    patience = Patience(bootstrap_server, configs, **patient)
     watched = _Watched(bootstrap_server, group_id, configs, patience, on_waiting)
     key = group_records.GroupMetadataKey(group_id)
     has_record = False
@@ -81,7 +76,7 @@ def logged_states(
             watched.look()
         if patience.is_over:
             return
-        time.sleep(every_s)
+        time.sleep(patience.every_s)
 
 
 class _Watched:

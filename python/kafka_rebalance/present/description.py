@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes the present state of a group: the owners, the balance, and the faults.
 
-`notes/note.py` lists the kinds of findings.
-
-The next rebalance is played by the assignor of the leader's library, as `plan` plays it. If the
-group's assignor is unknown, the findings about the next rebalance are left out.
-
-Errors   those of GroupSpec.
+`notes/note.py` lists the kinds of findings. The assignor of the leader's library plays the next
+rebalance, as in `plan`; without a known assignor, findings about it are left out.
 """
 
 from collections import Counter

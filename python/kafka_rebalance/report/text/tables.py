@@ -3,9 +3,8 @@
 
 A text that is too long continues in the next line, after a word. Figures, such as `6 (2)`, stay in
 one line: their headings are wrapped instead. If that is not enough, the first cell of each row gets
-a line of its own, so that names stay whole and can be copied; then further cells that are names
-share this line. If the table is still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`,
-`:`, `,`), else anywhere.
+a line of its own, so that names can be copied; then further names share this line. If the table is
+still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`, `:`, `,`), else anywhere.
 """
 
 import os

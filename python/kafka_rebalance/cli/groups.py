@@ -5,7 +5,7 @@ import argparse
 from collections.abc import Callable, Container, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.bulk.lines import group_id_of, line_error
@@ -213,28 +213,18 @@ def given(args: argparse.Namespace, group_id: str) -> str:
     return " ".join([*source, shell_option("--group", group_id)])
 
 
-class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
-    """An answer about a group; `alone` is True if no other group was read."""
-
-    answer: GroupAnswer
-    not_affected: list[str]
-    alone: bool
-
-
 def answers(
     args: argparse.Namespace,
     tally: Tally,
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
-) -> Iterator[AnsweredGroup[GroupAnswer]]:
-    """Yields the result of `work` for each group; reports the error of a bad group at once.
+) -> Iterator[tuple[GroupAnswer, list[str], bool]]:
+    """Yields the result of `work` for each group, the changes that do not affect it, and if it is
+    the only group; reports the error of a bad group at once.
 
-    A change may refer to a topic, member, client or rack that a group lacks. If there are several
-    groups, the change is left out for this group. If there is only one, the change is an error.
-    A classic group of Kafka Streams is left out, alone or not, and so is a streams group (KIP-1071)
-    for which a change is not played: nothing is wrong with them. It is an error only if no group
-    has an answer.
-    A group of which a change leaves no members has no answer, but its line is a result.
-    A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
+    A topic, member, client or rack of a change that the only group lacks is an error; one of
+    several groups is played without the change, and with its own leader if it lacks that of
+    `--leader`. A group of Kafka Streams for which nothing is played is left out: an error only if
+    no group has an answer. A group of which a change leaves no members is a result without answer.
     """
     groups = read_groups(args, tally.leaderless)
     first = list(islice(groups, 2))
@@ -261,7 +251,7 @@ def answers(
         answer, left_out = found
         tally.leave_out(left_out, all_of_them=answer is None)
         if answer is not None:
-            yield AnsweredGroup(answer, left_out, alone)
+            yield answer, left_out, alone
         elif args.json:
             line = {"group_id": group.group_id, "not_affected": left_out}
             print(contract.dumps(line), flush=True)

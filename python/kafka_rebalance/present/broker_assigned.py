@@ -41,20 +41,17 @@ def lag_in(lags: Lags | None, partitions: Collection[TopicPartition]) -> int | N
 
 
 class WithLag:
-    """The lag of a group that reads the partitions in `_read`."""
+    """The lag of a group with `lags` and `leaderless`, which reads the partitions in `_read`."""
 
     __slots__ = ()
-    lags: Any
-    leaderless: Any
-    _read: Any
 
     @property
-    def lag(self) -> int | None:
+    def lag(self: Any) -> int | None:
         """Returns the sum of all known lags; None if none is known."""
         return lag_in(self.lags, {*(self.lags or ()), *self._read})
 
     @property
-    def without_committed_offset(self) -> int | None:
+    def without_committed_offset(self: Any) -> int | None:
         """Returns how many partitions have no committed offset; None if none was read.
 
         Partitions without a leader do not count: their lag is unknown for another reason.
@@ -76,7 +73,7 @@ class _AssignedByBroker(WithLag):
     lags: Lags | None = None
     leaderless: Collection[TopicPartition] = ()
 
-    def _leaderless(self) -> Iterator[Note]:
+    def _leaderless(self: Any) -> Iterator[Note]:
         return leaderless_finding(sorted({*self._read} & {*self.leaderless}))
 
     def _dict(self, group_type: str, more: Mapping[str, Any], **racks: Any) -> dict[str, Any]:
@@ -111,7 +108,7 @@ class _AssignedByBroker(WithLag):
 
 @dataclass(frozen=True, slots=True)
 class AssignedByBroker(_AssignedByBroker):
-    """A consumer group or a share group.
+    """A consumer group or a share group as its coordinator describes it, with its lag.
 
     `topics` are those of the cluster, with the racks of their replicas; empty if unknown.
     """
@@ -164,7 +161,7 @@ class AssignedByBroker(_AssignedByBroker):
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupWithLag(_AssignedByBroker):
-    """A streams group. `lags` has the partitions of its source topics."""
+    """A streams group as its coordinator describes it; `lags` has its source topics' partitions."""
 
     @property
     def balance(self) -> Balance:

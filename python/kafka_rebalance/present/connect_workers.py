@@ -19,8 +19,7 @@ from kafka_rebalance.wire.connect_protocol import (
 
 @dataclass(frozen=True, slots=True)
 class ConnectWorker:
-    """A member of a Connect group: its report when it joined, and the work that its leader
-    assigned.
+    """A member of a Connect group: its report when it joined, and its leader's assignment.
 
     An incremental assignment contains only the difference from the work at the join.
     """

@@ -11,7 +11,7 @@ None, never 0.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
@@ -76,8 +76,8 @@ class _AssignedByBroker(WithLag):
     def _leaderless(self: Any) -> Iterator[Note]:
         return leaderless_finding(sorted({*self._read} & {*self.leaderless}))
 
-    def _dict(self, group_type: str, more: Mapping[str, Any], **racks: Any) -> dict[str, Any]:
-        group, one = self.described, cast("AssignedByBroker | StreamsGroupWithLag", self)
+    def _dict(self: Any, group_type: str, more: Mapping[str, Any], **racks: Any) -> dict[str, Any]:
+        group = self.described
         return {
             "group_id": group.group_id,
             "group_type": group_type,
@@ -93,16 +93,16 @@ class _AssignedByBroker(WithLag):
                     "client_host": member.client_host,
                     "rack_id": member.rack_id,
                     "member_epoch": member.member_epoch,
-                    **one.of_member(member),
-                    "lag": one.lag_of(member),
+                    **self.of_member(member),
+                    "lag": self.lag_of(member),
                 }
                 for member in group.members
             ],
-            "balance": one.balance.to_dict(),
+            "balance": self.balance.to_dict(),
             **racks,
             "lag": self.lag,
             "without_committed_offset": self.without_committed_offset,
-            "findings": [finding.to_dict() for finding in one.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
 

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from kafka_rebalance.report.runs.time_axis import TimeAxis
+from kafka_rebalance.report.runs.timeline import TimeAxis
 from kafka_rebalance.simulator import Kind, Run, simulate, stops, totals
 from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability, unheld
 from kafka_rebalance.simulator.scenario_files import read

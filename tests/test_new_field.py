@@ -11,7 +11,7 @@ import pytest
 
 import kafka_rebalance as kr
 import kafka_rebalance._core as _core
-from kafka_rebalance.cli import misspelt
+from kafka_rebalance.cli.lines import FIELDS
 from kafka_rebalance.errors import SchemaError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group import group_fields as fields
@@ -96,9 +96,7 @@ def test_the_line_is_a_column_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_field_of_the_table_may_be_misspelt() -> None:
-    known = {
-        f"{at}[].{name}" if at else name for at in misspelt.FIELDS for name in misspelt.FIELDS[at]
-    }
+    known = {f"{at}[].{name}" if at else name for at in FIELDS for name in FIELDS[at]}
     listed = {path.removesuffix("[]") for path, _ in fields.rows()}
     assert {path for path in listed - known if not path.startswith("subtopologies")} == set()
 

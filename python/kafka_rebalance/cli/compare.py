@@ -3,7 +3,7 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.errors import AssignorThrows, GroupError
@@ -49,7 +49,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "of the library too that led the group last; the brokers' too for their groups)",
     )
     add_leader(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,10 +60,9 @@ def run(args: argparse.Namespace) -> int:
     compared: list[Comparison] = []
     led: Sequence[LedPlan] = ()
 
-    def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
+    def make(group: GroupSpec, changes: Sequence[Change]) -> tuple[Comparison, Sequence[LedPlan]]:
         found = _led(group, changes, args)
-        one = compare(as_led(group, found), changes, assignors=names, engine=args.engine)
-        return _Answer(one, found)
+        return compare(as_led(group, found), changes, assignors=names, engine=args.engine), found
 
     for (one, plans), not_affected, alone in answers(args, tally, make):
         if args.json:
@@ -78,13 +76,6 @@ def run(args: argparse.Namespace) -> int:
     elif compared:
         _show_many(compared)
     return tally.finish(args)
-
-
-class _Answer(NamedTuple):
-    """A comparison, and the plans of all possible leaders."""
-
-    compared: Comparison
-    led: Sequence[LedPlan]
 
 
 def _json(

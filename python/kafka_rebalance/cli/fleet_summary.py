@@ -11,22 +11,17 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.report.fleet.fleet_report import (
-    Bin,
-    ChangeTotals,
-    ClusterTotals,
-    FleetReport,
-    WorstGroup,
-)
+from kafka_rebalance.report.fleet import Bin, ChangeTotals, ClusterTotals, FleetReport, WorstGroup
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
-from .exit_codes import of_errors
-from .fleet_groups import command, read
+from . import of_errors
+from .fleet_jobs import command, read
 from .lines import written
 
 if TYPE_CHECKING:
@@ -86,7 +81,7 @@ def _write(
     *,
     plain: bool,
 ) -> dict[str, Any]:
-    from kafka_rebalance.report.fleet.page import fleet_page
+    from kafka_rebalance.report.fleet import fleet_page
     from kafka_rebalance.spark import fleet_histogram
 
     start = time.perf_counter()
@@ -174,21 +169,10 @@ def _racks(args: argparse.Namespace, groups: "DataFrame") -> list[str]:
 
 
 def _totals(row: Any) -> ChangeTotals:
-    named = (
-        *("groups", "errors", "not_affected", "without_members"),
-        *("unsettled", "uneven", "moves", "least_moves"),
-    )
-    moves = row["group_moves"]
-    return ChangeTotals(
-        change=row["change"],
-        **{name: row[name] for name in named},
-        moves_p50=moves["p50"] or 0,
-        moves_p99=moves["p99"] or 0,
-        moves_max=moves["max"] or 0,
-        with_unavailable=row["with_unavailable"],
-        with_waiting=row["with_waiting"],
-        with_leaderless=row["with_leaderless"],
-    )
+    found: dict[str, Any] = {}
+    found |= {f"moves_{name}": row["group_moves"][name] or 0 for name in ("p50", "p99", "max")}
+    found |= {one.name: row[one.name] for one in fields(ChangeTotals) if one.name not in found}
+    return ChangeTotals(**found)
 
 
 def _most_frequent_error(plans: "DataFrame") -> dict[str, Any]:

@@ -5,13 +5,12 @@ import argparse
 from collections.abc import Callable, Container, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NoMembersLeft, NotAffected
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
@@ -25,9 +24,7 @@ from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
-from .leaderless import Leaderless
-from .lines import no_groups, open_input
-from .misspelt import Misspelt
+from .lines import Leaderless, Misspelt, no_groups, numbered, open_input, required
 from .options import add_cluster, add_engine, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
@@ -35,10 +32,7 @@ GroupAnswer = TypeVar("GroupAnswer")
 
 
 class BadGroup(NamedTuple):
-    """A group without an answer, and the contents of its error line.
-
-    `place` begins the error of a group without an id: `line 3: `, unless the error does.
-    """
+    """A group without an answer, and its error line; `place` stands before it without an id."""
 
     group_id: str | None
     error: str
@@ -160,6 +154,12 @@ def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
     return BadGroup(group_id, f"group_id: no such group in {where}{has}")
 
 
+def bad_line(value: Any, error: GroupError, number: int, key: str = "group_id") -> BadGroup:
+    """Returns the error of a line; `value` is None if it cannot be parsed."""
+    place = "" if error.path == "line" else f"line {number}: "
+    return BadGroup(group_id_of(value, key), line_error(error, number), place=place)
+
+
 def report_bad(group: BadGroup, *, as_json: bool) -> None:
     """Reports the error of a group at once: as a line of the output, or on standard error."""
     if as_json:
@@ -173,19 +173,14 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group with its line's value, which is None if it cannot be parsed."""
     misspelt = Misspelt()
     with open_input(file) as source:
-        for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
-            if line is not None and not line.strip():
-                continue
+        for number, line in numbered(source):
             value: Any = None
             try:
-                if line is None:
-                    raise GroupError("line", TOO_LONG)
-                value = contract.parse(line)
+                value = contract.parse(required(line))
                 misspelt.note(number, value)
                 yield GroupSpec.from_dict(value), value
             except GroupError as error:
-                place = "" if error.path == "line" else f"line {number}: "
-                yield BadGroup(group_id_of(value), line_error(error, number), place=place), value
+                yield bad_line(value, error, number), value
 
 
 def _hidden_groups(group_id: str, why: str) -> None:
@@ -218,28 +213,18 @@ def given(args: argparse.Namespace, group_id: str) -> str:
     return " ".join([*source, shell_option("--group", group_id)])
 
 
-class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
-    """An answer about a group; `alone` is True if no other group was read."""
-
-    answer: GroupAnswer
-    not_affected: list[str]
-    alone: bool
-
-
 def answers(
     args: argparse.Namespace,
     tally: Tally,
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
-) -> Iterator[AnsweredGroup[GroupAnswer]]:
-    """Yields the result of `work` for each group; reports the error of a bad group at once.
+) -> Iterator[tuple[GroupAnswer, list[str], bool]]:
+    """Yields the result of `work` for each group, the changes that do not affect it, and if it is
+    the only group; reports the error of a bad group at once.
 
-    A change may refer to a topic, member, client or rack that a group lacks. If there are several
-    groups, the change is left out for this group. If there is only one, the change is an error.
-    A classic group of Kafka Streams is left out, alone or not, and so is a streams group (KIP-1071)
-    for which a change is not played: nothing is wrong with them. It is an error only if no group
-    has an answer.
-    A group of which a change leaves no members has no answer, but its line is a result.
-    A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
+    A topic, member, client or rack of a change that the only group lacks is an error; one of
+    several groups is played without the change, and with its own leader if it lacks that of
+    `--leader`. A group of Kafka Streams for which nothing is played is left out: an error only if
+    no group has an answer. A group of which a change leaves no members is a result without answer.
     """
     groups = read_groups(args, tally.leaderless)
     first = list(islice(groups, 2))
@@ -266,7 +251,7 @@ def answers(
         answer, left_out = found
         tally.leave_out(left_out, all_of_them=answer is None)
         if answer is not None:
-            yield AnsweredGroup(answer, left_out, alone)
+            yield answer, left_out, alone
         elif args.json:
             line = {"group_id": group.group_id, "not_affected": left_out}
             print(contract.dumps(line), flush=True)
@@ -275,10 +260,7 @@ def answers(
 def _led(
     group: GroupSpec | BadGroup, args: argparse.Namespace, tally: Tally, *, alone: bool
 ) -> GroupSpec | BadGroup:
-    """Returns the group with the leader that `--leader` names, if the command has this option.
-
-    A group without this member is an error only if it is `alone`.
-    """
+    """Returns the group with the leader of `--leader`; if `alone`, one without it is an error."""
     member = vars(args).get("leader")
     if member is None or isinstance(group, BadGroup):
         return group

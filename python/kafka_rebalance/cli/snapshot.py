@@ -9,10 +9,10 @@ from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.group import contract
 from kafka_rebalance.live import Progress, group_leaders, snapshot_lines
 from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.progress import item_progress
 from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.terminal import item_progress
 
-from .exit_codes import of_errors
+from . import of_errors
 from .options import add_cluster, cluster_configs
 
 _MOVING = {
@@ -42,7 +42,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="read who leads, too: from __consumer_offsets, on which the user needs Read; this "
         "reads the whole partitions of the groups",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,8 +14,8 @@ from kafka_rebalance.plans.playing import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
-from .exit_codes import SOME_ERRORS, of_errors
-from .leaderless import Leaderless
+from . import SOME_ERRORS, of_errors
+from .lines import Leaderless
 
 
 class LeftOut(NamedTuple):
@@ -107,7 +107,10 @@ class Tally:
         without = self.unaffected + sum(map(len, self.streams.values()))
         if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
-            print_note(f"no group is affected: {problem}" if problem else self._none_left(args))
+            # The lines below the report have the other reasons already.
+            left = [why for why in self.streams if args.json or why not in _WHY[why]]
+            none = ": ".join(("no group is left", *filter(None, ["; ".join(left)])))
+            print_note(f"no group is affected: {problem}" if problem else none)
             return SOME_ERRORS
         leader = vars(args).get("leader")
         if leader is not None and not self.led and self.unreadable < self.groups > 1:
@@ -115,11 +118,6 @@ class Tally:
             print_note(problem)
             return SOME_ERRORS
         return of_errors(self.bad)
-
-    def _none_left(self, args: argparse.Namespace) -> str:
-        """Returns a sentence without the reasons that the lines below the report have already."""
-        reasons = [why for why in self.streams if args.json or why not in _WHY[why]]
-        return ": ".join(("no group is left", *filter(None, ["; ".join(reasons)])))
 
 
 def _left_out(ids: Sequence[str], why: str) -> str:

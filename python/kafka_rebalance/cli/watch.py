@@ -28,7 +28,7 @@ from kafka_rebalance.watch.verdict import (
     judged_rebalance,
 )
 
-from .exit_codes import SOME_ERRORS, of_errors
+from . import SOME_ERRORS, of_errors
 from .groups import add_changes, error_text
 from .options import add_cluster, add_engine, cluster_configs, seconds, whole
 from .tally import OF_APPLICATION
@@ -52,7 +52,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
     add_engine(parser)
     add_changes(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,7 +68,9 @@ def run(args: argparse.Namespace) -> int:
             try:
                 told = _told(after, args)
             except GroupError as error:
-                print_note(f"{after.group_id}: {_refusal(error, after, args)}")
+                is_stream = error.path == "assignor" and after.assignor == STREAM
+                why = OF_APPLICATION if is_stream else error_text(error, args.changes)
+                print_note(f"{after.group_id}: {why}")
                 return SOME_ERRORS
         else:
             due = told if told is not None and is_reached(told, after) else None
@@ -149,11 +150,6 @@ def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
             raise
         return None
     return next(one.plan for one in led if one.plan is not None) if args.changes else None
-
-
-def _refusal(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    is_stream = error.path == "assignor" and group.assignor == STREAM
-    return OF_APPLICATION if is_stream else error_text(error, args.changes)
 
 
 def _report(

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads variables of the client's coordinator that the coordinator does not pass to assignors.
 
-Neither kafka-python nor aiokafka passes its consumer to an assignor; aiokafka passes neither the
-generation nor the members' bytes. The client's coordinator calls every method of an
-assignor directly, so all of these are variables of the calling function. `calling` reads them
-there, and changes nothing. If another function calls (in a newer client, or in a test), an assignor
-uses only its arguments.
+Neither client passes its consumer; aiokafka passes neither the generation nor the members' bytes.
+The coordinator calls each method of an assignor directly, so they are variables of the caller. If
+another function calls (a newer client, a test), an assignor uses only its arguments.
 """
 
 import inspect
@@ -70,8 +68,7 @@ _MEMORIES: WeakKeyDictionary[Any, dict[str, ConsumerMemory]] = WeakKeyDictionary
 def memory(consumer: object, assignor: str) -> ConsumerMemory:
     """Returns the memory of one assignor in one consumer; it lasts as long as the consumer.
 
-    The memory belongs to the consumer, not to the assignor: with one memory for an assignor,
-    consumers that share its class or instance would all claim the partitions of one of them.
+    Consumers that share an assignor's class or instance must not claim one another's partitions.
     """
     return _MEMORIES.setdefault(consumer, {}).setdefault(assignor, ConsumerMemory())
 

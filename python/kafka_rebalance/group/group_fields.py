@@ -3,7 +3,7 @@
 
 From this table come the reader and the writer of contract lines (`contract.py`), the check of
 groups that Python code made, Spark's columns (`spark/schema.py`), the names that may be misspelt
-(`cli/misspelt.py`), and the table of docs/contract.md. The first wrong field in its order is
+(`cli/lines.py`), and the table of docs/contract.md. The first wrong field in its order is
 reported, also by `src/group/contract.rs`.
 """
 

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects kafka-python's clients to a cluster, or reports why this is not possible.
 
-kafka-python tries to connect until its time is over, and drops the reasons for failures. This
-module keeps the last reason, for the error message. If another attempt would fail for the same
-reason, none is made. Secrets are removed from kafka-python's debug log.
-
-One deadline covers all that a client does, because kafka-python has none for a TLS handshake, and
-one for each attempt and each request: if no broker has answered anything for the client's
-`request_timeout_ms`, the caller's wait ends. An answer puts the deadline off, so reading a large
-cluster may take longer.
+kafka-python tries to connect until its time is over, and drops the reasons. This module keeps the
+last reason, makes no attempt that would fail for it again, and removes secrets from the debug log.
+If no broker has answered anything for the client's `request_timeout_ms`, the caller's wait ends:
+kafka-python has no deadline for a TLS handshake, and one for each attempt. An answer puts it off.
 """
 
 import atexit

@@ -31,10 +31,8 @@ def group_lags(
 ) -> dict[str, dict[TopicPartition, int]]:
     """Returns group id -> partition -> lag; partitions without a committed offset are left out.
 
-    Partitions without a leader, and those of a leader that does not answer, are left out, too:
-    `on_leaderless` is called with each of them.
-
-    Errors: ClusterError; TypeError if the argument is not a mapping.
+    So are those without a leader that answers: `on_leaderless` is called with each of them. Errors:
+    ClusterError; TypeError if the argument is not a mapping.
     """
     if not isinstance(partitions, Mapping):
         how = "give {group_id: [TopicPartition(topic, partition), …]}"

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the parts of a prediction about a Connect cluster that depend on facts that REST lacks.
 
-A leader revokes a worker's connectors and tasks in the order in which the worker started them, and
-visits workers in the order of the hashes of their ids (`connect-host:port-<uuid>`). REST shows
-neither that order nor the ids. So the events are played many times, each time with other orders and
-ids (a draw):
-
-    orders   rotations, so that different items come first; every fourth draw is a shuffle
-    ids      a random UUID for each worker and draw
+A leader revokes work in the order in which the worker started it, and visits workers in the order
+of the hashes of their ids (`connect-host:port-<uuid>`). REST shows neither. So the events are
+played many times, each time (a draw) with other orders (rotations, and in every fourth draw a
+shuffle) and with a random UUID for each worker.
 """
 
 import random

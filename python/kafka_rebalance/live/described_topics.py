@@ -13,7 +13,7 @@ from kafka_rebalance.errors import GroupError
 
 from .cluster import is_refused
 from .committed_offsets import NO_LEADER
-from .retries import retried
+from .patience import retried
 
 _Line = dict[str, Any]
 _ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
@@ -65,7 +65,7 @@ class DescribedTopics:
             return None
         if metadata["error_code"]:
             what = f"Topic {metadata['name']}"
-            raise GroupError("topics", not_described(metadata["error_code"], what))
+            raise GroupError("topics", _not_described(metadata["error_code"], what))
         partitions = sorted(metadata["partitions"], key=lambda one: int(one["partition_index"]))
         topic: _Line = {"name": metadata["name"], "partitions": len(partitions)}
         if topic_id := _topic_id(metadata):
@@ -80,7 +80,14 @@ class DescribedTopics:
         return topic
 
 
-def not_described(code: int, what: str) -> str:
+def require_described(group: Any) -> None:
+    """Raises GroupError if the coordinator did not describe the group."""
+    if group.error_code:
+        problem = _not_described(group.error_code, f"Group {group.group_id}")
+        raise GroupError("group_id", problem)
+
+
+def _not_described(code: int, what: str) -> str:
     """Returns the problem of a group or topic whose description has this error code."""
     errors = importlib.import_module("kafka.errors")
     error = errors.for_code(code)

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests JSON from an HTTP server; an error is one line with the reason.
 
-Python's own time limits apply to each read. Here, one deadline covers a whole answer with its
-redirects, so a server that sends one byte now and then cannot postpone it. The size of an answer is
-limited, too.
+One deadline covers a whole answer with its redirects: Python's own time limits apply to each read.
 """
 
 import http.client

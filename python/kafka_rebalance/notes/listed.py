@@ -2,7 +2,7 @@
 """Finds out whether a cooperative group's members also list an eager assignor, and so are eager.
 
 Brokers show the selected assignor only. A group's line has `rebalance_protocol`, which a person
-sets, or a snapshot if the members' last subscriptions show it (`live/subscribed_protocol.py`).
+sets, or a snapshot if the members' last subscriptions show it (`live/classic_groups.py`).
 
 Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all listed assignors
          support; kafka-python 3.0.12 too (ConsumerCoordinator._validate_rebalance_protocol).

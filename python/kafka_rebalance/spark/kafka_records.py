@@ -29,8 +29,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from kafka_rebalance.live.log_records import IDLE_S, TopicLog
-from kafka_rebalance.live.topic_log import CLIENTS, open_log
+from kafka_rebalance.live.log_records import IDLE_S
+from kafka_rebalance.live.topic_log import CLIENTS, TopicLog, open_log
 
 from .session import check_sources_python, use_this_python
 from .stream_limits import Offsets, beginning, next_end, ranges

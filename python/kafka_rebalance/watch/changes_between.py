@@ -182,7 +182,12 @@ def _new_or_grown(before: GroupSpec, after: GroupSpec) -> list[Topic]:
     return [
         topic
         for topic in after.topics
-        if (not _is_same(then[topic.name], topic) if topic.name in then else topic.name in read)
+        if (
+            (then[topic.name].partitions, then[topic.name].topic_id)
+            != (topic.partitions, topic.topic_id)
+            if topic.name in then
+            else topic.name in read
+        )
     ]
 
 
@@ -198,10 +203,6 @@ def _between(before: GroupSpec, after: GroupSpec) -> Iterator[Topic]:
             known = topic.initialized
             known = None if known is None else tuple(p for p in known if p < count)
             yield replace(topic, partitions=count, racks=racks, initialized=known)
-
-
-def _is_same(one: Topic, other: Topic) -> bool:
-    return one.partitions == other.partitions and one.topic_id == other.topic_id
 
 
 def read_topics(group: GroupSpec) -> set[str]:

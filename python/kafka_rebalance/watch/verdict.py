@@ -30,7 +30,7 @@ from typing import Any
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import Member, Topic
+from kafka_rebalance.group.model import Topic
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.leaders import possible_dialects
@@ -180,10 +180,7 @@ def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
 
 
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
-    """Returns how many partitions have another owner than in a plan that was made before.
-
-    New members of the plan stand for the members that joined, in their order.
-    """
+    """Returns how many partitions have another owner than in the plan, matching joins in order."""
     known = {member.member_id for member in told.group.members}
     there = {member.member_id for member in after.members}
     joined = [one.member_id for one in after.members if one.member_id not in known]
@@ -239,11 +236,15 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
     new = {back.get(one.member_id, one.member_id): one for one in after.members}
     counts, then = partition_or_task_counts(after), partition_or_task_counts(before)
     standby, stood = after.num_standby_replicas or 0, before.num_standby_replicas or 0
-    again = [m.member_id for id_, m in new.items() if id_ in old and _differs(m, old[id_])]
+    stayed = [(m, old[id_]) for id_, m in new.items() if id_ in old]
+    was, now = before.assignor, after.assignor
+    is_switched = was is not None and now is not None and was != now
     parts = {
         "joined": [new[one].member_id for one in new if one not in old],
         "left": [one for one in old if one not in new],
-        "subscribed anew": again,
+        "subscribed anew": [
+            m.member_id for m, old_one in stayed if {*m.topics} != {*old_one.topics}
+        ],
         "partitions": [
             f"{name} {then[name]} -> {count}"
             for name, count in counts.items()
@@ -253,18 +254,10 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
         "deleted": sorted((then.keys() - counts.keys()) & read_topics(after)),
         "standby replicas": [f"{stood} -> {standby}"] if standby != stood else [],
         "back": list(back),
-        "assignor": _switched(before.assignor, after.assignor),
+        "assignor": [f"{was} -> {now}"] if is_switched else [],
     }
     texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
     return "; ".join(texts) or NO_CHANGE
-
-
-def _switched(old: str | None, new: str | None) -> list[str]:
-    return [f"{old} -> {new}"] if old and new and old != new else []
-
-
-def _differs(one: Member, other: Member) -> bool:
-    return set(one.topics) != set(other.topics)
 
 
 # 2.
@@ -323,13 +316,11 @@ def _older(before: GroupSpec, started: GroupSpec) -> tuple[Topic, ...]:
     return tuple(then.get(topic.name, topic) for topic in started.topics)
 
 
-def _without_racks(group: GroupSpec) -> GroupSpec:
-    return group.edited(topics=tuple(replace(topic, racks=None) for topic in group.topics))
-
-
 _NO_CLAIMS = "no member sent what it owned"
 _CHANGES: Mapping[str, Callable[[GroupSpec], GroupSpec]] = {
-    "the leader ignored racks": _without_racks,
+    "the leader ignored racks": lambda group: group.edited(
+        topics=tuple(replace(topic, racks=None) for topic in group.topics)
+    ),
     "no member sent a generation": _each(generation_id=None),
     _NO_CLAIMS: _each(owned_partitions=(), generation_id=None),
     "the leader ignored instance ids": _each(group_instance_id=None),

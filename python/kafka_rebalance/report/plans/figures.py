@@ -111,10 +111,7 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequen
 
 
 def moves_text(one: Figures, *, is_least: bool = False) -> str:
-    """Returns the moves and the least ones, such as `6 (2)`, or `6` if these are not known.
-
-    With `is_least`, the moves are a lower bound: `6+ (2)`.
-    """
+    """Returns the moves and the least ones: `6 (2)`, `6` if unknown, `6+ (2)` for a lower bound."""
     moves = f"{one.moves}{'+' * is_least}"
     return moves if one.least_moves is None else f"{moves} ({one.least_moves})"
 

@@ -77,10 +77,7 @@ def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns the notes on a step that do not concern one of its rounds.
-
-    Each is printed after the step's cause.
-    """
+    """Returns notes on a step, but not on its rounds; they are printed after its cause."""
     notes = []
     if step.waiting and "comes back" not in step.cause and step.rounds:
         notes.append(
@@ -115,12 +112,8 @@ def step_notes(step: Step) -> list[str]:
 
 def round_title(plan: RebalancePlan, cause: str, number: int, one: Round) -> str:
     unit = "group epoch" if one.kind == "broker" else "generation"
-    return f"{cause}, round {number} ({one.kind}), {unit} {generation_text(plan, one)}"
-
-
-def generation_text(plan: RebalancePlan, one: Round) -> str:
-    """Returns a round's generation, or text such as `+3` if the group's own is unknown."""
-    return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
+    more = "" if plan.knows_generation else "+"
+    return f"{cause}, round {number} ({one.kind}), {unit} {more}{one.generation_id}"
 
 
 def names_in_plan(plan: RebalancePlan) -> dict[str, str]:
@@ -138,10 +131,7 @@ ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
 def round_rows(
     one: Round, names: dict[str, str], most: int | None = None, *, everything: bool = False
 ) -> list[tuple[str, ...]]:
-    """Returns a row for each member with changes, or for every member; see ROUND_COLUMNS.
-
-    A list of partitions is cut after `most` characters.
-    """
+    """Returns a row for each member with changes, or for all; `most` limits a list's characters."""
     rows = []
     for member in one.group.members:
         who = member.member_id

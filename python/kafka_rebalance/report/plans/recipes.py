@@ -124,11 +124,6 @@ def _print_recipe(one: Recipe, migration: Migration) -> None:
         )
 
 
-def _listed(migration: Migration) -> tuple[str, str]:
-    """Returns the old and the new assignor's names as clients list them, without a dialect."""
-    return protocol_name(migration.old), protocol_name(migration.new)
-
-
 def _counts(bounce: Bounce) -> str:
     least = "" if bounce.is_exact else "at least "
     text = f"{counted(bounce.restarts, 'restart')}, {least}"
@@ -138,7 +133,7 @@ def _counts(bounce: Bounce) -> str:
 
 def _cost(bounce: Bounce, migration: Migration) -> str:
     text = _counts(bounce)
-    old, new = _listed(migration)
+    old, new = protocol_name(migration.old), protocol_name(migration.new)
     if migration.is_by_brokers:
         until = f"; {old} assigns until {bounce.takes_over}, then {new} assigns"
         return text + (until if bounce.takes_over else "")

@@ -10,8 +10,7 @@ from kafka_rebalance.simulator import Run, settlings, totals
 from kafka_rebalance.simulator.measure import stops_of
 
 from .run import chapter_columns, chapter_rows, settled_text, total_cells, total_columns
-from .time_axis import TimeAxis
-from .timeline import Bar, Look, Mark, Timeline, timeline_of
+from .timeline import Bar, Look, Mark, TimeAxis, Timeline, timeline_of
 
 # The shades are so light that black text is legible on them. Without colours some shades look
 # alike; the labels in the wider bars name the holders.

@@ -30,10 +30,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str = "r
 
 
 def bar_chart(label: str, names: Sequence[str], series: Mapping[str, Sequence[int]]) -> str:
-    """Returns an SVG picture with one bar a series (at most 3) for each name, and its number.
-
-    It fits the screen of a phone.
-    """
+    """Returns an SVG picture for a phone's width: a bar for each name and series (at most 3)."""
     most = max((number for numbers in series.values() for number in numbers), default=0) or 1
     marks = [
         _rect(0, n * _LINE + 2, 10, 10, colour) + _text(16, n * _LINE + 11, name)

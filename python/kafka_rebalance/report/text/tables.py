@@ -3,9 +3,8 @@
 
 A text that is too long continues in the next line, after a word. Figures, such as `6 (2)`, stay in
 one line: their headings are wrapped instead. If that is not enough, the first cell of each row gets
-a line of its own, so that names stay whole and can be copied; then further cells that are names
-share this line. If the table is still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`,
-`:`, `,`), else anywhere.
+a line of its own, so that names can be copied; then further names share this line. If the table is
+still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`, `:`, `,`), else anywhere.
 """
 
 import os
@@ -48,10 +47,7 @@ def print_table(
 def print_filled_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()
 ) -> None:
-    """Prints a table without the columns that are empty in every row.
-
-    Columns are left-aligned, except for those whose names are in `right`.
-    """
+    """Prints a table without its empty columns; only those in `right` are right-aligned."""
     filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     print_table(
         [columns[i] for i in filled],
@@ -76,10 +72,7 @@ def table_lines(
     whole: bool = False,
     names: int = 1,
 ) -> Iterator[str]:
-    """Yields the lines of a table; an empty line is above the table and another below.
-
-    `shown` escapes the cells, so that a name can break no line.
-    """
+    """Yields the lines, with an empty one above and below; `shown` escapes the cells."""
     columns, *rows = ([shown(cell) for cell in row] for row in (columns, *rows))
     by_column = list(zip(columns, *rows, strict=True))
     layout = _layout(by_column, most - 1, whole=whole, names=names)

@@ -32,7 +32,8 @@ ROWS = [
     ("__main__",),
 ]
 RUST_ROWS = [
-    ("error", "interrupt"),
+    ("error",),
+    ("interrupt",),
     ("java", "json"),
     ("group",),
     ("wire",),

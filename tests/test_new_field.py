@@ -13,7 +13,7 @@ import kafka_rebalance as kr
 import kafka_rebalance._core as _core
 from kafka_rebalance.cli.lines import FIELDS
 from kafka_rebalance.errors import SchemaError
-from kafka_rebalance.group import contract
+from kafka_rebalance.group import contract, spec
 from kafka_rebalance.group import group_fields as fields
 from kafka_rebalance.group.field_types import Field, List, Whole
 from tests.support.contributing import check_steps, two_members
@@ -38,6 +38,7 @@ def _line(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     group = replace(fields.GROUP, fields=tuple(listed))
     monkeypatch.setattr(contract, "GROUP", group)
+    monkeypatch.setattr(spec, "GROUP", group)
     monkeypatch.setattr(fields, "GROUP", group)
     monkeypatch.setattr(fields, "_TYPES", _core.FieldTypes(group.exact_fields()))
 

@@ -113,7 +113,10 @@ def _texts(changes: "Sequence[Change | str]") -> list[str]:
 
 def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
     """Answers groups in any form. Errors: TypeError for another form."""
-    pa = _pyarrow("Arrow data")
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra("Arrow data", "arrow") from None
     _check(pa, groups)
     if hasattr(groups, "__arrow_c_array__"):
         return pa.record_batch(work(groups))
@@ -239,11 +242,3 @@ def _schema(pa: Any) -> Any:
         return [(one.name, column(one.kind)) for one in record.in_lines() if one.spark]
 
     return pa.schema(columns(GROUP))
-
-
-def _pyarrow(part: str) -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtra(part, "arrow") from None
-    return pa

@@ -68,18 +68,13 @@ def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
                 writer = parquet.ParquetWriter(path, table.schema, filesystem=system, **options)
             writer.write_table(table)
             groups += len(table)
-            kinds = _kinds(table)
+            kinds = table["error_kind"].drop_null().to_pylist()
             errors += len(table) - table["error"].null_count - kinds.count(NO_MEMBERS)
             never_ends += kinds.count("never-ends")
     finally:
         if writer is not None:
             writer.close()
     return WrittenPart(None if writer is None else name, groups, errors, never_ends)
-
-
-def _kinds(table: "pa.Table") -> list[str]:
-    kinds: list[str] = table["error_kind"].drop_null().to_pylist()
-    return kinds
 
 
 def _row_groups(job: Job, splits: Sequence[Split]) -> "Iterator[pa.Table]":

@@ -100,10 +100,6 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
         parts = (found.kept, found.revoked, found.gained, found.transferring)
         return Delta(*map(assignment, parts))
 
-    def withheld() -> Assignment:
-        found = core.withheld
-        return Assignment.of({}) if found is None else assignment(found)
-
     return Round.lazy(
         group=group,
         generation_id=lambda: core.generation_id,
@@ -111,6 +107,6 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
         held=lambda: assignment(core.held),
         assignment=lambda: assignment(core.assignment),
         delta=delta,
-        withheld=withheld,
+        withheld=lambda: assignment(found) if (found := core.withheld) else Assignment.of({}),
         unavailable=lambda: partitions_from(core.unavailable),
     )

@@ -4,7 +4,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from kafka_rebalance.bulk.file_systems import open_file_system
 from kafka_rebalance.errors import GroupError
@@ -14,6 +13,7 @@ from .jobs import whole_directory
 
 _TEMPORARY = "_temporary"
 _SUCCESS = "_SUCCESS"
+_NOT_FOUND = "NotFound"  # of pyarrow's FileType
 
 
 @dataclass
@@ -33,7 +33,7 @@ class OutputDirectory:
         """Makes the directory. Errors: GroupError at `target` if it exists, without `overwrite`."""
         system, inner = open_file_system(self.path)
         (found,) = system.get_file_info([inner])
-        if found.type != _not_found() and not self.overwrite:
+        if found.type.name != _NOT_FOUND and not self.overwrite:
             raise GroupError("target", f"{self.path} exists")
         system.create_dir(f"{inner}/{_TEMPORARY}", recursive=True)
 
@@ -42,8 +42,10 @@ class OutputDirectory:
 
         Nothing is removed before all parts are moved, except the `_SUCCESS` of an older output.
         """
+        from pyarrow.fs import FileSelector
+
         system, inner = open_file_system(self.path)
-        older = {one.base_name: one for one in _inside(system, inner)}
+        older = {one.base_name: one for one in system.get_file_info(FileSelector(inner))}
         older.pop(_TEMPORARY, None)
         self.has_begun = True
         if _SUCCESS in older:
@@ -60,7 +62,7 @@ class OutputDirectory:
         """Removes the parts that were not committed."""
         system, inner = open_file_system(f"{self.path}/{_TEMPORARY}")
         (found,) = system.get_file_info([inner])
-        if found.type != _not_found():
+        if found.type.name != _NOT_FOUND:
             system.delete_dir(inner)
 
 
@@ -87,16 +89,3 @@ def output_directory(target: str, *, overwrite: bool = False) -> Iterator[Output
         directory = OutputDirectory(str(written))
         directory.prepare()
         yield directory
-
-
-def _inside(system: Any, inner: str) -> list[Any]:
-    from pyarrow import fs
-
-    found: list[Any] = system.get_file_info(fs.FileSelector(inner))
-    return found
-
-
-def _not_found() -> Any:
-    from pyarrow import fs
-
-    return fs.FileType.NotFound

@@ -94,5 +94,6 @@ def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> 
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
     # For a custom assignor, no client's setting is known.
     known = {old, new} <= {*BUILT_IN, *PYTHON_LIBRARIES}
-    recipes = (recipe(client, old, new) for client in (named if known else ()))
+    may_mix = (one for one in (named if known else ()) if old != new or one.mixes)
+    recipes = (recipe(client, old, new) for client in may_mix)
     return Migration(old, new, bounces, from_default, bool(clients), tuple(recipes), dynamic)

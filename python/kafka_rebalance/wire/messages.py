@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all requests and responses have in common, and the event at which deadlines run."""
+"""What requests, responses, events and records have in common, and the event of a deadline."""
 
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum

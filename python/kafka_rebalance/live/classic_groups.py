@@ -29,7 +29,13 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
     """Returns a line without topics; its generation is given, or one more than a member sent."""
     assignor = group.protocol_data
     sent = sent_members(group)
-    given = [_given(one, f"members[{i}]") for i, one in enumerate(group.members)]
+    # The coordinator holds no bytes of a member to which the leader sent nothing.
+    given = [
+        _read(wire.decode_assignment, one.member_assignment, f"members[{i}].assignment")
+        if one.member_assignment
+        else None
+        for i, one in enumerate(group.members)
+    ]
     if generation_id is None:
         generations = [g for one in sent for g in (one.generation_id, one.user_data_generation_id)]
         known = [generation for generation in generations if generation is not None]
@@ -53,27 +59,16 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
 def sent_members(group: Any) -> tuple[Member, ...]:
     """Returns a described group's members with what they sent in their last JoinGroup."""
     return tuple(
-        _sent(one, group.protocol_data, f"members[{i}]") for i, one in enumerate(group.members)
+        wire.sent_member(
+            one.member_id,
+            _read(wire.decode_subscription, one.member_metadata, f"members[{i}].subscription"),
+            group.protocol_data,
+            group_instance_id=one.group_instance_id,
+            client_id=one.client_id,
+            client_host=one.client_host,
+        )
+        for i, one in enumerate(group.members)
     )
-
-
-def _sent(described: Any, assignor: str, at: str) -> Member:
-    """Returns the member with the data of its last JoinGroup."""
-    data = described.member_metadata
-    return wire.sent_member(
-        described.member_id,
-        _read(wire.decode_subscription, data, f"{at}.subscription"),
-        assignor,
-        group_instance_id=described.group_instance_id,
-        client_id=described.client_id,
-        client_host=described.client_host,
-    )
-
-
-def _given(described: Any, at: str) -> wire.AssignmentData | None:
-    """Returns the assignment that the leader sent; None if the coordinator holds no bytes."""
-    data = described.member_assignment
-    return _read(wire.decode_assignment, data, f"{at}.assignment") if data else None
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:

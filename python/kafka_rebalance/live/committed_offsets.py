@@ -10,7 +10,7 @@ Source   Kafka's OffsetFetch, Metadata and ListOffsets messages.
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafka_rebalance.group.field_paths import a_type
@@ -44,7 +44,11 @@ def group_lags(
     }
     asked = {group_id: tps for group_id, tps in asked.items() if tps}
     with admin_client(bootstrap_server, configs) as admin:
-        committed = _committed(admin, asked)
+        found = admin.list_group_offsets(asked) if asked else {}
+        committed = {
+            group_id: {tp: one.offset for tp, one in of_group.items() if one.offset >= 0}
+            for group_id, of_group in found.items()
+        }
         known = {tp for of_group in committed.values() for tp in of_group}
         leaders = _leaders(admin, {tp for tps in asked.values() for tp in tps})
         ends, silent = _ends(admin, leaders, known)
@@ -60,15 +64,6 @@ def group_lags(
             if tp in ends
         }
         for group_id in partitions
-    }
-
-
-def _committed(admin: Any, asked: Mapping[str, Sequence[Any]]) -> dict[str, dict[Any, int]]:
-    """Returns group id -> partition -> committed offset, without partitions that have none."""
-    found = admin.list_group_offsets(asked) if asked else {}
-    return {
-        group_id: {tp: one.offset for tp, one in of_group.items() if one.offset >= 0}
-        for group_id, of_group in found.items()
     }
 
 

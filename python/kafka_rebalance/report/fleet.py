@@ -141,33 +141,36 @@ def _figure(title: str, svg: str) -> str:
     return f"<figure><figcaption>{escaped(title)}</figcaption>\n{svg}</figure>"
 
 
+_COLUMNS = {
+    "groups affected": "affected",
+    "errors": "errors",
+    "moves": "moves",
+    "fewest": "least_moves",
+    "moves of a group: half": "moves_p50",
+    "99%": "moves_p99",
+    "most": "moves_max",
+    "no member left": "without_members",
+    "uneven after": "uneven",
+    "never settle": "unsettled",
+    "pause": "with_unavailable",
+    "lose members": "with_waiting",
+    "no leader": "with_leaderless",
+}
+"""A column of the table of changes -> the attribute of ChangeTotals."""
+
+
 def _changes(changes: Sequence[ChangeTotals]) -> str:
-    heads = [
-        "change", "groups affected", "errors", "moves", "fewest", "moves of a group: half",
-        "99%", "most", "no member left", "uneven after", "never settle", "pause", "lose members",
-        "no leader",
-    ]  # fmt: skip
     rows = [
-        [
-            one.change or "next rebalance",
-            *(
-                f"{value:,}"
-                for value in (
-                    one.affected, one.errors, one.moves, one.least_moves, one.moves_p50,
-                    one.moves_p99, one.moves_max, one.without_members, one.uneven, one.unsettled,
-                    one.with_unavailable, one.with_waiting, one.with_leaderless,
-                )
-            ),
-        ]
+        [one.change or "next rebalance", *(f"{getattr(one, name):,}" for name in _COLUMNS.values())]
         for one in changes
-    ]  # fmt: skip
+    ]
     note = (
         "The last six columns count groups: those without a member that reads, those that end less "
         "even than possible, those whose assignor moves partitions for ever, those with partitions "
         "that nobody reads for a round, those with members in a lost rack, and those with "
         "partitions that lose all known replicas."
     )
-    return _table(heads, rows) + f'<p class="note">{note}</p>'
+    return _table(["change", *_COLUMNS], rows) + f'<p class="note">{note}</p>'
 
 
 def _clusters(report: FleetReport) -> str:

@@ -182,7 +182,7 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
                     raise GroupError("line", TOO_LONG)
                 value = contract.parse(line)
                 misspelt.note(number, value)
-                yield GroupSpec.from_dict(value), value
+                yield GroupSpec.from_json(line), value
             except GroupError as error:
                 place = "" if error.path == "line" else f"line {number}: "
                 yield BadGroup(group_id_of(value), line_error(error, number), place=place), value

@@ -149,9 +149,10 @@ def not_rolling(
     It certainly refuses a switch if every client that it may run refuses it; the result names those
     clients. `assignor` is the one that the plan begins with (None: the group's).
     """
-    may_run = {clients_for(member, group.group_id) for member in group.members}
+    switches = [*_switches(assignor or group.assignor, changes)]
+    may_run = {clients_for(one, group.group_id) for one in group.members if switches}
     found = []
-    for old, new in _switches(assignor or group.assignor, changes):
+    for old, new in switches:
         recipes = {client: recipe(client, old, new) for client in CLIENTS}
         refuse = {client for client, one in recipes.items() if one.way != "rolling"}
         named = {client for clients in may_run if refuse.issuperset(clients) for client in clients}
@@ -169,16 +170,20 @@ def by_plug_ins(
     Members count if their bytes or client ids show kafka-python, or one of the Python libraries:
     the result then contains aiokafka's recipe, too.
     """
+    switches = [
+        (old, new)
+        for old, new in _switches(assignor or group.assignor, changes)
+        if recipe(KAFKA_PYTHON, old, new).way == "rolling"
+        and protocol_of(old) is not protocol_of(new)
+    ]
     python = {KAFKA_PYTHON, AIOKAFKA}
-    may_run = {clients_for(member, group.group_id) for member in group.members}
+    may_run = {clients_for(one, group.group_id) for one in group.members if switches}
     found = [one for one in may_run if KAFKA_PYTHON in one and python.issuperset(one)]
     clients = [client for client in CLIENTS if any(client in one for one in found)]
     return tuple(
         Switched(old, new, tuple(recipe(client, old, new) for client in clients))
-        for old, new in _switches(assignor or group.assignor, changes)
+        for old, new in switches
         if clients
-        and recipe(KAFKA_PYTHON, old, new).way == "rolling"
-        and protocol_of(old) is not protocol_of(new)
     )
 
 

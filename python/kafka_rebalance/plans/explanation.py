@@ -5,8 +5,6 @@ import re
 from collections.abc import Sequence
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.explain.facts import lines
-from kafka_rebalance.explain.reasons import reasons
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
@@ -68,6 +66,9 @@ def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
 
 
 def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
+    from kafka_rebalance.explain.facts import lines
+    from kafka_rebalance.explain.reasons import reasons
+
     group = one.group
     if tp.partition >= partition_or_task_counts(group).get(tp.topic, 0):
         return [f"there is no {tp} now"]

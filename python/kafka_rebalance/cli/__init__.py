@@ -2,6 +2,7 @@
 """The command `kafka-rebalance`: data goes to standard output, other text to standard error."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -77,6 +78,7 @@ _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
+    gc.set_threshold(100_000)  # groups and answers are many objects, and hardly any is garbage
     with shown_streams():
         return _main(sys.argv[1:] if arguments is None else arguments)
 
@@ -175,8 +177,9 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         title="commands", required=True, metavar="COMMAND", parser_class=_Command
     )
     word = next((one for one in given if not one.startswith("-")), None)
-    for name, line in COMMANDS.items():
-        command = commands.add_parser(name, help=line, formatter_class=_Help)
+    is_first = word in COMMANDS and word == given[0]  # else an option before it may ask for all
+    for name in [word] if is_first else COMMANDS:
+        command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)
         if name == word:
             import_module(f".{name}", __name__).add_options(command)
             shown = "\n".join(f"  {parser.prog} {example}" for example in EXAMPLES[name])

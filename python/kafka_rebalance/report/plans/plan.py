@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.group.ownership import Delta
+from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.notes.lost_rack import step_note
 from kafka_rebalance.plans import RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes import SwitchAssignor
@@ -132,6 +132,14 @@ def names_in_plan(plan: RebalancePlan) -> dict[str, str]:
     return member_names(client_ids, plan.made_up)
 
 
+def holders(part: Assignment) -> set[str]:
+    return {who for who, count in zip(part, part.counts(), strict=True) if count}
+
+
+def changing_members(one: Round) -> set[str]:
+    return holders(one.revoked) | holders(one.gained) | holders(one.withheld)
+
+
 ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
 
 
@@ -142,11 +150,11 @@ def round_rows(
 
     A list of partitions is cut after `most` characters.
     """
-    rows = []
+    rows, changing = [], changing_members(one)
     for member in one.group.members:
         who = member.member_id
-        parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
-        if everything or any(parts):
+        if everything or who in changing:
+            parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
             texts = (partitions_text(part, most) for part in parts)
             rows.append((names[who], str(len(one.kept[who])), *texts))
     return rows
@@ -204,10 +212,8 @@ def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -
 
 def quiet_notes(one: Round) -> list[str]:
     """Returns the notes on members without changes: how many keep something, and are idle."""
-    changed = (one.revoked, one.gained, one.withheld)
-    ids = [member.member_id for member in one.group.members]
-    quiet = [who for who in ids if not any(part.get(who) for part in changed)]
-    idle = sum(not one.kept[who] for who in quiet)
+    quiet = {member.member_id for member in one.group.members} - changing_members(one)
+    idle = len(quiet - holders(one.kept))
     kept, notes = len(quiet) - idle, []
     if kept:
         notes.append(f"{counted(kept, 'member')} keep{'' if kept > 1 else 's'} what ")
@@ -220,12 +226,12 @@ def quiet_notes(one: Round) -> list[str]:
 def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
     """Prints which ids, racks and orders the plan made up; a star refers to one in a table."""
     if plan.newcomers:
-        changed = {who for one in plan.rounds for who, owned in one.gained.items() if owned}
+        changed = {who for one in plan.rounds for who in holders(one.gained)}
         mark = "* " if everything or changed & {*plan.made_up} else ""
         made = len(plan.newcomers)
         others = "another" if made == 1 else "others"
         ids = counted(made, "id")
-        who = "members" if plan.final.assignor in SERVER_SIDE else "the broker"
+        who = "members" if plan.steps[-1].before.assignor in SERVER_SIDE else "the broker"
         print(f"{mark}{ids} made up: {who} will choose {others}, and ids break ties.")
     if plan.places_guessed:
         print_wrapped(

@@ -176,7 +176,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", parser_class=_Command
     )
-    word = next((one for one in given if not one.startswith("-")), None)
+    word = next((one for one in given if not one.startswith("-")), "")
     is_first = word in COMMANDS and word == given[0]  # else an option before it may ask for all
     for name in [word] if is_first else COMMANDS:
         command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)

@@ -42,7 +42,7 @@ _BARE_ID = 22
 """The length of a bare id: a UUID in base64."""
 
 _OID = bytes.fromhex("6ba7b8129dad11d180b400c04fd430c8")
-"""The namespace `uuid.NAMESPACE_OID`. The module uuid takes longer to import than a plan to play."""
+"""The namespace `uuid.NAMESPACE_OID`; the module uuid would take longer to import than a plan."""
 
 _MOST_LOOKED_AT = 10_000
 """The most ids that are made again to find out whether a plan made one up."""

@@ -149,10 +149,9 @@ def not_rolling(
     It certainly refuses a switch if every client that it may run refuses it; the result names those
     clients. `assignor` is the one that the plan begins with (None: the group's).
     """
-    switches = [*_switches(assignor or group.assignor, changes)]
-    may_run = {clients_for(one, group.group_id) for one in group.members if switches}
+    may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []
-    for old, new in switches:
+    for old, new in _switches(assignor or group.assignor, changes):
         recipes = {client: recipe(client, old, new) for client in CLIENTS}
         refuse = {client for client, one in recipes.items() if one.way != "rolling"}
         named = {client for clients in may_run if refuse.issuperset(clients) for client in clients}
@@ -170,20 +169,16 @@ def by_plug_ins(
     Members count if their bytes or client ids show kafka-python, or one of the Python libraries:
     the result then contains aiokafka's recipe, too.
     """
-    switches = [
-        (old, new)
-        for old, new in _switches(assignor or group.assignor, changes)
-        if recipe(KAFKA_PYTHON, old, new).way == "rolling"
-        and protocol_of(old) is not protocol_of(new)
-    ]
     python = {KAFKA_PYTHON, AIOKAFKA}
-    may_run = {clients_for(one, group.group_id) for one in group.members if switches}
+    may_run = {clients_for(member, group.group_id) for member in group.members}
     found = [one for one in may_run if KAFKA_PYTHON in one and python.issuperset(one)]
     clients = [client for client in CLIENTS if any(client in one for one in found)]
     return tuple(
         Switched(old, new, tuple(recipe(client, old, new) for client in clients))
-        for old, new in switches
+        for old, new in _switches(assignor or group.assignor, changes)
         if clients
+        and recipe(KAFKA_PYTHON, old, new).way == "rolling"
+        and protocol_of(old) is not protocol_of(new)
     )
 
 

@@ -365,6 +365,9 @@ fn difference(held: &GroupSpec, answer: &Assignment) -> (u64, u64) {
         gone.count() as u64
     };
     for m in 0..held.members.len() as u32 {
+        if held.owned(m) == answer.of(m) {
+            continue; // as for most members
+        }
         old.clear();
         old.extend_from_slice(held.owned(m));
         old.sort_unstable();

@@ -187,9 +187,10 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", parser_class=_Command
     )
-    word = next((one for one in given if not one.startswith("-")), None)
-    for name, line in COMMANDS.items():
-        command = commands.add_parser(name, help=line, formatter_class=_Help)
+    word = next((one for one in given if not one.startswith("-")), "")
+    is_first = word in COMMANDS and word == given[0]  # else an option before it may ask for all
+    for name in [word] if is_first else COMMANDS:
+        command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)
         if name == word:
             module = import_module(f".{name}", __name__)
             module.add_options(command)

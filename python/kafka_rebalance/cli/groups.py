@@ -178,7 +178,7 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
             try:
                 value = contract.parse(required(line))
                 misspelt.note(number, value)
-                yield GroupSpec.from_dict(value), value
+                yield GroupSpec.from_json(line), value
             except GroupError as error:
                 yield bad_line(value, error, number), value
 

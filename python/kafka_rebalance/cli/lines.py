@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the lines of the input, reports doubtful ones, and writes an output as a whole."""
 
-import secrets
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,6 +30,8 @@ def written(path: Path) -> Iterator[Path]:
 
     After an error, a file that was at `path` before is unchanged. An OSError names `path`.
     """
+    import secrets
+
     place = path.resolve()  # a link stays, and its target is written
     part = place.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:

@@ -120,11 +120,12 @@ def run(args: argparse.Namespace) -> int:
             libraries.update(unknown_libraries(answer.planned.group))
         if args.json and not only_one:
             print(contract.dumps(_json(answer, args, not_affected, alone=alone)), flush=True)
-        elif not only_one:
-            table.add(answer.planned)
+        elif not only_one and answer is not first:
+            for one in (answer,) if table.rows else (first, answer):
+                table.add(one.planned)
     if first is not None and only_one and args.json:
         print(contract.dumps(_json(first, args, [], alone=True)))
-    elif first is not None and (only_one or len(table.rows) == 1):
+    elif first is not None and not (args.json or table.rows):
         _show(first, args)
     elif table.rows:
         if args.how_long:

@@ -2,7 +2,6 @@
 """HTML tables for pages, and short ones for notebooks (`_repr_html_`). All text is escaped."""
 
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
 from typing import TypeVar
 
 from kafka_rebalance.errors import shown
@@ -31,6 +30,8 @@ def small_table(
 
 def escaped(text: str) -> str:
     """Returns text for HTML and SVG; shows characters that are invisible or turn the order."""
+    from html import escape
+
     return escape(shown(text))
 
 

@@ -177,7 +177,7 @@ class GroupSpec:
             )
         members = {member.member_id for member in self.members}
         for member_id, owned in assignment.items():
-            if not isinstance(owned, Sequence) or any(len(tp) != 2 for tp in owned):
+            if not isinstance(owned, Sequence) or not {2}.issuperset(map(len, owned)):
                 raise GroupError(f"assignment[{quoted(member_id)}]", "not a list of TopicPartition")
             if member_id not in members:
                 raise GroupError("assignment", f"there is no member {quoted(member_id)}")
@@ -190,7 +190,7 @@ class GroupSpec:
         topics = getattr(assignment, "owned_topics", {})
         owning = tuple(
             member.owning(
-                tuple(TopicPartition(*tp) for tp in assignment.get(member.member_id, ())),
+                _as_partitions(assignment.get(member.member_id, ())),
                 since,
                 topics.get(member.member_id, ()),
             )
@@ -218,6 +218,12 @@ def _checked(fields: Sequence[object]) -> GroupSpec:
     return group
 
 
+def _as_partitions(pairs: Sequence[tuple[str, int]]) -> tuple[TopicPartition, ...]:
+    if {TopicPartition}.issuperset(map(type, pairs)):
+        return tuple(pairs)  # type: ignore[arg-type]
+    return tuple(TopicPartition(*tp) for tp in pairs)
+
+
 def _running(
     member: Member,
     active: Mapping[str, Sequence[tuple[str, int]]],
@@ -227,7 +233,7 @@ def _running(
     if member.streams is None:
         return member
     lists = (active.get(member.member_id, ()), standby.get(member.member_id, ()))
-    active_tasks, standby_tasks = (tuple(TopicPartition(*tp) for tp in tasks) for tasks in lists)
+    active_tasks, standby_tasks = map(_as_partitions, lists)
     tasks = replace(member.streams, active_tasks=active_tasks, standby_tasks=standby_tasks)
     return replace(member, streams=tasks)
 

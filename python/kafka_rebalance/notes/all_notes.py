@@ -2,11 +2,11 @@
 """All notes on a plan or on a comparison, in the order in which reports print them."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
-from kafka_rebalance.switching.comparison import Comparison
 
 from .broker import broker_notes
 from .commit_waits import commit_waits
@@ -16,10 +16,12 @@ from .librdkafka_traps import librdkafka_traps, trap_notes
 from .listed import lists_notes
 from .lost_rack import lost_rack, lost_rack_of_plan
 from .may_happen import may_happen
-from .met_apart import played_apart
 from .never_ends import Endless, endless, endless_note, endless_plan
 from .note import Note
 from .switches import switch_notes
+
+if TYPE_CHECKING:
+    from kafka_rebalance.switching.comparison import Comparison
 
 
 def plan_notes(
@@ -69,6 +71,8 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
         return
     further = None
     if extra.cause == "subscriptions" and not cheap:
+        from .met_apart import played_apart
+
         further = played_apart(plan, draws)
     elif extra.cause == "metadata" and extra.may_move and not cheap:
         further = played_further(plan, draws)
@@ -85,7 +89,7 @@ def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
 
 
 def comparison_notes(
-    compared: Comparison, led: Sequence[LedPlan] = (), *, cheap: bool = False
+    compared: "Comparison", led: Sequence[LedPlan] = (), *, cheap: bool = False
 ) -> tuple[Note, ...]:
     """Returns what is to be noted about a comparison; `led` and `cheap` are those of a plan."""
     group, changes = compared.group, compared.changes
@@ -106,7 +110,7 @@ def comparison_notes(
     return (*found, *([] if extra is None else [extra_note(extra)]))
 
 
-def _endless_with(name: str, compared: Comparison) -> Endless | None:
+def _endless_with(name: str, compared: "Comparison") -> Endless | None:
     where = compared.group, name, compared.changes
     try:
         return endless_plan(plan(*where, engine=compared.engine))

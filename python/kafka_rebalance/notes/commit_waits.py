@@ -36,7 +36,8 @@ def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
     aiokafka: dict[str, None] = {}
     intervals = 0
     for step in plan.steps:
-        gone = _deleted(plan, step)
+        if not (gone := _deleted(plan, step)):
+            continue
         holders = [one for one in step.before.members if _holds(one, gone)]
         for member in holders:
             clients = clients_for(member, plan.group.group_id)
@@ -78,9 +79,9 @@ def _text(
 
 
 def _deleted(plan: RebalancePlan, step: Step) -> set[str]:
-    if not step.rounds or step.before.assignor in SERVER_SIDE:
-        return set()
     deletions = [one for one in plan.changes if isinstance(one, RemoveTopics)]
+    if not deletions or not step.rounds or step.before.assignor in SERVER_SIDE:
+        return set()
     return {name for one in deletions if str(one) == step.cause for name in one.topics}
 
 

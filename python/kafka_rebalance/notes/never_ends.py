@@ -149,7 +149,7 @@ def endless(
 
 def endless_plan(plan: RebalancePlan) -> Endless | None:
     """Returns the `endless` of a plan; what the plan has played is not played again."""
-    if not may_never_end(plan.group) and not may_never_end(plan.final):
+    if not may_never_end(plan.group) and not may_never_end(plan.steps[-1].before):
         return None
     return endless(plan.group, plan.assignor, plan.changes, engine=plan.engine)
 

@@ -59,12 +59,9 @@ class OtherPause(NamedTuple):
 
 def other_pause(plan: RebalancePlan) -> OtherPause | None:
     """Returns the other course of the restarts, or None if the plan's is certain. Cost: a plan."""
-    groups = (plan.group, plan.final)
-    doubtful = [
-        one
-        for one in plan.changes
-        if isinstance(one, BounceMembers) and not all(map(one.is_certain_in, groups))
-    ]
+    bounces = [one for one in plan.changes if isinstance(one, BounceMembers)]
+    groups = (plan.group, plan.final) if bounces else ()
+    doubtful = [one for one in bounces if not all(map(one.is_certain_in, groups))]
     if not doubtful:
         return None
     for away_ms in (0, heartbeat_ms(plan.group)):

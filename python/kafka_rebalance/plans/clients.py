@@ -94,17 +94,15 @@ def clients_of(group: GroupSpec) -> tuple[ClientLibrary, ...]:
 def client_of(member: Member, group_id: str) -> ClientLibrary | None:
     """Returns the library that a member's client id reveals, or None."""
     client_id = member.client_id or ""
-    if re.match(r"kafka-python-[0-9]", client_id):
-        return KAFKA_PYTHON
-    if re.match(r"aiokafka-[0-9]", client_id):
-        return AIOKAFKA
+    if python := re.match(r"(kafka-python|aiokafka)-[0-9]", client_id):
+        return KAFKA_PYTHON if python[1] == KAFKA_PYTHON.name else AIOKAFKA
     if client_id == "rdkafka":
         return LIBRDKAFKA
-    numbered = re.fullmatch(rf"consumer-{re.escape(group_id)}-[0-9]+", client_id)
-    instance = member.group_instance_id
-    if numbered or (instance and client_id == f"consumer-{group_id}-{instance}"):
-        return JAVA
-    return None
+    own = client_id.removeprefix(f"consumer-{group_id}-")
+    if own in ("", client_id):
+        return None
+    is_number = own.isascii() and own.isdigit()
+    return JAVA if is_number or own == member.group_instance_id else None
 
 
 LACK_CONSUMER_PROTOCOL = {

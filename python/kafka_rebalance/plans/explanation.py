@@ -5,8 +5,6 @@ import re
 from collections.abc import Sequence
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.explain.facts import holders, lines
-from kafka_rebalance.explain.reasons import reasons
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
@@ -36,6 +34,8 @@ def partition_from_text(text: str) -> TopicPartition:
 
 def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> list[str]:
     """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
+    from kafka_rebalance.explain.facts import holders  # read at use: most plans explain nothing
+
     tp = _partition(partition, group)
     groups = (group, *(step.before for step in steps))
     if not any(tp.partition < partition_or_task_counts(one).get(tp.topic, 0) for one in groups):
@@ -68,6 +68,9 @@ def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
 
 
 def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
+    from kafka_rebalance.explain.facts import holders, lines
+    from kafka_rebalance.explain.reasons import reasons
+
     group = one.group
     if tp.partition >= partition_or_task_counts(group).get(tp.topic, 0):
         return [f"there is no {tp} now"]

@@ -114,7 +114,7 @@ def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float 
     """
     racks = {topic.name: topic.racks for topic in topics if topic.racks is not None}
     known = near = 0
-    for _, rack, partitions in readers:
+    for _, rack, partitions in readers if racks else ():
         if rack is None:
             continue
         for topic, partition in partitions:

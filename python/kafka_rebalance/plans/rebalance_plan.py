@@ -123,7 +123,7 @@ class RebalancePlan:
 
     def _rows(self) -> list[tuple[str, ...]]:
         figures = self.figures()
-        members = (len(self.group.members), len(self.final.members))
+        members = (len(self.group.members), len(self.steps[-1].before.members))
         return [*figure_rows(figures, members), *count_rows(figures)]
 
     @property

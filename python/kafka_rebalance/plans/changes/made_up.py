@@ -25,9 +25,9 @@ Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (ClassicGrou
 
 import base64
 import re
-import uuid
 from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
+from hashlib import sha1
 from itertools import chain, repeat
 from typing import NamedTuple
 
@@ -35,6 +35,9 @@ _UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _NUMBER = re.compile(r"[0-9]{0,9}\Z")
 _BARE_ID = 22
 """The length of a bare id: a UUID in base64."""
+
+_OID = bytes.fromhex("6ba7b8129dad11d180b400c04fd430c8")
+"""The namespace `uuid.NAMESPACE_OID`; the module uuid would take longer to import than a plan."""
 
 _MOST_LOOKED_AT = 10_000
 """The most ids that are made again to find out whether a plan made one up."""
@@ -114,7 +117,7 @@ class MadeUp:
         while True:
             chosen = _chosen(self._group_id, self._draw, self._count)
             self._count += 1
-            member_id = _in_base64(chosen) if is_bare else f"{name}-{chosen}"
+            member_id = _in_base64(chosen) if is_bare else f"{name}-{_in_hex(chosen)}"
             # A random Uuid of Kafka does not begin with a dash, which would sort first.
             if member_id not in taken and not (is_bare and member_id.startswith("-")):
                 break
@@ -129,13 +132,13 @@ class MadeUp:
 
     def process_id(self, member_id: str) -> str:
         """Returns the id of the process of a new member of a streams group: a UUID."""
-        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{member_id}/process"))
+        return _in_hex(_random(f"{member_id}/process"))
 
     def topic_id(self, name: str) -> str:
         """Returns the id of a topic that does not exist yet: a random UUID in base64."""
         self.topic_ids_guessed = True
         seed = f"{self._group_id}/{self._draw}/topics/{name}"
-        return _in_base64(uuid.uuid5(uuid.NAMESPACE_OID, seed)).replace("-", "_")
+        return _in_base64(_random(seed)).replace("-", "_")
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
         """Returns racks for new replicas in a guessed order; odd draws add those of `perhaps`."""
@@ -145,7 +148,7 @@ class MadeUp:
         if self._draw % 2:
             racks = sorted({*racks, *perhaps})
         seed = f"{self._group_id}/{self._draw}/{self._count}/racks"
-        return sorted(racks, key=lambda rack: uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{rack}").int)
+        return sorted(racks, key=lambda rack: _random(f"{seed}/{rack}"))
 
     def listed(
         self, member_id: str, topics: tuple[str, ...], alike: tuple[str, ...]
@@ -161,7 +164,7 @@ class MadeUp:
 
         def random(text: str) -> int:
             seed = f"{self._group_id}/{self._draw}/{self._count}/{member_id}"
-            return uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{text}").int
+            return int.from_bytes(_random(f"{seed}/{text}"))
 
         if (self._draw if is_first else random("order")) % 2 == 0:
             return alike
@@ -181,10 +184,8 @@ class MadeUp:
             return name
         share = (self._draw - 0.5) / self._draws
         if self._count:
-            random = uuid.uuid5(
-                uuid.NAMESPACE_OID, f"{self._group_id}/{self._draw}/{self._count}/place"
-            )
-            share = (share + random.int / 2**128) % 1.0
+            random = _random(f"{self._group_id}/{self._draw}/{self._count}/place")
+            share = (share + int.from_bytes(random) / 2**128) % 1.0
         place = int(share * (len(names) + 1))
         # A dot sorts before digits, but after the dash that follows a name in a member id.
         drawn = f"{names[place - 1]}." if place else "!"
@@ -198,19 +199,33 @@ def was_made_up(name: str, group_id: str, members: int) -> bool:
     the ids of a bounce of all members, or a few more.
     """
     first = (_chosen(group_id, 0, number) for number in range(min(members, _MOST_LOOKED_AT) + 10))
+    written = ((_in_hex(one), _in_base64(one)) for one in first)
     return any(
-        name.endswith((f"-{one}", f"-{str(one)[:4]}", f"-{_in_base64(one)[:4]}", _in_base64(one)))
-        for one in first
+        name.endswith((f"-{one}", f"-{one[:4]}", f"-{bare[:4]}", bare)) for one, bare in written
     )
 
 
-def _chosen(group_id: str, draw: int, count: int) -> uuid.UUID:
-    random = uuid.uuid5(uuid.NAMESPACE_OID, f"{group_id}/{draw}/{count}")
-    return uuid.UUID(bytes=random.bytes, version=4)
+def _chosen(group_id: str, draw: int, count: int) -> bytes:
+    return _of_version(4, _random(f"{group_id}/{draw}/{count}"))
 
 
-def _in_base64(chosen: uuid.UUID) -> str:
-    return base64.urlsafe_b64encode(chosen.bytes).decode().rstrip("=")
+def _random(seed: str) -> bytes:
+    """Returns the bytes of `uuid.uuid5(uuid.NAMESPACE_OID, seed)`."""
+    return _of_version(5, sha1(_OID + seed.encode()).digest()[:16])
+
+
+def _of_version(number: int, made: bytes) -> bytes:
+    version, variant = made[6] & 0x0F | number << 4, made[8] & 0x3F | 0x80
+    return bytes((*made[:6], version, made[7], variant, *made[9:]))
+
+
+def _in_hex(chosen: bytes) -> str:
+    text = chosen.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def _in_base64(chosen: bytes) -> str:
+    return base64.urlsafe_b64encode(chosen).decode().rstrip("=")
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:

@@ -26,7 +26,7 @@ _NO_BOUNDS = (
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     """Prints the figures before and after, and the best possible ones."""
-    members = (len(plan.group.members), len(plan.final.members))
+    members = (len(plan.group.members), len(plan.steps[-1].before.members))
     print_table(("", "before", "after", "possible"), figure_rows(figures, members))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
     if (other := other_pause(plan)) is not None:

@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.group.ownership import Delta
+from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.notes.lost_rack import step_note
 from kafka_rebalance.plans import RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes import SwitchAssignor
@@ -125,6 +125,14 @@ def names_in_plan(plan: RebalancePlan) -> dict[str, str]:
     return member_names(client_ids, plan.made_up)
 
 
+def _with_some(part: Assignment) -> set[str]:
+    return {who for who, count in zip(part, part.counts(), strict=True) if count}
+
+
+def changing_members(one: Round) -> set[str]:
+    return _with_some(one.revoked) | _with_some(one.gained) | _with_some(one.withheld)
+
+
 ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
 
 
@@ -132,11 +140,11 @@ def round_rows(
     one: Round, names: dict[str, str], most: int | None = None, *, everything: bool = False
 ) -> list[tuple[str, ...]]:
     """Returns a row for each member with changes, or for all; `most` limits a list's characters."""
-    rows = []
+    rows, changing = [], changing_members(one)
     for member in one.group.members:
         who = member.member_id
-        parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
-        if everything or any(parts):
+        if everything or who in changing:
+            parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
             texts = (partitions_text(part, most) for part in parts)
             rows.append((names[who], str(len(one.kept[who])), *texts))
     return rows
@@ -194,10 +202,8 @@ def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -
 
 def quiet_notes(one: Round) -> list[str]:
     """Returns the notes on members without changes: how many keep something, and are idle."""
-    changed = (one.revoked, one.gained, one.withheld)
-    ids = [member.member_id for member in one.group.members]
-    quiet = [who for who in ids if not any(part.get(who) for part in changed)]
-    idle = sum(not one.kept[who] for who in quiet)
+    quiet = {member.member_id for member in one.group.members} - changing_members(one)
+    idle = len(quiet - _with_some(one.kept))
     kept, notes = len(quiet) - idle, []
     if kept:
         notes.append(f"{counted(kept, 'member')} keep{'' if kept > 1 else 's'} what ")
@@ -210,12 +216,12 @@ def quiet_notes(one: Round) -> list[str]:
 def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
     """Prints which ids, racks and orders the plan made up; a star refers to one in a table."""
     if plan.newcomers:
-        changed = {who for one in plan.rounds for who, owned in one.gained.items() if owned}
+        changed = {who for one in plan.rounds for who in _with_some(one.gained)}
         mark = "* " if everything or changed & {*plan.made_up} else ""
         made = len(plan.newcomers)
         others = "another" if made == 1 else "others"
         ids = counted(made, "id")
-        who = "members" if plan.final.assignor in SERVER_SIDE else "the broker"
+        who = "members" if plan.steps[-1].before.assignor in SERVER_SIDE else "the broker"
         print(f"{mark}{ids} made up: {who} will choose {others}, and ids break ties.")
     if plan.places_guessed:
         print_wrapped(

@@ -59,6 +59,12 @@ def group(item: pytest.Item) -> str | None:
     return f"{room}, second" if is_second else room
 
 
+def is_quick_run(config: pytest.Config) -> bool:
+    """Returns whether the command names neither tests, nor marks, nor --whole."""
+    is_named = config.args_source is config.ArgsSource.ARGS
+    return not (config.option.whole or config.option.markexpr or is_named)
+
+
 def is_quick(item: pytest.Item) -> bool:
     """Returns whether a test starts nothing, and does not take long."""
     return not any(item.get_closest_marker(name) for name in NOT_QUICK)

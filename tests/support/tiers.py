@@ -28,7 +28,6 @@ SLOW_LIVE = (
     "test_plug_ins",
     "test_predictions",
     "test_reality",
-    "test_topic_changes",
 )
 OWN_SPARK = ("test_drivers_python", "test_fleet", "test_kills", "test_probe")
 OURS = tuple(str(Path(__file__).parents[2] / room) for room in ("tests", "tools", "benches"))

@@ -83,7 +83,10 @@ def test_large_groups_are_answered_as_by_kafka(
     most_topics: int, sizes: tuple[int, int], seeds: Seeds, server_oracle: Oracle
 ) -> None:
     for seed in seeds:
-        for group, expected in _rounds(random.Random(seed), most_topics, sizes, server_oracle):
-            for engine in ENGINES:
+        rounds = list(_rounds(random.Random(seed), most_topics, sizes, server_oracle))
+        for number, (group, expected) in enumerate(rounds, 1):
+            # Rows of 65,536 take the reference seconds, so it answers only the last round.
+            is_last = number == len(rounds)
+            for engine in ENGINES if is_last or most_topics > 1 else ("rust",):
                 answer = kr.assign(group_of(group), engine=engine)
                 assert answer.to_dict() == expected, engine

@@ -176,9 +176,10 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
         for number, line in numbered(source):
             value: Any = None
             try:
-                value = contract.parse(required(line))
+                text = required(line)
+                value = contract.parse(text)
                 misspelt.note(number, value)
-                yield GroupSpec.from_json(line), value
+                yield GroupSpec.from_json(text), value
             except GroupError as error:
                 yield bad_line(value, error, number), value
 

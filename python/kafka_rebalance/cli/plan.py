@@ -2,9 +2,7 @@
 """`kafka-rebalance plan`: plays the rebalances that changes of a group cause."""
 
 import argparse
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,23 +10,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, unknown
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.all_notes import plan_notes
 from kafka_rebalance.notes.leaders import no_answer
-from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.notes.note import Note
-from kafka_rebalance.plans import Figures, RebalancePlan, Samples, plan
-from kafka_rebalance.plans.changes import BounceMembers, Change
-from kafka_rebalance.plans.clients import class_name, unknown_libraries
+from kafka_rebalance.plans import RebalancePlan, Samples, plan
+from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import parse_changes
-from kafka_rebalance.report.text.names import counted, shortened
+from kafka_rebalance.report.text.names import shortened
 from kafka_rebalance.report.text.sentences import print_note
 
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import written
 from .options import add_assignor, whole
+from .plan_table import PlanTable
 from .tally import Tally
 
 if TYPE_CHECKING:
@@ -106,7 +103,6 @@ def run(args: argparse.Namespace) -> int:
     tally = Tally()
     first: _Answer | None = None
     table = PlanTable()
-    libraries: Counter[str] = Counter()
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args)):
         if has_no_answer(answer.led):
             tally.bad += 1
@@ -117,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
             args.parser.error(args.one_group)
         first = first or answer
         if answer.planned.assignor not in SERVER_SIDE:
-            libraries.update(unknown_libraries(answer.planned.group))
+            tally.libraries.update(unknown_libraries(answer.planned.group))
         if args.json and not only_one:
             print(contract.dumps(_json(answer, args, not_affected, alone=alone)), flush=True)
         elif not only_one and answer is not first:
@@ -131,8 +127,6 @@ def run(args: argparse.Namespace) -> int:
         if args.how_long:
             args.parser.error("--how-long needs one group, or --json: name the group with --group")
         table.show()
-    for library, groups in libraries.items():
-        warn_of_library(library, groups)
     return tally.finish(args)
 
 
@@ -227,67 +221,3 @@ def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
     with written(args.output) as path:
         path.write_text(plan_page(planned), encoding="utf-8")
     print_note(f"drawn to {args.output}")
-
-
-@dataclass(slots=True)
-class PlanTable:
-    """The rows of many groups, with their notes.
-
-    `losing` counts groups that lose a rack, `places_guessed` groups of members with racks that get
-    new partitions, whose replicas' racks are guesses, and `restarts_assumed` groups whose restarts
-    may take another course (`changes/bounces.py`).
-    """
-
-    rows: list[tuple[str, str, Figures]] = field(default_factory=list)
-    notes: list[tuple[str, tuple[Note, ...]]] = field(default_factory=list)
-    losing: int = 0
-    places_guessed: int = 0
-    restarts_assumed: int = 0
-
-    def add(self, planned: RebalancePlan) -> None:
-        group = planned.group
-        name = class_name(group, planned.assignor) or ""
-        self.rows.append((group.group_id, name, planned.figures()))
-        self.notes.append((group.group_id, plan_notes(planned, cheap=True)))
-        self.losing += loses_rack(map(str, planned.changes))
-        has_racks = any(member.rack_id for member in group.members)
-        self.places_guessed += planned.places_guessed and has_racks
-        self.restarts_assumed += any(
-            isinstance(one, BounceMembers) and not one.is_certain_in(group)
-            for one in planned.changes
-        )
-
-    def show(self) -> None:
-        from kafka_rebalance.report.plans.figures import print_plans
-        from kafka_rebalance.report.plans.notes import either_note, notes_on_groups
-        from kafka_rebalance.report.text.sentences import print_wrapped
-
-        print_plans(self.rows, [notes for _, notes in self.notes])
-        either = either_note(name for _, name, _ in self.rows)
-        of_groups = notes_on_groups(self.notes, losing=self.losing)
-        for note in filter(None, (either, *of_groups.values())):
-            print_wrapped(note)
-        if self.places_guessed:
-            which = counted(self.places_guessed, "group")
-            print_wrapped(
-                f"Guessed for {which} with racks: where brokers put the new partitions. The "
-                "members that get them can depend on it; --group G prints draws."
-            )
-        if self.restarts_assumed:
-            which = counted(self.restarts_assumed, "group")
-            print_wrapped(
-                f"Assumed for {which}: how long restarted members are away (bounce-members: "
-                "away=). Back within a heartbeat, they start fewer rebalances; --group G prints "
-                "both courses."
-            )
-        print("--group G shows one group in detail.")
-
-
-def warn_of_library(library: str, groups: int) -> None:
-    """Reports on standard error a library of members whose assignors are not known here."""
-    has = f"{counted(groups, 'group')} {'has' if groups == 1 else 'have'}"
-    problem = f"{has} members or a leader of {quoted(library)}, a client library that is not known "
-    problem += (
-        "here: if it leads, its answer may differ from that of Kafka's assignor, planned here"
-    )
-    print_note(problem)

@@ -2,6 +2,7 @@
 """Counts the groups of a command, for the lines below its report and for its exit code."""
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -65,6 +66,7 @@ class Tally:
     led           groups that have the member of `--leader`, or several with its shortened id
     streams       why groups are left out (`LeftOut`) -> their ids
     leaderless    the partitions without a leader that the groups read
+    libraries     an unknown client library -> groups that have members or a leader of it
     """
 
     groups: int = 0
@@ -75,6 +77,7 @@ class Tally:
     led: int = 0
     streams: dict[str, list[str]] = field(default_factory=dict)
     leaderless: Leaderless = field(default_factory=Leaderless)
+    libraries: Counter[str] = field(default_factory=Counter)
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
         """Counts a group for each change that does not affect it; a line is `CHANGE: problem`."""
@@ -94,6 +97,13 @@ class Tally:
 
     def finish(self, args: argparse.Namespace) -> int:
         """Prints the counts (the number of errors on standard error), and returns the exit code."""
+        for library, groups in self.libraries.items():
+            has = f"{counted(groups, 'group')} {'has' if groups == 1 else 'have'}"
+            print_note(
+                f"{has} members or a leader of {quoted(library)}, a client library that is not "
+                "known here: if it leads, its answer may differ from that of Kafka's assignor, "
+                "planned here"
+            )
         lines = [] if args.json else self.lines()
         if lines:
             from kafka_rebalance.report.text.sentences import print_wrapped

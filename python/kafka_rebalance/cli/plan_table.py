@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints the plans of many groups: a row for each, then what their notes have in common."""
+
+from dataclasses import dataclass, field
+
+from kafka_rebalance.notes.all_notes import plan_notes
+from kafka_rebalance.notes.lost_rack import loses_rack
+from kafka_rebalance.notes.note import Note
+from kafka_rebalance.plans import Figures, RebalancePlan
+from kafka_rebalance.plans.changes import BounceMembers
+from kafka_rebalance.plans.clients import class_name
+from kafka_rebalance.report.text.names import counted
+
+
+@dataclass(slots=True)
+class PlanTable:
+    """The rows of many groups, with their notes.
+
+    `losing` counts groups that lose a rack, `places_guessed` groups of members with racks that get
+    new partitions, whose replicas' racks are guesses, and `restarts_assumed` groups whose restarts
+    may take another course (`changes/bounces.py`).
+    """
+
+    rows: list[tuple[str, str, Figures]] = field(default_factory=list)
+    notes: list[tuple[str, tuple[Note, ...]]] = field(default_factory=list)
+    losing: int = 0
+    places_guessed: int = 0
+    restarts_assumed: int = 0
+
+    def add(self, planned: RebalancePlan) -> None:
+        group = planned.group
+        name = class_name(group, planned.assignor) or ""
+        self.rows.append((group.group_id, name, planned.figures()))
+        self.notes.append((group.group_id, plan_notes(planned, cheap=True)))
+        self.losing += loses_rack(map(str, planned.changes))
+        has_racks = any(member.rack_id for member in group.members)
+        self.places_guessed += planned.places_guessed and has_racks
+        self.restarts_assumed += any(
+            isinstance(one, BounceMembers) and not one.is_certain_in(group)
+            for one in planned.changes
+        )
+
+    def show(self) -> None:
+        from kafka_rebalance.report.plans.figures import print_plans
+        from kafka_rebalance.report.plans.notes import either_note, notes_on_groups
+        from kafka_rebalance.report.text.sentences import print_wrapped
+
+        print_plans(self.rows, [notes for _, notes in self.notes])
+        either = either_note(name for _, name, _ in self.rows)
+        of_groups = notes_on_groups(self.notes, losing=self.losing)
+        for note in filter(None, (either, *of_groups.values())):
+            print_wrapped(note)
+        if self.places_guessed:
+            which = counted(self.places_guessed, "group")
+            print_wrapped(
+                f"Guessed for {which} with racks: where brokers put the new partitions. The "
+                "members that get them can depend on it; --group G prints draws."
+            )
+        if self.restarts_assumed:
+            which = counted(self.restarts_assumed, "group")
+            print_wrapped(
+                f"Assumed for {which}: how long restarted members are away (bounce-members: "
+                "away=). Back within a heartbeat, they start fewer rebalances; --group G prints "
+                "both courses."
+            )
+        print("--group G shows one group in detail.")

@@ -210,6 +210,11 @@ def uuid_of(topic_id: str) -> tuple[int, int]:
     return most, least
 
 
+def id_text(data: bytes) -> str:
+    """Returns an id of 16 bytes as Kafka writes it: 22 characters of base64."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
 _OF_CLIENTS = ("", "librdkafka", "kafka-python", "aiokafka")
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads topics in the form of contract lines: partitions, racks of their replicas, leaders."""
 
-import base64
 import importlib
 import uuid
 from collections.abc import Iterable, Mapping
@@ -10,6 +9,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import id_text
 
 from .cluster import is_refused
 from .committed_offsets import NO_LEADER
@@ -108,4 +108,4 @@ def topics_of(line: Mapping[str, Any]) -> dict[str, None]:
 def _topic_id(metadata: Mapping[str, Any]) -> str | None:
     """Returns the id as Kafka writes it; None from a broker without topic ids (before 2.8)."""
     topic_id = uuid.UUID(str(metadata.get("topic_id") or uuid.UUID(int=0)))
-    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=") if topic_id.int else None
+    return id_text(topic_id.bytes) if topic_id.int else None

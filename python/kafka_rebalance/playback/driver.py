@@ -20,6 +20,7 @@ import json
 from collections.abc import Callable, Iterable
 from enum import Enum, IntEnum
 from functools import cache
+from struct import pack
 from typing import Any
 
 from kafka_rebalance.coordinator.broker_assigned.target import NO_TARGET
@@ -29,6 +30,7 @@ from kafka_rebalance.coordinator.machine.events import LogEntry
 from kafka_rebalance.coordinator.streams_group.group import NOTHING, MemberTasks, task_list
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.group.line_files import TOO_LONG
+from kafka_rebalance.group.model import id_text
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import group_records as wire
@@ -38,7 +40,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Response, field_names
 
 from .driver_commands import ACTIONS, REQUESTS, Json, Step, group_id_of, read, start
-from .virtual_broker import Happened, VirtualBroker, id_text
+from .virtual_broker import Happened, VirtualBroker
 
 NameOf = Callable[[Uuid], str]
 """Returns the name of a topic with this id."""
@@ -102,7 +104,7 @@ def _shown(value: Any, name_of: NameOf = str) -> Any:
     names = field_names(type(value))
     if names:
         return {
-            name: id_text(one) if name == "topic_id" else _shown(one, name_of)
+            name: id_text(pack(">qq", *one)) if name == "topic_id" else _shown(one, name_of)
             for name, one in ((name, getattr(value, name)) for name in names)
         }
     if isinstance(value, IntEnum):

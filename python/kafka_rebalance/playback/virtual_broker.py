@@ -10,17 +10,17 @@ Append is replaced by an AppendFailed.
               fail_next; reload, unload; write, mark
 """
 
-import struct
-from base64 import urlsafe_b64encode
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
+from struct import pack
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import Coordinator, counted_ids
 from kafka_rebalance.coordinator.machine import events as interface
 from kafka_rebalance.coordinator.machine.deadlines import DeadlineKey
+from kafka_rebalance.group.model import id_text
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Tick
@@ -121,7 +121,7 @@ class VirtualBroker:
 
     def topic_name(self, topic_id: Uuid) -> str:
         """Returns the name of a topic that exists or existed, else the id as text."""
-        return self._topic_names.get(topic_id) or id_text(topic_id)
+        return self._topic_names.get(topic_id) or id_text(pack(">qq", *topic_id))
 
     # The log --------------------------------------------------------------------------------------
 
@@ -202,8 +202,3 @@ class VirtualBroker:
             return done
         self._outstanding.append(done)
         return None
-
-
-def id_text(topic_id: Uuid) -> str:
-    """Returns a topic's id as Kafka writes it."""
-    return urlsafe_b64encode(struct.pack(">qq", *topic_id)).decode().rstrip("=")

@@ -11,13 +11,12 @@ Source   KRaftMetadataCache (a broker publishes topics as it replays the log), M
 """
 
 import random
-from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from kafka_rebalance.coordinator import ClusterTopic, TopicsChanged
-from kafka_rebalance.group.model import Topic, uuid_of
+from kafka_rebalance.group.model import Topic, id_text, uuid_of
 from kafka_rebalance.member import AnyConsumer, AsyncConsumer, Consumer, MetadataUpdated
 from kafka_rebalance.member.subscriber import subscribed_topics
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse
@@ -38,7 +37,7 @@ class SimulatedCluster:
         self._version = 0
         rng = random.Random(f"{scenario.seed} topic ids")
         self._ids = {
-            name: plan.topic_id or text_of(rng.getrandbits(128))
+            name: plan.topic_id or id_text(rng.getrandbits(128).to_bytes(16, "big"))
             for name, plan in scenario.topics.items()
         }
         # A topic without a subscriber never counts as unread.
@@ -153,11 +152,6 @@ class SimulatedCluster:
             for number in range(self._plans[name].partitions):
                 if not event.rack or set(racks[number % len(racks)]) == {event.rack}:
                     yield f"{name}-{number}"
-
-
-def text_of(number: int) -> str:
-    """Returns the form in which Kafka writes an id of 128 bits: 22 characters."""
-    return urlsafe_b64encode(number.to_bytes(16, "big")).decode().rstrip("=")
 
 
 @dataclass(eq=False, slots=True)

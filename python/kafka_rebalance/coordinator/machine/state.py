@@ -5,7 +5,6 @@ The steps are functions in `join_group`, `sync_group`, `rebalance`, …; the sta
 argument.
 """
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from kafka_rebalance.group.model import id_text
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
@@ -138,7 +138,7 @@ class CoordinatorState:
 
     def new_member_id(self) -> str:
         """Returns a new id as the brokers make it: a UUID in 22 characters of base64."""
-        return urlsafe_b64encode(UUID(self.new_id()).bytes).decode().rstrip("=")
+        return id_text(UUID(self.new_id()).bytes)
 
     # Answer ---------------------------------------------------------------------------------------
 

@@ -6,14 +6,13 @@ thread sends heartbeats, and keeps sending them while a callback runs. So a call
 waits in `callbacks` for the next poll, and `running` is the one that the application runs now.
 """
 
-from base64 import urlsafe_b64encode
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition, id_text
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.member.interface import Partitions
 from kafka_rebalance.wire.broker_groups import (
@@ -156,7 +155,7 @@ class AsyncMembership(AnyMembership):
     def __post_init__(self) -> None:
         # The client chooses its random id once, and keeps it over all joins.
         drawn = self.rng.getrandbits(128).to_bytes(16, "big")
-        self.member_id = self.member_id or urlsafe_b64encode(drawn).decode().rstrip("=")
+        self.member_id = self.member_id or id_text(drawn)
 
     @property
     def is_librdkafka(self) -> bool:

@@ -23,13 +23,14 @@ Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (ClassicGrou
          KIP-394, KIP-345), `Uuid.randomUuid()` (classicGroupJoinToConsumerGroup; KIP-848).
 """
 
-import base64
 import re
 from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
 from hashlib import sha1
 from itertools import chain, repeat
 from typing import NamedTuple
+
+from kafka_rebalance.group.model import id_text
 
 _UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _NUMBER = re.compile(r"[0-9]{0,9}\Z")
@@ -117,7 +118,7 @@ class MadeUp:
         while True:
             chosen = _chosen(self._group_id, self._draw, self._count)
             self._count += 1
-            member_id = _in_base64(chosen) if is_bare else f"{name}-{_in_hex(chosen)}"
+            member_id = id_text(chosen) if is_bare else f"{name}-{_in_hex(chosen)}"
             # A random Uuid of Kafka does not begin with a dash, which would sort first.
             if member_id not in taken and not (is_bare and member_id.startswith("-")):
                 break
@@ -138,7 +139,7 @@ class MadeUp:
         """Returns the id of a topic that does not exist yet: a random UUID in base64."""
         self.topic_ids_guessed = True
         seed = f"{self._group_id}/{self._draw}/topics/{name}"
-        return _in_base64(_random(seed)).replace("-", "_")
+        return id_text(_random(seed)).replace("-", "_")
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
         """Returns racks for new replicas in a guessed order; odd draws add those of `perhaps`."""
@@ -199,7 +200,7 @@ def was_made_up(name: str, group_id: str, members: int) -> bool:
     the ids of a bounce of all members, or a few more.
     """
     first = (_chosen(group_id, 0, number) for number in range(min(members, _MOST_LOOKED_AT) + 10))
-    written = ((_in_hex(one), _in_base64(one)) for one in first)
+    written = ((_in_hex(one), id_text(one)) for one in first)
     return any(
         name.endswith((f"-{one}", f"-{one[:4]}", f"-{bare[:4]}", bare)) for one, bare in written
     )
@@ -222,10 +223,6 @@ def _of_version(number: int, made: bytes) -> bytes:
 def _in_hex(chosen: bytes) -> str:
     text = chosen.hex()
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
-
-
-def _in_base64(chosen: bytes) -> str:
-    return base64.urlsafe_b64encode(chosen).decode().rstrip("=")
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:

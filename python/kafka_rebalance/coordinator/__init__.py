@@ -3,7 +3,7 @@
 
     machine          events, effects, the state, deadlines, appends, loading
     offsets          committed offsets
-    classic_group    groups whose leader assigns: a file for each request
+    classic_group    groups whose leader assigns: `join_group`; `member_requests` has the others
     broker_assigned  what groups have in common whose broker assigns
     consumer_group, share_group, streams_group   the kinds of these (KIP-848, 932, 1071)
 

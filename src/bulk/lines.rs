@@ -71,8 +71,7 @@ pub fn assign_long_line(
         Err(error) => return Ok(Some(error_line(None, error, number))),
     };
     let group = match contract::from_value(&value, options.max_partitions) {
-        // SAFETY: each name of the group is a text of the line, which `texts` keeps for longer.
-        Ok(group) => unsafe { std::mem::transmute::<GroupSpec<'_>, GroupSpec<'_>>(group) },
+        Ok(group) => names_kept_by(&texts, group),
         Err(error) => return Ok(Some(error_line(contract::group_id(&value), error, number))),
     };
     drop(value);
@@ -88,6 +87,12 @@ pub fn assign_long_line(
     contract::write_result(&mut out, &group, assignor.name(), &answer)?;
     out.flush()?;
     Ok(None)
+}
+
+/// The same group, whose names live as long as `texts`: the value can be freed before.
+fn names_kept_by<'t>(_: &'t Texts, group: GroupSpec<'_>) -> GroupSpec<'t> {
+    // SAFETY: a group borrows only names. All strings of the value are shared with `texts`.
+    unsafe { std::mem::transmute::<GroupSpec<'_>, GroupSpec<'t>>(group) }
 }
 
 /// Collects pieces of about `PIECE_BYTES`. Unlike a `BufWriter`, it writes nothing when it is

@@ -11,7 +11,6 @@ use crate::java::order::{by_rank, hash_order, name_ranks, string_hash};
 
 /// One group. `GroupBuilder::finish` (`builder.rs`) validates it. The groups that plans make from a
 /// valid group are valid, too, and not checked again.
-#[derive(Clone)]
 pub struct GroupSpec<'a> {
     pub group_id: &'a str,
     pub assignor: Option<&'a str>,
@@ -36,7 +35,7 @@ pub struct GroupSpec<'a> {
     pub(crate) orders: Orders,
 }
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Orders {
     topic_ranks: OnceLock<Vec<u32>>,
     topic_hashes: OnceLock<Vec<u32>>,
@@ -113,6 +112,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.topics_by_name.get_or_init(order)
     }
 
+    /// `ranks[member]` is the member's index in the order of ids (`String.compareTo`).
     pub fn member_ranks(&self) -> &[u32] {
         let ranks = || name_ranks(&self.member_ids());
         self.orders.member_ranks.get_or_init(ranks)
@@ -156,14 +156,26 @@ impl<'a> GroupSpec<'a> {
             || self.subscription(a) == self.subscription(b)
     }
 
+    /// A copy whose members are in the given order.
     pub fn listed(&self, order: &[MemberId]) -> Self {
         let members = order.iter().map(|&m| self.members[m as usize].clone());
         Self {
+            group_id: self.group_id,
+            assignor: self.assignor,
+            is_eager: self.is_eager,
+            leader_library: self.leader_library,
+            topics: self.topics.clone(),
             members: members.collect(),
+            declared: self.declared,
+            rack_names: self.rack_names.clone(),
+            subscriptions: self.subscriptions.clone(),
+            owned: self.owned.clone(),
+            owned_topics: self.owned_topics.clone(),
+            replica_racks: self.replica_racks.clone(),
+            rack_ids: self.rack_ids.clone(),
             // No round of a streams group is played.
             streams: Streams::default(),
             orders: Orders::default(),
-            ..self.clone()
         }
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs Connect's assignors for `assignors/connect/assigning.py`: converts its dataclasses to
+//! Runs Connect's assignors for `assignors/connect/__init__.py`: converts its dataclasses to
 //! numbers, and the answers back to dataclasses.
 
 use pyo3::conversion::FromPyObjectOwned;

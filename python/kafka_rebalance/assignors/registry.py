@@ -198,6 +198,7 @@ def protocol_name(name: str) -> str:
 
 
 def assignor_names() -> list[str]:
+    """Returns the names of built-in assignors, then those of custom ones."""
     return [*in_core(), *_custom]
 
 

@@ -19,7 +19,7 @@ class Fact:
     `text` is the sentence, a format of the fact, unless the subclass has its own `__str__`.
     """
 
-    text: ClassVar[str] = ""
+    text: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True)(cls)

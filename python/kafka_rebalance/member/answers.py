@@ -3,7 +3,7 @@
 
 The member's reactions to error codes are tables; `react` carries out a reaction.
 
-Source   AbstractCoordinator's response handlers;
+Source   JoinGroup-, SyncGroup-, Heartbeat- and OffsetCommitResponseHandler (Kafka 4.4.0);
          docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,
          docs/behaviour/member.md#41-errors-of-joingroup,
          docs/behaviour/member.md#42-errors-of-syncgroup,

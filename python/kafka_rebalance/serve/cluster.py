@@ -95,7 +95,10 @@ class Cluster:
         self.put(topic)
 
     def grow(self, name: str, partitions: int) -> None:
-        """Adds partitions with one replica without a rack. Errors: GroupError as `add`."""
+        """Adds partitions with one replica without a rack.
+
+        Errors: GroupError for an unknown topic, or a number that is not larger or out of bounds.
+        """
         if name not in self.topics:
             raise GroupError(
                 "name", f"{json.dumps(name)} is not a topic of this cluster; add it first"

@@ -181,6 +181,7 @@ def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
 
 
 def settlings(run: Run) -> list[Settling]:
+    """Returns when the group had settled after the events of each time."""
     events = _events(run)
     spans = pairwise([*events, run.until_ms])
     return [Settling(at, events[at], _settled(run, at, until)) for at, until in spans]

@@ -89,10 +89,10 @@ def settings(
     The file's names of durations lack `_ms`. The table may not have the keys in `without`.
     """
     fields_of = {
-        name.removesuffix("_ms"): (place, name, hint)
+        one.name.removesuffix("_ms"): (place, one.name, get_type_hints(of)[one.name])
         for place, of in enumerate(kinds)
-        for name, hint in get_type_hints(of).items()
-        if name not in without
+        for one in fields(of)
+        if one.name not in without
     }
     found: list[dict[str, Any]] = [{} for _ in kinds]
     for key, value in entries.items():

@@ -5,7 +5,12 @@ In CompletingRebalance, a SyncGroup is parked until the leader's assignment is s
 in PreparingRebalance renews the session although its response is REBALANCE_IN_PROGRESS. All members
 of a LeaveGroup are removed first; then at most one rebalance starts.
 
-Source   GroupMetadataManager.classicGroupSync, classicGroupHeartbeat, classicGroupLeave;
+A request is checked in this order: the group's state, the member's ids, the generation; then
+REBALANCE_IN_PROGRESS, which only members of the present generation receive.
+
+Source   GroupMetadataManager.classicGroupSync, classicGroupHeartbeat, classicGroupLeave,
+         validateClassicGroupSync, validateClassicGroupHeartbeat; ClassicGroup.validateOffsetCommit,
+         validateOffsetDelete, validateDeleteGroup (Kafka 4.4.0);
          docs/behaviour/coordinator.md#5-syncgroup, docs/behaviour/coordinator.md#6-heartbeat,
          docs/behaviour/coordinator.md#7-leavegroup.
 """

@@ -189,7 +189,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         return None if known is None else self.members.get(known)
 
     def target_of(self, member: _Member) -> _Target | None:
-        """Returns a member's target; a static member's is found by instance id, as its id may be new."""
+        """Returns a member's target; it is looked up by instance id, if there is one."""
         instance_id = member.instance_id
         known = member.member_id if instance_id is None else self.static_members.get(instance_id)
         return None if known is None else self.targets.get(known)

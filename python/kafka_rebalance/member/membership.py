@@ -121,7 +121,7 @@ class AnyMembership:
     effects: list[MemberEffect] = field(default_factory=list)
 
     def begin(self, now_ms: int) -> list[MemberEffect]:
-        """Begins an event; returns its list of effects. Errors: ValueError if `now_ms` decreases."""
+        """Begins an event; returns its effects list. Errors: ValueError if `now_ms` decreases."""
         if now_ms < self.now_ms:
             raise ValueError(f"now_ms: {now_ms} is before {self.now_ms}")
         self.now_ms = now_ms

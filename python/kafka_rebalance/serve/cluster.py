@@ -132,7 +132,7 @@ class Cluster:
         return topic in self.topics and 0 <= partition < self.topics[topic].partitions
 
     def find(self, one: Any) -> ServedTopic | None:
-        """Returns the topic with the `name`, `topic` or `topic_id` of a request's entry, or None."""
+        """Returns the topic with the `name`, `topic` or `topic_id` of a request's entry, if any."""
         name = getattr(one, "name", None) or getattr(one, "topic", None)
         if name is None:
             name = self._names.get(getattr(one, "topic_id", None) or uuid.UUID(int=0), "")

@@ -36,7 +36,7 @@ class Transactions:
         self._ids = count(first_id)
 
     def begin(self, asked: Asked) -> tuple[Mapping[str, Any], int | None]:
-        """Answers InitProducerId; also returns the producer id of a transaction to abort, or None."""
+        """Answers InitProducerId; also returns the producer id of a transaction to abort."""
         name = asked.body.transactional_id
         before = self._producers.get(name)
         if before is None and len(self._producers) >= MOST_PRODUCERS:

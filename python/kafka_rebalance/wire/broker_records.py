@@ -165,7 +165,7 @@ class ShareStateValue(Frozen):
 class StreamsEpochValue(Frozen):
     """The epoch of a streams group; `assignment_configs` are the settings of its last epoch.
 
-    A topology's epoch is -1 if there is none. A plug-in uses the description's epochs.
+    `validated_topology_epoch` is -1 if there is none. The description epochs belong to a plug-in.
     """
 
     epoch: Int32

@@ -54,7 +54,7 @@ class CommitRequest(Request):
 
 
 class OffsetCommit(CommitRequest):
-    """Commits offsets that are visible at once; `retention_ms` is in versions 2 to 4 only."""
+    """Commits offsets that are visible at once; `retention_ms` (v2 to v4) None means the default."""
 
     retention_ms: int | None = None
 

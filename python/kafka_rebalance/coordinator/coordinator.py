@@ -84,7 +84,7 @@ class Coordinator:
         return {group_id: group for group_id, group in found.items() if group is not None}
 
     def classic_group(self, group_id: str) -> Group | None:
-        """Returns the classic group with this id, if it is one."""
+        """Returns the classic group with this id; None if there is none."""
         return self._state.classic(group_id)
 
     def deadlines(self) -> dict[DeadlineKey, int]:

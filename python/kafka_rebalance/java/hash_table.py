@@ -21,7 +21,7 @@ DEFAULT_SLOTS = 16
 """The number of slots of a new table, unless the caller chooses another number."""
 
 _TREEIFY_AT = 8  # the largest chain; one more key makes it a tree
-_UNTREEIFY_AT = 6  # the largest half of a split tree that becomes a chain again
+_UNTREEIFY_AT = 6  # if a tree is split, a part with at most so many keys becomes a chain
 _MIN_TREE_TABLE = 64
 
 K = TypeVar("K")
@@ -31,7 +31,7 @@ K = TypeVar("K")
 class _Node(Generic[K]):
     key: K
     hash: int  # the spread hash, as a signed 32-bit number
-    tie: Any  # orders keys with equal hashes, as Comparable.compareTo does
+    tie: Any  # a value that orders keys with equal hashes, as Comparable.compareTo does
     parent: "_Node[K] | None" = None
     red: bool = False
     children: "list[_Node[K] | None]" = field(init=False)  # in a tree: left, right
@@ -108,10 +108,10 @@ class HashTable(Generic[K]):
         return len(self._slots)
 
     def state(self) -> object:
-        """Returns all that later orders depend on: the number of slots, chains and trees.
+        """Returns all that the order after later changes depends on: slots, chains and trees.
 
-        Two trees with one order of keys can differ in shape, and then a new key can get a different
-        place in each. The result is for comparisons only.
+        Two trees with the same order of keys can have different shapes, and then a new key can get
+        another place in each. The result is for comparisons only.
         """
         return len(self._slots), [
             [(node.key, node.red, *map(_key, node.children)) for node in slot.nodes]
@@ -324,7 +324,7 @@ def _balance_deletion(root: _Node[K], node: _Node[K]) -> _Node[K]:
 
 
 def _rotate(root: _Node[K], at: _Node[K], side: int) -> _Node[K]:
-    """Rotates: `at` goes down to the given side, its child of the other side goes up."""
+    """Rotates the tree: `at` goes down to `side`, and its child of the other side goes up."""
     up = at.children[1 - side]
     assert up is not None
     inner = up.children[side]

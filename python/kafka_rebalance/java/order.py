@@ -47,7 +47,7 @@ def partition_hash(topic: str, partition: int) -> int:
 
 
 def java_hash_order(names: Iterable[str], slots: int = DEFAULT_SLOTS) -> list[str]:
-    """Returns names in the order of a default `HashMap` or `HashSet` that is filled with them.
+    """Returns names in the order of a default `HashMap` or `HashSet` with these keys.
 
     A repeated name keeps its place.
 
@@ -76,7 +76,7 @@ def java_set_order(names: Collection[str]) -> list[str]:
 
 
 def java_grouping_order(names: Sequence[str]) -> list[str]:
-    """Returns names in the order of a default `HashMap` that `computeIfAbsent` fills with them.
+    """Returns names in the order of a default `HashMap`, each added by `computeIfAbsent`.
 
     A repeated name can change the order: a full table is doubled before the name is looked up, even
     if the name is present.

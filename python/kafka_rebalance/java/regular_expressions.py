@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 _MOST_STATES = 10_000
 _MOST_KEPT = 500_000
-"""The most states, in all sets together, that are cached from one name to the next."""
+"""The most states that are cached from one name to the next; all sets are counted together."""
 _WORD = frozenset("0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _CATEGORIES = {"DIGIT": frozenset("0123456789"), "WORD": _WORD, "SPACE": frozenset(" \t\n\r\f\v")}
 
@@ -26,7 +26,7 @@ _States = frozenset[int]
 
 
 class _State(NamedTuple):
-    """Reads one character (`items`), checks its place (`place`), or only branches to `next`."""
+    """A state: reads a character (`items`), checks the position (`place`), or only branches."""
 
     next: tuple[int, ...]
     items: tuple[tuple[Any, Any], ...] = ()
@@ -37,8 +37,8 @@ class _State(NamedTuple):
 class LinearMatcher:
     """Matches a pattern of Python's `re`, without look-arounds, back references, atomic groups.
 
-    `re` tries one way after another, and can need a time exponential in the name. Here, all ways
-    are followed at once:
+    `re` tries one way after another, so its time can grow exponentially with the name. Here, all
+    ways are followed at once:
 
     1. The pattern, as `re` parses it, becomes states. A counted repeat becomes as many copies.
     2. For each character of a name, the set of states that can be reached is computed from the set
@@ -62,8 +62,8 @@ class LinearMatcher:
         self._forget()
 
     def _forget(self) -> None:
-        """Starts without steps; a step leads from the number of one set of states to that of
-        another.
+        """Empties the cache of steps; a step leads from the number of a set of states to that of
+        the next set.
         """
         self._kept = 0
         self._sets = [self._first]
@@ -157,7 +157,7 @@ class LinearMatcher:
             for _ in range(most - least):
                 before = self._add(items, then, flags)
                 if before == then:
-                    break  # nothing is repeated
+                    break  # the repeated item is empty
                 then = self._state(_State((before, end)))
         for _ in range(least):
             before, then = then, self._add(items, then, flags)
@@ -234,7 +234,7 @@ _GROUPS = re.compile(r"P<\w+>.*|<\w+>.*|[ims]*(-[ims]+)?", re.DOTALL | re.ASCII)
 
 
 class InvalidPattern(ValueError):
-    """RE2/J refuses the pattern, or only RE2/J knows it."""
+    """A pattern that RE2/J refuses, or that only RE2/J can read."""
 
 
 class Matcher:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The iteration order of `TimelineHashMap`, in which a broker keeps groups, members and offsets.
 
-    table        2 slots at first; before every `put`, also of a present key, it doubles if it would
-                 then have more than 4/3 keys per slot; it never shrinks
+    table        2 slots at first; it doubles before a `put` (even of a known key) if one key more
+                 makes more than 4/3 keys per slot; it never shrinks
     slot         the highest bits of the 64-bit product of the signed hash and a constant
     in a slot    keys are in order of insertion; a replaced value keeps its place; the iteration
                  walks each slot's keys backwards
@@ -82,8 +82,8 @@ def _hash_code(key: str | int) -> int:
 
 
 class SnapshotRegistry:
-    """Several tables with common snapshots; it holds the tables that have changed since the last
-    snapshot.
+    """Makes common snapshots of several tables; `changed` has the tables that have changed since
+    the last snapshot.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class SnapshotRegistry:
 
 
 class TimelineHashMap(_HashTable[K, V]):
-    """A map with one snapshot; copying it costs as much as copying a dict and its slots."""
+    """A map with one snapshot; a copy costs as much as that of a dict and of the slots."""
 
     def __init__(self, registry: SnapshotRegistry | None = None) -> None:
         super().__init__()
@@ -143,9 +143,9 @@ class TimelineHashMap(_HashTable[K, V]):
             super().put(key, value)
 
     def take_places(self, reverted: "TimelineHashMap[K, V]") -> None:
-        """Gives the keys their places in a reverted table with the same keys, also in its snapshot.
+        """Takes the order of the keys, and the snapshot, from a reverted table with the same keys.
 
-        The values stay.
+        The values stay as they are.
         """
         if reverted._values.keys() == self._values.keys():
             self._slots, self._older = reverted._slots, reverted._older

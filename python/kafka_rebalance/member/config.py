@@ -22,8 +22,8 @@ _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 class ConsumerConfig:
     """A consumer's settings, times in ms. Errors: GroupError with the setting's name.
 
-    With `group_protocol` "consumer", the broker holds the settings of heartbeats and sessions, and
-    the assignor; as in Kafka, this class then refuses the consumer's own (`_OF_CLASSIC`).
+    With `group_protocol` "consumer", the broker has the settings of heartbeats and sessions, and
+    the assignor. As in Kafka, these settings of the consumer (`_OF_CLASSIC`) are then refused.
 
     `client_library` is not a setting: it is the library whose consumer this is, "java" or, with
     `group_protocol` "consumer", "librdkafka".
@@ -130,7 +130,7 @@ GroupConfig = ConsumerConfig | WorkerConfig
 
 
 def join_timeout_ms(config: GroupConfig) -> int:
-    """Returns the timeout of a JoinGroup; the answer can take the whole rebalance timeout."""
+    """Returns the timeout of a JoinGroup; its response can take the whole rebalance timeout."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 
@@ -170,7 +170,7 @@ _OF_CLASSIC = {
 
 
 def _check_times(config: GroupConfig) -> None:
-    """Raises a GroupError: a time is negative or too small, or heartbeats are too far apart."""
+    """Raises a GroupError if a time is too small, or if heartbeats are too far apart."""
     for one in fields(config):
         if one.name.endswith("_ms") and one.name not in _MAY_BE_0 and getattr(config, one.name) < 1:
             raise GroupError(one.name, f"{getattr(config, one.name)} is less than 1 ms")

@@ -40,7 +40,7 @@ class Consumer(GroupMember):
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether the metadata lack a subscribed topic; it will soon request them."""
+        """Returns whether the metadata lack a subscribed topic; the client soon requests them."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:
@@ -49,9 +49,9 @@ class Consumer(GroupMember):
 
     @property
     def reads_nothing(self) -> bool:
-        """Returns whether polls return no records, because an eager member repeats its commit.
+        """Returns whether polls return no records, because an eager member repeats a failed commit.
 
-        The short time of a first commit does not count.
+        The result is False during the first commit, which is short.
         """
         return self._subscriber.commits_again and self._subscriber.is_pending_revocation
 

@@ -57,7 +57,7 @@ def go_on(state: Membership) -> None:
                 except WireError as error:
                     problem = f"the assignment cannot be read: {error}"
                     state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, problem)
-                    state.arrived = assignment  # kept, so that every later poll throws again
+                    state.arrived = assignment  # it is kept, so that every later poll throws again
                 state.needs_prepare = True
                 if state.fatal is not None:
                     return
@@ -100,7 +100,7 @@ def waits_in_poll(state: Membership) -> bool:
 
 
 def next_step_ms(state: Membership) -> int | None:
-    """Returns when `go_on` can take its next step in a rebalance; None if an event comes first."""
+    """Returns when `go_on` can take its next step; None if an event must come first."""
     if state.coordinator_node is None:
         return None if state.is_waiting_for(FindCoordinator) else state.retry_at_ms
     if state.arrived is not None:
@@ -123,7 +123,7 @@ class GroupMember:
 
     @property
     def member_id(self) -> str:
-        """Returns the id that the coordinator chose for the member; an empty string before that."""
+        """Returns the id that the coordinator chose; an empty string if the member has none yet."""
         return self._state.generation.member_id
 
     @property

@@ -124,7 +124,7 @@ class FetchMetadata(Frozen):
 
 
 class PendingRevocation(Frozen):
-    """An AsyncConsumer reads these partitions no more; onPartitionsRevoked follows."""
+    """An AsyncConsumer stops reading these partitions; onPartitionsRevoked follows."""
 
     partitions: Partitions
 

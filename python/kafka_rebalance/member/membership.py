@@ -46,7 +46,7 @@ class Role(Protocol):
 
     @property
     def is_pending_revocation(self) -> bool:
-        """Returns whether `prepare` waits before a revocation; poll then returns no records."""
+        """Returns whether `prepare` waits before it revokes; poll then returns no records."""
 
     def wants_in(self) -> bool:
         """Returns whether the member wants to be in a group."""
@@ -106,7 +106,7 @@ class SentRequest(NamedTuple):
 
 @dataclass(slots=True)
 class AnyMembership:
-    """What members of both protocols have; `effects` are those of the current event."""
+    """State that members of both protocols have; `effects` are those of the current event."""
 
     config: GroupConfig
     rng: random.Random
@@ -121,7 +121,7 @@ class AnyMembership:
     effects: list[MemberEffect] = field(default_factory=list)
 
     def begin(self, now_ms: int) -> list[MemberEffect]:
-        """Begins an event; returns the list for its effects. Errors: ValueError."""
+        """Begins an event; returns its effects list. Errors: ValueError if `now_ms` decreases."""
         if now_ms < self.now_ms:
             raise ValueError(f"now_ms: {now_ms} is before {self.now_ms}")
         self.now_ms = now_ms
@@ -132,7 +132,7 @@ class AnyMembership:
         return bool(self.sent) and any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def expired(self) -> Iterator[SentRequest]:
-        """Takes out the requests whose time is over, unless the failure of another dropped them."""
+        """Removes and yields the requests whose time is over, if they are still in `sent`."""
         for number, sent in list(self.sent.items()):
             if sent.expires_ms <= self.now_ms and self.sent.pop(number, None) is not None:
                 yield sent
@@ -152,7 +152,7 @@ class AnyMembership:
         member_id: str,
         generation_id: int,
     ) -> OffsetCommit | None:
-        """Returns the commit of these partitions' positions; None if none is known."""
+        """Returns a request that commits the partitions' positions; None if none is known."""
         offsets = tuple(
             OffsetToCommit(*one, positions[one]) for one in partitions if one in positions
         )

@@ -98,7 +98,7 @@ class Subscriber:
     pattern: str | None = None
     joined_subscription: frozenset[str] | None = None  # the subscription of the last JoinGroup
     topics: dict[str, Topic] = field(default_factory=dict)
-    # The topics that a leader watches, and their state when it last assigned.
+    # The topics that a leader watches, and their data when it last assigned.
     group_subscription: frozenset[str] = frozenset()
     assigned_by: Snapshot | None = None
     # Commits.
@@ -115,7 +115,7 @@ class Subscriber:
         self.is_cooperative = self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
 
     def wants_in(self) -> bool:
-        """Returns whether there is a subscription; a pattern without a matching topic counts."""
+        """Returns whether there is a subscription; a pattern counts even if no topic matches it."""
         return bool(self.subscription) or self.pattern is not None
 
     def has_news(self, state: Membership) -> bool:
@@ -185,7 +185,7 @@ class Subscriber:
         return self.prepare_until_ms is not None and not self.is_cooperative
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """Returns the deadline of a commit that a join waits for; None if there is none."""
+        """Returns until when (ms) a join waits for a commit in flight; None if there is none."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
@@ -267,7 +267,7 @@ class Subscriber:
         return None
 
     def give_up(self, state: Membership) -> None:
-        """Revokes all partitions; without a generation, or during a join, they are lost instead."""
+        """Revokes all partitions before a leave; in a join or without a generation, loses them."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
                 MemberState.PREPARING_REBALANCE,

@@ -61,7 +61,7 @@ class Herder:
 
     config: WorkerConfig
     url: str
-    # The newest configuration, that of the last JoinGroup, and the one that the herder last applied
+    # The configurations: the newest, the last JoinGroup's, and the one that the herder last applied
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
@@ -69,7 +69,7 @@ class Herder:
     is_reconfigured: bool = False  # connectors or tasks have changed, so a rebalance is needed
     reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks must restart
     assignment: wire.ConnectAssignment | None = None  # the last one received
-    work: Work | None = None  # all assigned work; None until assigned, after `give_up`, `lose`
+    work: Work | None = None  # assigned work; None before an assignment, after `give_up`, `lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
@@ -211,7 +211,7 @@ class Herder:
         """Applies the newest configuration to the herder; requests a rebalance if it needs one."""
         assert self.assignment is not None
         self.configuration = self.newest
-        # While a rebalance is scheduled, a configuration of another offset needs a rejoin, too.
+        # While a rebalance is scheduled, a configuration at another offset also needs a rejoin.
         differs = self.configuration.offset != self.assignment.config_offset
         is_unsettled = self.scheduled_ms is not None and differs
         self.is_rejoin_requested = self.is_reconfigured or is_unsettled
@@ -244,7 +244,7 @@ class Herder:
             self.is_rejoin_requested = True
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Returns the present time if work waits, else the time of the scheduled rebalance."""
+        """Returns the present time if work waits, else when the leader wants a rebalance (ms)."""
         if state.coordinator_node is None:
             return None
         if not self.is_resolved:
@@ -307,7 +307,7 @@ class Worker(GroupMember):
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)
-        self._looks_since_ms = -1  # when it began only to look for a coordinator; -1: not yet
+        self._looks_since_ms = -1  # first poll (ms) that only looked for a coordinator; -1: none
         super().__init__(Membership(config, rng, self._herder))
 
     @property

@@ -10,8 +10,8 @@ the other commands. The answer to an unknown command is {"bad": op}, that to a w
 {"bad": op, "why": …}. After either, the driver continues with the next line. An error inside the
 coordinator is not an answer: it ends the driver.
 
-`_KEYS` lists, for each class by its name, the keys of its JSON: `gen=generation_id` shows a field
-under a short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that
+`_KEYS` maps the name of a class to the keys of its JSON: `gen=generation_id` shows a field under a
+short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that
 is not listed has the names of its fields. All records have their bytes: `kb`, `vb`; the value null
 is a tombstone.
 """
@@ -95,7 +95,7 @@ _KEYS: dict[str, str] = {
 
 
 def _shown(value: Any, name_of: NameOf = str) -> Any:
-    """Returns a value as JSON: a message as an object with the keys of `_KEYS`, else by field."""
+    """Returns a value as JSON; a message has the keys in `_KEYS`, else those of its fields."""
     keys = _KEYS.get(type(value).__name__)
     if keys is not None:
         return {
@@ -118,7 +118,7 @@ def _shown(value: Any, name_of: NameOf = str) -> Any:
 
 @cache
 def _fields(keys: str) -> list[tuple[str, str, str]]:
-    """Returns key, field and form of each field that is shown."""
+    """Returns triples (key, field, form), one for each field that is shown."""
     found = []
     for spec in keys.split():
         shown, _, form = spec.partition(":")
@@ -219,7 +219,7 @@ def _groups(response: Response) -> tuple[Any, ...]:
 
 
 def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> list[Json]:
-    """Returns the events of an effect: joins, syncs, drops, timers, records, refused logs."""
+    """Returns the events of an effect: joins, syncs, drops, timers, records, unreadable logs."""
     match effect:
         case interface.Respond(request_id, classic.JoinGroupResponse() as join):
             return [{"ev": "join", "id": request_id, "t": at} | _shown(join)]
@@ -275,7 +275,7 @@ def classic_state(broker: VirtualBroker, group_id: str) -> Json:
 
 
 def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
-    """Returns the group's type and state; with epochs and members if its broker assigns."""
+    """Returns the group's type and state; if its broker assigns, also epochs and members."""
     group = broker.coordinator.groups().get(group_id)
     timers = {"timers": _timers(broker, group_id)}
     if group is None:
@@ -336,7 +336,7 @@ class Driver:
         text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
         try:
             command = json.loads(text)
-        except (ValueError, RecursionError) as error:  # RecursionError: lists in lists, too deep
+        except (ValueError, RecursionError) as error:  # RecursionError: too many nested lists
             return json.dumps({"bad": text.strip(), "why": f"not JSON: {error}"})
         if not isinstance(command, dict):
             return json.dumps({"bad": text.strip(), "why": "not an object"})
@@ -352,7 +352,7 @@ class Driver:
         try:
             play = self._read(op, command)
         except (KafkaRebalanceError, AttributeError, KeyError, TypeError, ValueError) as error:
-            # Fields that are absent or of other types: the command is read, but nothing is played.
+            # A field is absent or has a wrong type: nothing is played.
             return {"bad": op, "why": f"{type(error).__name__}: {error}"}
         played = play()
         answer = played if isinstance(played, dict) else {}
@@ -373,7 +373,7 @@ class Driver:
         }
 
     def _read(self, op: str, command: Json) -> Step:
-        """Reads a command; the function that is returned plays it."""
+        """Reads a command; returns the function that plays it."""
         if op == "init":
             self._broker = start(command, self._new_id)
             return dict

@@ -225,7 +225,7 @@ def _details(response: Response, names: IdNames) -> list[str]:
             return [f"{one.group_id}={one.state}" for one in groups]
         case classic.DescribeGroupsResponse(groups=groups):
             return [_described(one, names) for one in groups]
-    return []  # a Heartbeat or an EndTransaction, whose response is only an error code
+    return []  # responses to Heartbeat and EndTransaction have only an error code
 
 
 def _joined(response: classic.JoinGroupResponse, names: IdNames) -> list[str]:

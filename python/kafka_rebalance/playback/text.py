@@ -57,7 +57,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Commands with their expected results; `head` has the lines above `----`."""
+    """Commands with their expected results; `head` has the lines before `----`, as written."""
 
     head: tuple[str, ...]
     commands: tuple[Command, ...]

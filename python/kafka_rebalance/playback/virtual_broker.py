@@ -32,7 +32,7 @@ Happened = tuple[int, interface.Effect | interface.AppendFailed]
 
 
 class VirtualBroker:
-    """A coordinator with its clock and its log. Without a request id, `send` counts ids from 1.
+    """A coordinator with its clock and its log; `send` numbers requests that have no id from 1.
 
     The clock starts at `now_ms`.
     """
@@ -135,7 +135,7 @@ class VirtualBroker:
             self._handle(self._outstanding.popleft())
 
     def release_last(self) -> None:
-        """Completes the newest held append before the others."""
+        """Completes only the newest held append, before the older ones."""
         if self._outstanding:
             self._handle(self._outstanding.pop())
 

@@ -6,10 +6,10 @@ extra `serve`) encodes and decodes requests and responses.
 
     server, connections, frames     one coordinator behind a port; limits; requests as bytes
     cluster, topics, transactions   requests about brokers, topics and producers
-    groups, history, record_log     requests about groups, their generations, their log on disk
+    groups, history, record_log     requests about groups; groups' generations; their log on disk
 
-The probe, with parts of the server, lets a real client lead made-up groups:
+The probe uses parts of the server to let a real client lead made-up groups:
 
-    probe, probe_cases              the server of the client, and the groups
-    probe_workers, probed_client    the clients that the probe starts, and their process
+    probe, probe_cases              the server for the client, and the made-up groups
+    probe_workers, probed_client    the consumers that the probe starts, and their process
 """

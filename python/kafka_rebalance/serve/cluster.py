@@ -25,7 +25,7 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def is_legal(name: str) -> bool:
-    """Returns whether Kafka would make a topic of this name."""
+    """Returns whether Kafka allows a topic of this name."""
     return _NAME.fullmatch(name) is not None and name not in (".", "..")
 
 
@@ -54,11 +54,11 @@ NODE = 1
 CLUSTER = "kafka-rebalance-serve"
 
 _NAMED_BY_ID = 12
-"""The first version of Metadata in which topics are named by id; 10 and 11 only have the field."""
+"""The first version of Metadata that can ask for topics by id; 10 and 11 only have the field."""
 
 
 class ServedTopic(NamedTuple):
-    """A topic without records; `racks` has the racks of each partition's replicas, perhaps None."""
+    """A topic without records; `racks` are those of each partition's replicas, if they have any."""
 
     name: str
     partitions: int
@@ -86,7 +86,7 @@ class Cluster:
             self.put(topic)
 
     def add(self, topic: ServedTopic, path: str | None = None) -> None:
-        """Serves a new topic. Errors: GroupError, at `path`, if it is there or not allowed."""
+        """Serves a new topic. Errors: GroupError, at `path`, if it exists or is not allowed."""
         check(topic.name, topic.partitions, self.partitions, path)
         if topic.name in self.topics:
             raise GroupError(
@@ -115,7 +115,7 @@ class Cluster:
         self.put(ServedTopic(name, partitions, racks))
 
     def put(self, topic: ServedTopic) -> None:
-        """Serves the topic without a check. A topic that is there already keeps its id."""
+        """Serves the topic without a check; it replaces a topic of this name, and keeps its id."""
         known = self.topics.get(topic.name)
         self.partitions += topic.partitions - (0 if known is None else known.partitions)
         if topic.name not in self._ids:
@@ -135,7 +135,7 @@ class Cluster:
         return topic in self.topics and 0 <= partition < self.topics[topic].partitions
 
     def find(self, one: Any) -> ServedTopic | None:
-        """Finds the topic that an entry of a request names by `name`, `topic` or `topic_id`."""
+        """Returns the topic with the `name`, `topic` or `topic_id` of a request's entry, if any."""
         name = getattr(one, "name", None) or getattr(one, "topic", None)
         if name is None:
             name = self._names.get(getattr(one, "topic_id", None) or uuid.UUID(int=0), "")
@@ -258,7 +258,7 @@ class Cluster:
         }
 
     def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Returns no records. Each partition ends at the offset from which the client reads."""
+        """Returns no records; as each partition's end, the offset from which the client reads."""
         return {
             "error_code": KafkaError.none,
             "session_id": 0,

@@ -88,7 +88,7 @@ NAMES = {api.key: name for name, api in APIS.items()}
 
 
 class Asked(NamedTuple):
-    """One request; `body` is None for ApiVersions in a version that is not known here."""
+    """One request; `body` is None if it is ApiVersions in a version that is unknown here."""
 
     api: str
     version: int
@@ -113,7 +113,7 @@ def decoded(frame: bytes) -> Asked:
         body, _ = _reader(schema)(frame, size)
     except WireError:
         raise
-    except Exception as error:  # kio raises errors of many kinds for bytes that are no request
+    except Exception as error:  # for bytes that are no request, kio raises errors of many kinds
         raise WireError(f"no request: {type(error).__name__}: {error}") from error
     return Asked(api, version, correlation_id, header.client_id or "", body)
 
@@ -141,7 +141,7 @@ def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
 
 
 def filled(schema: Any, fields: Mapping[str, Any]) -> Any:
-    """Makes one of kio's dataclasses from fields by name."""
+    """Returns an object of a dataclass of kio; `fields` has its values by name."""
     hints = _hints(schema)
     return schema(
         **{name: _value(hints[name], value) for name, value in fields.items() if name in hints}
@@ -191,7 +191,7 @@ class _Field(NamedTuple):
     is_array: bool
     may_be_null: bool
     nested: Any
-    """The dataclass of the field or of its entries; None for a value, which `read` reads."""
+    """The dataclass of the field or of its entries; None if it is a value that `read` reads."""
     read: Read | None
 
 
@@ -199,8 +199,8 @@ def _check_counts(schema: Any, frame: bytes, start: int) -> int:
     """Returns the size in bytes of the message at `start`. Errors: WireError, and kio's errors.
 
     kio reserves memory for as many entries as a request announces, and a process that asks for too
-    much memory ends. An entry has at least one byte, so a count above the number of bytes left is
-    refused. kio also reads null in place of any array; as in Kafka, null is refused where it is not
+    much memory ends. An entry has at least one byte, so a count is refused if fewer bytes are
+    left. kio also reads null in place of any array; as in Kafka, null is refused where it is not
     allowed. Tagged fields are skipped: no request here has arrays in them.
     """
     count_of: Read = read_compact_array_length if schema.__flexible__ else read_legacy_array_length

@@ -34,7 +34,7 @@ async def answered(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any] | None
         case "offset_delete":
             return await _offset_delete(asked, ask, has)
     given = {}
-    if asked.api == "leave_group" and not hasattr(asked.body, "members"):  # up to version 2
+    if asked.api == "leave_group" and not hasattr(asked.body, "members"):  # version 0 to 2
         given["members"] = (classic.MemberIdentity(asked.body.member_id),)
     response = await ask(_request(asked, **given))
     return None if response is None else _response(asked, response)
@@ -96,7 +96,7 @@ def _request(asked: Asked, **given: Any) -> Request:
 
 
 async def _offset_commit(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
-    """Commits the offsets of partitions that exist; without any, does not ask the coordinator."""
+    """Commits offsets of partitions that exist; if there is none, the coordinator is not asked."""
     body = asked.body
     entries = [(topic.name, one) for topic in body.topics for one in topic.partitions]
     offsets = tuple(
@@ -148,7 +148,7 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
     return {"groups": groups} if several is not None else groups[0]
 
 
-# Kafka's names of fields that our responses have under another name; a schema takes what it has.
+# Our field name -> Kafka's name, where these differ; kio's class takes the names that it has.
 _KAFKA_NAMES = {
     "state": "group_state",
     "protocol_name": "protocol_data",
@@ -161,7 +161,7 @@ _KAFKA_NAMES = {
 
 
 def _fields(message: Any) -> dict[str, Any]:
-    """Returns the fields of a response, or of an entry of it, under all names."""
+    """Returns the fields of a response or of its entry, each under our name and Kafka's name."""
     found = {}
     for name in field_names(type(message)):
         value = getattr(message, name)
@@ -206,7 +206,7 @@ def _fetched(response: wire.OffsetFetchResponse) -> dict[str, Any]:
 
 
 def _by_topic(partitions: Iterable[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Puts neighbouring partitions of one topic into one entry."""
+    """Returns one entry for each run of partitions of the same topic."""
     return [
         {"name": topic, "partitions": [one for _, one in run]}
         for topic, run in groupby(partitions, key=lambda pair: pair[0])

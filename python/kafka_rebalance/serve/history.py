@@ -69,7 +69,7 @@ class History:
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:
-    """Returns partitions by topic; an assignment that is not a consumer's has none."""
+    """Returns partitions by topic; none if the assignment is not of a consumer."""
     try:
         return by_topic(decode_assignment(assignment).partitions) if assignment else {}
     except WireError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a real client lead made-up groups: its SyncGroup request is the library's own answer.
+"""Lets a real client lead made-up groups; its SyncGroup request has the library's own assignment.
 
 Each consumer of the client's process has a seat here, known by its client id, and leads one made-up
 group (case) after the other: its JoinGroup is answered when a case is there, its SyncGroup has the
@@ -66,7 +66,7 @@ class _Seat:
         self.taking: asyncio.Task[_Job] | None = None
         self.joins = 0
         self.knows = False
-        """Whether the metadata of the case's topics was sent to the consumer."""
+        """Whether the consumer was sent the metadata of the case's topics."""
         self.informed = 0
         """How often the consumer has joined since this metadata was sent to it."""
 
@@ -79,7 +79,7 @@ class _Seat:
 
 
 class Probe:
-    """The server of a client; `refetches`: it asks for metadata at each election, then computes."""
+    """The server for a client; `refetches`: a leader gets new metadata before it computes."""
 
     def __init__(self, *, refetches: bool = False) -> None:
         self.connections = Connections(self._answer)
@@ -116,7 +116,7 @@ class Probe:
         return result
 
     async def client_died(self, problem: str) -> None:
-        """Handles the end of the client's process: a case that was alone in it fails.
+        """Handles the end of the client's process: if it led only one case, this case fails.
 
         Several cases are led again, one at a time, to find out which of them ends the process.
         """

@@ -119,7 +119,7 @@ class ProbedClient:
         oldest: dict[Any, float] = {}
         clock = asyncio.get_running_loop().time
         while process.returncode is None:
-            with contextlib.suppress(TimeoutError):  # it runs: look at the age of its jobs
+            with contextlib.suppress(TimeoutError):  # the process runs: look at the age of its jobs
                 await asyncio.wait_for(process.wait(), 0.2)
             oldest = {job: oldest.get(job, clock()) for job in self.probe.in_flight}
             if any(clock() - since > self._patience_s for since in oldest.values()):
@@ -134,8 +134,8 @@ class ProbedClient:
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kills the process and those that it started, because they would keep its pipes open."""
-    with contextlib.suppress(ProcessLookupError):  # it ended by itself
+    """Kills the process and its child processes, which would keep its pipes open."""
+    with contextlib.suppress(ProcessLookupError):  # the process has already ended
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
 

@@ -33,7 +33,7 @@ from .record_log import RecordLog
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
-"""Requests that would make one more group are refused with COORDINATOR_NOT_AVAILABLE."""
+"""The most groups; a request that would make one more gets COORDINATOR_NOT_AVAILABLE."""
 SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
@@ -118,7 +118,7 @@ class Server:
             self.close_log()
 
     def close_log(self) -> None:
-        """Closes the log, so that another server can use it even if this one does not end."""
+        """Closes the log, so that another server can use it even if this one is not stopped."""
         if self._log is not None:
             self._log.close()
 
@@ -216,7 +216,7 @@ class Server:
                 self.unreadable.append(f"record {position}: {problem}; {refused}")
 
     def _respond(self, request_id: int, response: Any) -> None:
-        # No client waits for the response to a heartbeat that `advance` made for a member.
+        # `advance` makes heartbeats for members; no client waits for their responses.
         answer = self._parked.pop(request_id, None)
         if answer is not None and not answer.done():
             answer.set_result(response)
@@ -227,7 +227,7 @@ class Server:
             self._timer.cancel()
         due = self.coordinator.next_deadline_ms()
         if due is not None and self._clock is not None:
-            # At least 1 ms, because a deadline may be set to the present again and again.
+            # At least 1 ms, because a deadline may be armed for the present time again and again.
             delay = max(1, due - self.now_ms()) / 1000
             self._timer = asyncio.get_running_loop().call_later(delay, self._handle, Tick())
 
@@ -251,7 +251,7 @@ class Server:
         return entries
 
     def _append(self, append: events.Append) -> list[events.CoordinatorEvent]:
-        """Appends to the log; returns the result if it is known without a sync, else nothing."""
+        """Appends to the log; returns the result as an event, or none if a sync must come first."""
         if self._log is None:
             position, self._position = self._position, self._position + len(append.records)
             return [events.Appended(append.append_id, position)]
@@ -282,7 +282,7 @@ class Server:
         self._handle(events.Unloaded())
 
     def reload(self) -> None:
-        """Coordinates the groups again, as the log has them."""
+        """Coordinates the groups again, in the state that the log has."""
         if self._log is None:
             raise ValueError("log_dir: without a log the groups cannot be read again")
         self._handle(events.LoadStarted())
@@ -291,10 +291,10 @@ class Server:
     # Time -----------------------------------------------------------------------------------------
 
     def advance(self, ms: int, *, heartbeats: bool = True) -> None:
-        """Moves the clock by `ms`; each deadline in that time has its effect when it is due.
+        """Moves the clock by `ms`; each deadline in that time takes effect when it is due.
 
-        With `heartbeats`, members with a connection send heartbeats meanwhile, so that only the
-        sessions of clients that are gone or cut off expire.
+        With `heartbeats`, members with a connection send heartbeats meanwhile, so only sessions of
+        clients that have gone or were cut off expire.
         """
         end = self.now_ms() + ms
         times: Counter[DeadlineKey] = Counter()

@@ -72,7 +72,7 @@ class Started(ProcessEvent):
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """A client asks Connect's leader to create or delete connector number `place` of an event."""
+    """A client asks Connect's leader to create or delete connector `place` of an event's list."""
 
     happening: Happening
     place: int = 0
@@ -94,7 +94,7 @@ class Back:
 
 
 class Loading:
-    """Another node has loaded the log and may coordinate."""
+    """Another node has loaded the log and may become the coordinator."""
 
 
 ScheduledEvent = (
@@ -116,7 +116,7 @@ class Agenda:
         self.now_ms = 0
         self._heap: list[tuple[int, int, ScheduledEvent]] = []  # (time, sequence, event)
         self._sequence = count()
-        # kind of timer -> process -> its time
+        # kind of timer -> process -> time of the timer in ms
         self._timers: dict[type, dict[str, int]] = {Wake: {}, PollNow: {}, Refresh: {}}
 
     def timer_ms(self, name: str, kind: type) -> int | None:
@@ -136,7 +136,7 @@ class Agenda:
         self._timers[type(event)].pop(event.process, None)
 
     def is_due(self, event: Timer) -> bool:
-        """Returns whether a popped event is the newest of its kind; disarms that timer."""
+        """Returns whether a popped event is its timer's newest one; if so, disarms the timer."""
         timers = self._timers[type(event)]
         if timers.get(event.process) != self.now_ms:
             return False

@@ -45,7 +45,7 @@ class Broker:
     journal: list[Entry] | None
     node: int | None = 0
     sender: str = ""  # the process whose request is being handled
-    is_touched: bool = False  # the coordinator has handled an event, so its deadlines may differ
+    is_touched: bool = False  # the coordinator handled an event, so its deadlines may differ
     log: list[c.LogEntry] = field(default_factory=list)
     refused: dict[int, tuple[PartitionError, ...]] = field(default_factory=dict)
     moves: int = 0  # how often another node became the coordinator; also the newest node's number
@@ -70,7 +70,7 @@ class Broker:
     def _without_unknown(
         self, event: c.Received, request: OffsetCommit
     ) -> tuple[c.Received, OffsetCommit]:
-        """Returns a commit without partitions that do not exist; `_whole` adds their errors."""
+        """Returns the commit without partitions that do not exist; `_whole` adds their errors."""
         unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
         if not unknown:
             return event, request

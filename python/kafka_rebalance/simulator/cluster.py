@@ -129,7 +129,7 @@ class SimulatedCluster:
             self._holds.darken(partition, now_ms, is_dark=True)
 
     def come_back(self, event: Happening, now_ms: int) -> None:
-        """Brings a broker back, which then does not know its topics for the event's `unseen_ms`."""
+        """Brings a broker back; for the event's `unseen_ms`, its metadata then lack the topics."""
         self._away.remove(event)
         self._topics = None
         for partition in self.led(event):
@@ -158,7 +158,7 @@ class SimulatedCluster:
 class Metadata:
     """Decides when clients request metadata, and passes it to them with `deliver`.
 
-        age       each client does so every `metadata.max.age.ms`, first at a random time
+        age       each client requests it every `metadata.max.age.ms`, first at a random time
         missing   a client does so every `retry.backoff.max.ms` while a subscribed topic is missing,
                   or no broker answers
         deleted   clients that hold partitions of a deleted topic: within `retry.backoff.max.ms`
@@ -192,9 +192,9 @@ class Metadata:
             self._arm_refresh(process, self._next_ms(consumer, now_ms))
 
     def refresh_soon(self, now_ms: int, held: frozenset[str] | None = None) -> None:
-        """Lets consumers request metadata, at some time within `retry.backoff.max.ms`.
+        """Makes consumers request metadata, at a random time within `retry.backoff.max.ms`.
 
-        Without `held`, all consumers do so; else those that hold one of the partitions in it.
+        Without `held`, all consumers do so; else only those that hold one of these partitions.
         """
         for process in self.processes.values():
             if held is not None and held.isdisjoint(process.held):
@@ -204,23 +204,23 @@ class Metadata:
                 self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
-        """Lets a client that lacks a subscribed topic request metadata before the maximum age."""
+        """Makes a client that lacks a subscribed topic request metadata before the maximum age."""
         consumer = process.member
         if isinstance(consumer, AnyConsumer) and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)
             if isinstance(consumer, AsyncConsumer) and consumer.misses_names:
-                at = now_ms + 1  # it asks for metadata at once
+                at = now_ms + 1  # the consumer asks for metadata at once
             armed = self.agenda.timer_ms(process.name, Refresh)
             if armed is None or armed >= at:
                 self._arm_refresh(process, at)
 
     def match_again(self, process: Process, now_ms: int) -> None:
-        """Lets a client with a pattern request metadata, before a poll that sends JoinGroup."""
+        """Makes a client with a pattern request metadata before a poll that sends JoinGroup."""
         if isinstance(process.member, Consumer) and process.member.matches_before_joining:
             self._update(process, now_ms)
 
     def learn_topics(self, process: Process, response: JoinGroupResponse, now_ms: int) -> None:
-        """Lets a leader request metadata before it assigns topics outside its own subscription."""
+        """Makes a leader request metadata before it assigns topics outside its own subscription."""
         consumer = process.member
         if (
             isinstance(consumer, Consumer)

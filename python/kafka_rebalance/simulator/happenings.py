@@ -107,7 +107,7 @@ class Happenings:
         self.liveness.wake_all()
 
     def load(self, _: Loading) -> None:
-        """Ends one absence of the coordinator; after the last one, a new node takes the group."""
+        """Ends one absence of the coordinator; after the last one, a new node coordinates."""
         self.coordinator_absences -= 1
         if not self.coordinator_absences:
             self.broker.take_node(self.agenda.now_ms)
@@ -176,7 +176,7 @@ class Happenings:
         self.schedule(process)
 
     def unstick(self, event: Unstuck) -> None:
-        """Ends a pause or a freeze, unless a longer one goes on."""
+        """Ends a pause or a freeze, unless a later one has not ended yet."""
         process = self.processes[event.process]
         until = max(process.polls_from_ms, process.frozen_until_ms)
         if process.incarnation == event.incarnation and until <= self.agenda.now_ms:

@@ -14,7 +14,7 @@ from .scenario import Kind, Scenario
 
 
 class ConfigTopic:
-    """The topic. `connectors` and `newest` show its contents; the other methods write to it.
+    """Connect's configuration topic. `connectors` and `newest` show it; other methods write to it.
 
     A connector is created without tasks; the worker that runs it writes the configurations of its
     tasks once the connector has started. A deletion removes the connector and its tasks.
@@ -148,7 +148,7 @@ class Herders:
             self._agenda.push(written_ms, ClientRequest(request.happening, request.place + 1))
 
     def _send_to_workers(self, now_ms: int) -> int:
-        """Sends the newest configuration to all workers; returns the time when the log has it."""
+        """Sends the newest configuration to all workers; returns when it is in the log (ms)."""
         written = now_ms + self._log_ms
         for process in self._processes.values():
             if isinstance(process.member, Worker):

@@ -38,7 +38,7 @@ _Partitions = tuple[TopicPartitions, ...]
 
 
 class HeartbeatLines:
-    """Writes heartbeats of consumer groups, with topic names; those without news have no line."""
+    """Writes lines of consumer groups' heartbeats, with topic names; without news, no line."""
 
     def __init__(self) -> None:
         self._names: dict[Uuid, str] = {}

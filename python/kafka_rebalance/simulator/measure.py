@@ -188,9 +188,9 @@ def settlings(run: Run) -> list[Settling]:
 
 
 def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
-    """Returns the end of the interval's last rebalance or gap; None if it is after the interval.
+    """Returns when the interval's last rebalance or gap ended; None if it ended later.
 
-    Returns None, too, if that end is the end of the run, and `from_ms` without rebalances and gaps.
+    Without rebalances and gaps, returns `from_ms`. If the last one ends with the run, returns None.
     """
     ends = [from_ms]
     for one in run.rebalances:

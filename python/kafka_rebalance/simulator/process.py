@@ -40,7 +40,7 @@ class Process:
     polled_ms: int = -1  # the last simulated poll
     frozen_until_ms: int = 0
     is_cold: bool = True  # the process has sent no SyncGroup yet; cold_ms delays its first one
-    idle_since_ms: int | None = None  # from this time on, heartbeats are not simulated
+    idle_since_ms: int | None = None  # heartbeats are not simulated since then; None: they are
     owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
     gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
     crashed: m.Fatal | None = None
@@ -182,7 +182,7 @@ class Process:
         return at + self.plan.work.cost_ms(self.plan.work.stop_cost_ms, len(names))
 
     def _take(self, names: list[str], at: int) -> int:
-        """Starts `names`, as many at a time as costs allow; returns the time when all are ready."""
+        """Starts `names`, `parallel` of them at a time; returns the time when all are ready."""
         assert self.member is not None
         work = self.plan.work
         for place, one in enumerate(names, 1):
@@ -207,7 +207,7 @@ class Process:
         return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
 
     def _end_of_batch_ms(self, at: int) -> int:
-        """Returns the first poll at or after `at`, which ends the present batch of records.
+        """Returns the time of the first poll at or after `at`, which ends the present batch.
 
         If the application polled at `at`, it now processes the records of that poll.
         """
@@ -219,7 +219,7 @@ class Process:
 
 
 def _gives_up(effects: list[m.MemberEffect]) -> bool:
-    """Returns whether these effects are those of an assignment that revokes partitions or work."""
+    """Returns whether the effects come from an assignment that revokes partitions or work."""
     first = effects[0]
     if isinstance(first, m.Stop):
         return first.is_revoked

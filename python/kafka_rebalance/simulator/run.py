@@ -25,8 +25,8 @@ from .scenario import Happening, Kind, Scenario
 class Rebalance:
     """One rebalance; with `is_cut_off`, the coordinator moved before the rebalance had ended.
 
-    In a consumer group, `generation_id` is the group epoch, and `untargeted_ms` the time in which
-    no heartbeat had computed a target for it.
+    In a consumer group, `generation_id` is the group epoch, and `untargeted_ms` the time until a
+    heartbeat computed the targets of that epoch.
     """
 
     number: int
@@ -86,7 +86,7 @@ _START_UP_MS = 10_000
 
 
 def start_up_until_ms(scenario: Scenario) -> int:
-    """Returns the last moment of the start-up, which begins with the start of the first member."""
+    """Returns when the start-up ends (ms); it begins when the first member starts."""
     return min(one.start_ms for one in scenario.members) + _START_UP_MS
 
 
@@ -120,7 +120,7 @@ class Rebalances:
         self.seen: list[Rebalance] = []
         self.joined_ms: dict[str, int] = {}
         self._names: dict[str, str] = {}
-        # The epochs of a consumer group, and since when its target is older than its epoch.
+        # A consumer group's epochs, and since when (ms) its targets are older than its epoch.
         self._epoch = self._assignment_epoch = INITIAL_EPOCH
         self._untargeted_since: int | None = None
 
@@ -131,7 +131,7 @@ class Rebalances:
     def watch(
         self, now_ms: int, transition: Transition, cause: str, gave_up_in: int | None
     ) -> None:
-        """Records a change of the group's state; `cause` is its cause in words.
+        """Records a change of the group's state; `cause` is a text.
 
         `gave_up_in` is about the member whose request caused the change: the newest generation in
         which an assignment made this member revoke partitions; -1 if there is none, None if no

@@ -138,9 +138,9 @@ class Happening:
     """An event of the scenario, at `at_ms`. Errors: GroupError with the field.
 
     A broker that is AWAY leaves partitions without a leader: those of `topics` (if empty: of all
-    topics), but with `rack` only those with all replicas in it. If `coordinates`, the broker is
-    also the group's coordinator. For `unseen_ms` after its return, the metadata lack `topics` (if
-    empty: all).
+    topics). With `rack`, only partitions with all replicas in that rack. If `coordinates`, the
+    broker is also the group's coordinator. For `unseen_ms` after its return, the metadata lack
+    `topics` (if empty: all).
     """
 
     at_ms: int
@@ -303,7 +303,7 @@ class Scenario:
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """Returns the first member's costs as text, and whether costs differ between members."""
+        """Returns a text: the first member's costs, and whether costs differ between members."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = [
             f"starting a {self.held} {work.start_cost_ms} ms, stopping one {work.stop_cost_ms} ms"

@@ -24,7 +24,7 @@ _Figure = TypeVar("_Figure")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The range of a figure (None if no run has it); `never` is the number of runs without it."""
+    """A figure's range (None if no run has the figure); `never` counts the runs without it."""
 
     least: int | None
     median: int | None
@@ -82,7 +82,7 @@ class SeedRuns:
         }
 
     def part_spreads(self) -> list[Part[Spread]]:
-        """Returns the ranges of each part; every seed has an equal number of parts."""
+        """Returns the parts with ranges over all seeds; every seed has equally many parts."""
         return [_over(parts) for parts in zip(*self.parts, strict=True)]
 
 
@@ -92,7 +92,7 @@ def simulate_seeds(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> SeedRuns:
-    """Plays a scenario once for each seed; calls `progress(finished runs, ms in this run)`."""
+    """Plays a scenario for each seed; calls `progress(number of finished runs, ms in this run)`."""
     sums, parts, crashed, first = [], [], [], None
     seeds = tuple(seeds)
     for place, seed in enumerate(seeds):
@@ -139,7 +139,7 @@ def _delays(
 ) -> dict[int, int]:
     """Returns the delay at each time; `times` lists the (time, member) of each event.
 
-    `leader` links times that belong together to one of them, whose delay they take (union-find).
+    `leader` links times that belong together; all take the delay of one of them (union-find).
     """
     leader: dict[int, int] = {}
     first_of: dict[str, int] = {}

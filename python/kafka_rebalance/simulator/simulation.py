@@ -251,7 +251,7 @@ class Simulation:
         self._schedule(process)
 
     def _put_off(self, process: Process, event: m.MemberEvent) -> None:
-        """Lets a frozen process read a response, or the configuration topic, after the freeze."""
+        """Schedules an event of a frozen process again, for the time after the freeze."""
         name, incarnation = process.name, process.incarnation
         later: scheduled.ScheduledEvent
         if isinstance(event, m.Answered):
@@ -334,8 +334,8 @@ class Simulation:
     def _positions(self, process: Process) -> tuple[tuple[TopicPartition, int], ...]:
         """Returns the positions that a consumer commits.
 
-        The positions assume one record per ms in each partition, and that the consumer has read
-        them all.
+        This assumes that each partition gets one record per ms, and that the consumer has read all
+        records.
         """
         member, now_ms = process.member, self._agenda.now_ms
         owned = member.owned_partitions if isinstance(member, m.AnyConsumer) else ()

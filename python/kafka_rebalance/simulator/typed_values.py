@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 _MOST = 2**31 - 1  # Kafka's timeouts are int32
 BOUNDS = {"count": (1, 100_000), "tasks": (0, 100_000), "parallel": (1, _MOST)}
-"""The least and the greatest value of a whole number, by its field; others are from 0 on."""
+"""Field -> its least and greatest whole number; other fields begin at 0."""
 _NUMBER = re.compile(r"[0-9.]+")
 
 
@@ -77,16 +77,16 @@ def ms(path: str, value: Any) -> int:
 
 
 def read(path: str, entries: Mapping[str, Any], of: type[T]) -> T:
-    """Returns the object of a table whose keys are the fields of a dataclass."""
+    """Returns an object of the dataclass `of`, whose fields are the keys of the table."""
     return build(path, of, *settings(path, entries, of))
 
 
 def settings(
     path: str, entries: Mapping[str, Any], *kinds: type, without: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Returns values for the fields of several dataclasses, to which one table belongs.
+    """Returns, for each of several dataclasses, the values of its fields from one table.
 
-    The file's names of durations lack `_ms`. The table may not have the keys in `without`.
+    In the file, names of durations lack `_ms`. The table may not have the keys in `without`.
     """
     fields_of = {
         one.name.removesuffix("_ms"): (place, one.name, get_type_hints(of)[one.name])

@@ -2,7 +2,7 @@
 """Defines the requests and responses of groups whose brokers assign, with Kafka's field names.
 
 A heartbeat joins (epoch 0), keeps a membership, or leaves (epoch -1; -2 for a static member that
-comes back). A field that is None, or a rebalance timeout of -1, has not changed since the last one.
+comes back). A field that is None, or a rebalance timeout of -1, is as in the last heartbeat.
 
 Source   the schemas of ConsumerGroupHeartbeat, ConsumerGroupDescribe, ShareGroupHeartbeat and
          ShareGroupDescribe of Kafka 4.4.0; KIP-848, KIP-932.
@@ -98,14 +98,14 @@ Described = Annotated[tuple[DescribedPartitions, ...], Boxed()]
 
 
 def pairs_of(topics: tuple[DescribedPartitions, ...]) -> tuple[TopicPartition, ...]:
-    """Returns the partitions of a description."""
+    """Returns described partitions as pairs of topic name and number."""
     return tuple(
         TopicPartition(one.topic_name, number) for one in topics for number in one.partitions
     )
 
 
 def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
-    """Returns the topics of a description if one of them has no partitions; else none."""
+    """Returns all topics of a description if one of them has no partitions; else no topics."""
     is_whole = all(one.partitions for one in topics)
     return () if is_whole else tuple(one.topic_name for one in topics)
 
@@ -139,7 +139,7 @@ class DescribedConsumerMember(Message):
 
     @property
     def topic_regex(self) -> str | None:
-        """Returns the pattern of the subscription; Kafka shows "" for none, too."""
+        """Returns the subscribed pattern; None if there is none (Kafka shows None or "")."""
         return self.subscribed_topic_regex or None
 
     @property
@@ -149,7 +149,7 @@ class DescribedConsumerMember(Message):
 
 
 class DescribedShareMember(Message):
-    """A member of a share group. Its target is not shown: the member owns it at once."""
+    """A member of a share group. Kafka does not show its target: the member owns it at once."""
 
     member_id: str
     rack_id: str | None
@@ -175,7 +175,7 @@ class DescribedShareMember(Message):
 
 
 class BrokerGroup(Message):
-    """A group whose broker assigns, or the error of one that is not there."""
+    """The description of a group whose broker assigns, or the error if there is no such group."""
 
     group_type: ClassVar[str]
 
@@ -207,7 +207,7 @@ class DescribedShareGroup(BrokerGroup):
 
 
 class DescribeResponse(Response):
-    """Descriptions of groups, in the request's order, but empty ids come first."""
+    """Descriptions of groups, in the request's order; errors for empty ids come first."""
 
     described: ClassVar[type[Any]]
 
@@ -246,13 +246,13 @@ class DescribeRequest(Request):
 
 
 class ConsumerGroupDescribe(DescribeRequest):
-    """The groups are consumer groups."""
+    """An administrator asks for consumer groups."""
 
     response = ConsumerGroupDescribeResponse
 
 
 class ShareGroupDescribe(DescribeRequest):
-    """The groups are share groups."""
+    """An administrator asks for share groups."""
 
     response = ShareGroupDescribeResponse
 

@@ -62,7 +62,7 @@ class ClassicMetadata(NamedTuple):
 
 
 class MemberValue(Frozen):
-    """A member: its identity and its subscription; `classic` None: the consumer protocol."""
+    """A member's identity and subscription; `classic` is None in the consumer protocol."""
 
     instance_id: str | None
     rack_id: str | None
@@ -78,7 +78,7 @@ class MemberValue(Frozen):
 
 
 class TargetEpochValue(Frozen):
-    """The epoch for which the targets were computed; the time is 0 before the first target."""
+    """The epoch for which targets were computed, and when (ms); 0 before the first targets."""
 
     assignment_epoch: Int32
     assignment_timestamp_ms: Annotated[Int64, Tag(0), Name("assignmentTimestamp")] = 0
@@ -91,7 +91,7 @@ class TargetValue(Frozen):
 
 
 class CurrentTopic(NamedTuple):
-    """The partitions of one topic; `epochs` None was written before Kafka 4.3."""
+    """The partitions of one topic; brokers before Kafka 4.3 wrote no `epochs` (None)."""
 
     topic_id: Uuid
     partitions: tuple[Int32, ...]
@@ -127,7 +127,7 @@ class ShareEpochValue(Frozen):
 
 
 class ShareMemberValue(Frozen):
-    """A member: its identity and its subscription."""
+    """A member's identity and subscription."""
 
     rack_id: str | None
     client_id: str
@@ -136,7 +136,7 @@ class ShareMemberValue(Frozen):
 
 
 class ShareCurrentValue(Frozen):
-    """A member's current assignment; its state has the numbers of consumer groups' members."""
+    """A member's current assignment; `state` is a number as for members of consumer groups."""
 
     member_epoch: Int32
     previous_member_epoch: Int32
@@ -152,7 +152,7 @@ class DeletingTopic(NamedTuple):
 
 
 class ShareStateValue(Frozen):
-    """The partitions whose share state is initialised or is to be, and the topics to delete."""
+    """The partitions whose share state is being or is initialised, and the topics to delete."""
 
     initializing: Annotated[tuple[DescribedPartitions, ...], Name("initializingTopics")] = ()
     initialized: Annotated[tuple[DescribedPartitions, ...], Name("initializedTopics")] = ()
@@ -165,7 +165,7 @@ class ShareStateValue(Frozen):
 class StreamsEpochValue(Frozen):
     """The epoch of a streams group; `assignment_configs` are the settings of its last epoch.
 
-    The epochs of topologies are -1 if there is none. Those of descriptions belong to a plug-in.
+    `validated_topology_epoch` is -1 if there is none. The description epochs belong to a plug-in.
     """
 
     epoch: Int32
@@ -282,7 +282,7 @@ _VERSION = 0
 
 
 class BrokerRecord(NamedTuple):
-    """A record; its value is of its type's `content`, None for a tombstone."""
+    """A record; its value is an object of the type's class `content`, None for a tombstone."""
 
     key: RecordKey
     value: Any = None

@@ -145,7 +145,7 @@ class LeaveGroup(Request):
 
 
 class DeleteGroupsResponse(Response):
-    """(group_id, error code) pairs, in the request's order."""
+    """`groups` has pairs (group id, error code), in the request's order."""
 
     groups: tuple[tuple[str, ErrorCode], ...] = ()
 
@@ -173,7 +173,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group in DescribeGroups: Dead if it is absent; `state` is None after a refusal."""
+    """A group in DescribeGroups; `state` is Dead if it is absent, and None after a refusal."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE
@@ -218,7 +218,7 @@ class ListGroupsResponse(Response):
 
 
 class ListGroups(Request):
-    """An administrator lists all groups, or those of states and types, in any case."""
+    """An administrator lists groups; `states` and `types` select some, in upper or lower case."""
 
     response = ListGroupsResponse
 

@@ -30,7 +30,7 @@ Tasks = tuple[tuple[str, int], ...]
 
 
 class ConnectAssignment(Message):
-    """A worker's assignment; `delay_ms` is the time until it must rejoin, 0 if it need not."""
+    """A worker's assignment; the worker must rejoin after `delay_ms` (0: it need not)."""
 
     error: int = NO_ERROR
     leader: str = ""

@@ -78,18 +78,18 @@ class StickyUserData(Frozen):
 
 
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
-    """Reads StickyAssignor's version 1 or 0; unreadable bytes mean no partitions, generation -1."""
+    """Reads StickyAssignor's version 1 or 0; unreadable bytes give no partitions, generation -1."""
     read = _core.decode_sticky_user_data(data)
     return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:
-    """Writes version 1; the topics have the order of Kafka's hash map."""
+    """Writes StickyAssignor's version 1; the topics have the order of Kafka's hash map."""
     return _core.encode_sticky_user_data(partitions, generation_id)
 
 
 def decode_cooperative_user_data(data: bytes) -> int:
-    """Reads CooperativeStickyAssignor's generation; -1 for unreadable bytes, as in Kafka."""
+    """Reads CooperativeStickyAssignor's generation; as in Kafka, -1 for unreadable bytes."""
     return _core.decode_cooperative_user_data(data)
 
 

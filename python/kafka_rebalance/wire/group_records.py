@@ -34,7 +34,7 @@ _FLEXIBLE = 4
 
 
 class OffsetsRecord(NamedTuple):
-    """A record of `__consumer_offsets`, undecoded; `value` is None for a tombstone."""
+    """A record of `__consumer_offsets` as bytes; `value` is None for a tombstone."""
 
     partition: int
     offset: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What requests, responses, events and records have in common, and the event of a deadline."""
+"""The base classes of requests, responses, events and records; the event of a deadline."""
 
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
@@ -44,14 +44,14 @@ class Request(Message):
 
 
 def field_names(kind: Any) -> tuple[str, ...]:
-    """Returns the fields of a message's class, for its form as an object; else none."""
+    """Returns the names of the fields of a message's class; none for any other class."""
     if is_dataclass(kind):
         return tuple(one.name for one in fields(kind))
     return getattr(kind, "_fields", ())
 
 
 def common_fields(source: Any, kind: Any) -> dict[str, Any]:
-    """Returns those fields of `source` that the class `kind` has, by name."""
+    """Returns the values of `source` for the fields that the class `kind` also has, by name."""
     return {name: getattr(source, name) for name in field_names(kind) if hasattr(source, name)}
 
 

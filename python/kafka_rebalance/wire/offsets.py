@@ -38,7 +38,7 @@ class OffsetCommitResponse(Response):
 
 
 class CommitRequest(Request):
-    """Offsets of a member, or of a client that is not a member (generation -1)."""
+    """A member commits offsets, or a client that is not a member (generation -1) does."""
 
     response = OffsetCommitResponse
 
@@ -54,13 +54,13 @@ class CommitRequest(Request):
 
 
 class OffsetCommit(CommitRequest):
-    """Offsets that are visible at once; versions 2 to 4 have `retention_ms`; None: the default."""
+    """Commits offsets that are visible at once; `retention_ms` (v2 to v4) None means the default."""
 
     retention_ms: int | None = None
 
 
 class TxnOffsetCommit(CommitRequest):
-    """Offsets that become visible when the producer commits its transaction."""
+    """Commits offsets that become visible when the producer commits its transaction."""
 
     producer_id: int
 

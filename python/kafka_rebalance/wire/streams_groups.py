@@ -27,14 +27,14 @@ class KeyValue(NamedTuple):
 
 
 class UserEndpoint(NamedTuple):
-    """Where another process reaches an application."""
+    """The address at which other processes reach an application's process."""
 
     host: str
     port: Uint16
 
 
 class InternalTopic(NamedTuple):
-    """An internal topic; 0 partitions or replicas are chosen by the broker."""
+    """An internal topic; 0 means that the broker chooses the partitions or replicas."""
 
     name: str
     partitions: Int32 = 0
@@ -43,7 +43,7 @@ class InternalTopic(NamedTuple):
 
 
 class CopartitionGroup(NamedTuple):
-    """Topics with equally many partitions, as places in the lists of their subtopology."""
+    """Topics with equally many partitions, as indexes in the lists of their subtopology."""
 
     source_topics: tuple[Int16, ...] = ()
     source_topic_regex: tuple[Int16, ...] = ()
@@ -70,7 +70,7 @@ class StreamsTopology(NamedTuple):
 
 
 class SubtopologyTasks(NamedTuple):
-    """Tasks of one subtopology: its partitions."""
+    """Tasks of one subtopology, one for each of the partitions."""
 
     subtopology_id: str
     partitions: tuple[Int32, ...]
@@ -181,7 +181,7 @@ class DescribedStreamsMember(Message):
 
     @property
     def is_reconciling(self) -> bool:
-        """Returns whether the member has other tasks than its target, in any order."""
+        """Returns whether the member's tasks differ from its target; the order is ignored."""
         pairs = zip(self.assigned, self.target, strict=True)
         return any(set(assigned) != set(target) for assigned, target in pairs)
 
@@ -218,7 +218,7 @@ class DescribedTopology(Message):
 
 
 class DescribedStreamsGroup(Message):
-    """A streams group, or the error of one that is not there."""
+    """The description of a streams group, or the error if there is no such group."""
 
     error_code: ErrorField = ErrorCode.NONE
     error_message: str | None = None
@@ -245,6 +245,6 @@ class StreamsGroupDescribeResponse(DescribeResponse):
 
 
 class StreamsGroupDescribe(DescribeRequest):
-    """The groups are streams groups."""
+    """An administrator asks for streams groups."""
 
     response = StreamsGroupDescribeResponse

@@ -5,7 +5,7 @@
     assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
     targets           member id -> what the member will have
     static_members    instance id -> member id; share groups have none
-    refresh_at        the time, and the epoch, from which the topics' metadata is looked at again
+    refresh_at        (ms, epoch): the metadata is read again from then on, or in a smaller epoch
 
 Source   ModernGroup.java, TargetAssignmentMetadata.java, ConsumerGroup.updateStaticMember, and
          their twins in StreamsGroup.java (Kafka 4.4.0); KIP-848, KIP-345.
@@ -25,7 +25,7 @@ class IllegalRecord(ValueError):
 
 
 class OwnedTwice(IllegalRecord):
-    """Two members would have one partition; Kafka refuses the records, and so the request."""
+    """Two members would own the same partition; Kafka refuses the records, and so the request."""
 
 
 Names = Mapping[str, None]
@@ -89,7 +89,7 @@ class AssigningGroup(Generic[_Member, _Target]):
     has_offsets: ClassVar[bool] = True
     delays_first_targets: ClassVar[bool] = False
     nested: ClassVar[tuple[str, ...]] = ()
-    """The fields that are dicts of dicts or of sets."""
+    """The fields that are dicts of dicts or of sets; `copy` also copies the inner ones."""
 
     group_id: str
     epoch: int = INITIAL_EPOCH
@@ -103,7 +103,7 @@ class AssigningGroup(Generic[_Member, _Target]):
 
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
-        """The tables whose order depends on what has happened to them."""
+        """The hash tables whose order depends on their history; a failed append reverts them."""
         return (self.members,)
 
     @property
@@ -128,7 +128,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         return not len(self.members)
 
     def has_recent_targets(self, interval_ms: int, now_ms: int) -> bool:
-        """Returns whether the last targets are too young for new ones; an interval of 0 is off."""
+        """Returns whether the last targets are younger than the interval; False if that is 0."""
         assigned_ms = self.assignment_timestamp_ms
         if interval_ms == 0 or assigned_ms == NOT_ASSIGNED_MS:
             return False
@@ -159,22 +159,22 @@ class AssigningGroup(Generic[_Member, _Target]):
             self._hold_instance(old, None)
 
     def _replaced(self, old: _Member | None, new: _Member | None) -> None:
-        """Changes what the kind of group has besides, after a member was replaced."""
+        """Updates the fields of this kind of group after `new` replaced `old` (None: no member)."""
         raise NotImplementedError
 
     def forget_unlogged(self, append_id: int) -> None:
-        """Takes back what was set since the append before the one that failed."""
+        """Called after a failed append: undoes changes that no record has. Default: nothing."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Takes over what no record has, after a failed append, besides `refresh_at`."""
+        """Called on a restored group: copies from `before` what no record has. Default: nothing."""
 
     def must_refresh(self, now_ms: int) -> bool:
-        """Returns whether the topics' metadata is looked at again."""
+        """Returns whether it is time to read the topics' metadata again."""
         deadline_ms, epoch = self.refresh_at
         return now_ms >= deadline_ms or self.epoch < epoch
 
     def refreshed(self, now_ms: int, epoch: int) -> None:
-        """Stores that the metadata was looked at for `epoch`."""
+        """Stores that the metadata was read in `epoch`, and the time of the next read."""
         self.refresh_at = (now_ms + _REFRESH_INTERVAL_MS, epoch)
 
     def reads(self, topic: str) -> bool:
@@ -189,13 +189,13 @@ class AssigningGroup(Generic[_Member, _Target]):
         return None if known is None else self.members.get(known)
 
     def target_of(self, member: _Member) -> _Target | None:
-        """Returns the target of a member; a static member's id may be new."""
+        """Returns a member's target; it is looked up by instance id, if there is one."""
         instance_id = member.instance_id
         known = member.member_id if instance_id is None else self.static_members.get(instance_id)
         return None if known is None else self.targets.get(known)
 
     def members_with(self, new: _Member) -> dict[str, _Member]:
-        """Returns the members as if `new` had replaced that of its id or instance id."""
+        """Returns the members by id as if `new` had replaced the one with its id or instance id."""
         replaced = self.replaced_id(new)
         members = {one: self.members[one] for one in self.members if one != replaced}
         return {**members, new.member_id: new}
@@ -206,7 +206,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         return None if known == new.member_id else known
 
     def _hold_instance(self, old: _Member | None, new: _Member | None) -> None:
-        """Frees the instance id of `old`, then assigns that of `new` to `new`."""
+        """Frees the instance id of `old`, then maps the instance id of `new` to its member id."""
         if old is not None and old.instance_id is not None:
             self.static_members.pop(old.instance_id, None)
         if new is not None and new.instance_id is not None:

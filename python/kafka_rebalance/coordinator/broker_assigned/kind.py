@@ -48,7 +48,7 @@ from .target import NO_TARGET
 # The first versions whose requests have a member's epoch.
 _KNOWS_EPOCHS: dict[type[wire.CommitRequest], int] = {wire.OffsetCommit: 9, wire.TxnOffsetCommit: 6}
 _SHOWN: Forms = {"subscribed_topic_names": tuple, "client_tags": key_values}
-"""Fields that descriptions have in another form than members."""
+"""Conversions of the fields whose form in a description differs from the member's."""
 
 
 class BrokerAssigned(Recorded):
@@ -62,15 +62,15 @@ class BrokerAssigned(Recorded):
     beat: Callable[[CoordinatorState, Received, Any], None]
     """Answers the heartbeat of a member that joins or stays."""
     owns_only_assigned: Callable[[Any, Any], bool]
-    """Returns whether a member reports nothing else than what is assigned to it."""
+    """Returns whether a member reports only partitions or tasks that are assigned to it."""
     without_epochs: Callable[[Any], Any]
-    """Returns the assignment of a static member that is away: its epochs are 0."""
+    """Returns an assignment with epochs 0, for a static member that has left with epoch -2."""
     epoch_without: Callable[[CoordinatorState, Any, list[Any]], list[BrokerRecord]]
     """Returns the record of the group's next epoch, after these members have left."""
     assignment_of: Callable[[CoordinatorState, Any, Any], dict[str, Any]]
-    """Returns the fields of a description that a member does not have in the same form."""
+    """Returns the assignment and the targets of a described member, by field."""
     held_since: Callable[[Any, Any, wire.OffsetToCommit, ClusterTopics], int | None]
-    """Returns the epoch since which a member of a group has the partition of an offset."""
+    """Returns the epoch since which a member has an offset's partition; None: it does not."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class BrokerAssigned(Recorded):
     def group_for(
         self, state: CoordinatorState, request: Any, records: log.Records
     ) -> tuple[Any, Group | None]:
-        """Returns the group, a new one for epoch 0, and the classic group that it replaces."""
+        """Returns the group (a new one for the first member), and the classic group it replaces."""
         group_id = request.group_id
         if request.member_epoch != JOIN_EPOCH:
             return self.known_group(state, group_id), None
@@ -176,7 +176,7 @@ class BrokerAssigned(Recorded):
         return self.group_class(group_id), classic
 
     def upgrade(self, state: CoordinatorState, classic: Group, records: log.Records) -> Any:
-        """Returns the group of a classic group's members. Errors: RequestRefused."""
+        """Returns a group with a classic group's members. Errors: RequestRefused; here always."""
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
 
     def join(
@@ -224,7 +224,7 @@ class BrokerAssigned(Recorded):
             self.remove(state, group, [member], then)
 
     def leaves(self, group: Any, request: Any) -> None:
-        """Does what a leave does before its member is known."""
+        """Called for each leave, before its member is looked up; the default does nothing."""
 
     def remove(
         self, state: CoordinatorState, group: Any, members: list[Any], then: Continuation | None
@@ -242,7 +242,7 @@ class BrokerAssigned(Recorded):
         log.write(state, group_id, records, then)
 
     def describe(self, state: CoordinatorState, event: Received, request: Any) -> None:
-        """Describes groups, at once."""
+        """Answers a request that describes groups; it waits for no append."""
         ids, described = request.group_ids, request.response.described
         groups = [described(error_code=ErrorCode.INVALID_GROUP_ID) for one in ids if not one]
         for group_id in filter(None, ids):
@@ -269,7 +269,7 @@ class BrokerAssigned(Recorded):
         }
 
     def assignor_of(self, state: CoordinatorState, group: Any) -> dict[str, str]:
-        """Returns the field of a description that names the assignor, if it has one."""
+        """Returns the field of a description that names the assignor; by default no field."""
         return {}
 
     # Offsets --------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ class BrokerAssigned(Recorded):
         return self.stale(member, is_old=is_transaction and is_old)
 
     def stale(self, member: Any, *, is_old: bool) -> ErrorCode:
-        """Returns the error for another epoch than the member's."""
+        """Returns the error for an epoch that is not the member's."""
         return ErrorCode.STALE_MEMBER_EPOCH
 
     def refuse_fetch(self, group: Any, request: wire.OffsetFetch) -> ErrorCode:
@@ -329,7 +329,7 @@ class BrokerAssigned(Recorded):
     # Deadlines ------------------------------------------------------------------------------------
 
     def start_members(self, state: CoordinatorState, group: Any) -> None:
-        """Quirk: a classic member gets the session timeout of the consumer protocol."""
+        """Quirk: after a load, classic members get the session timeout of the consumer protocol."""
         timeout_ms = self.setting(state, "session_timeout_ms")
         for member in group.members.values():
             arm_session(state, group.group_id, member.member_id, timeout_ms)

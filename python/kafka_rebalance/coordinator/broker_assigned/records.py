@@ -59,7 +59,7 @@ _READ: Forms = {"subscribed_topic_names": name_set, "client_tags": dict}
 
 
 def converted(source: Any, kind: Any, forms: Forms) -> dict[str, Any]:
-    """Returns those fields of `source` that the dataclass `kind` has, some in another form."""
+    """Returns the fields of `source` that the dataclass `kind` has, converted by `forms`."""
     values = common_fields(source, kind)
     return values | {name: forms[name](values[name]) for name in forms.keys() & values.keys()}
 
@@ -69,10 +69,10 @@ def target_topics(partitions: Mapping[Uuid, Iterable[int]]) -> tuple[TopicPartit
 
 
 class RecordTypes(NamedTuple):
-    """The types of one kind of group, and the fields of its records that members do not have.
+    """The record types of one kind of group, and functions for fields that members do not have.
 
-    `targeted` returns the fields of a target, and `held` those of what a member has. `before` and
-    `after` are types of the group itself: in a deletion they are before and after its epoch.
+    `targeted` returns the fields of a target, `held` those of a member's assignment. `before` and
+    `after` are other types of the group: a deletion writes them before and after the epoch.
     """
 
     epoch: RecordType
@@ -163,7 +163,7 @@ class Recorded(GroupKind):
     member_class: ClassVar[type[Any]]
     records: ClassVar[RecordTypes]
     becomes_classic: ClassVar[bool] = True
-    """Whether an empty group becomes a classic group by a JoinGroup, and the other way round."""
+    """Whether a JoinGroup makes an empty group classic, and a heartbeat does the reverse."""
     nothing: ClassVar[Mapping[str, object]]
     """The fields of a member that has lost its assignment."""
     assignment_of_record: Callable[[Any], dict[str, Any]]
@@ -203,7 +203,7 @@ class Recorded(GroupKind):
             self.replay_other(group, name, value, now_ms)
 
     def _group_of_record(self, groups: Groups, group_id: str, *, creates: bool) -> Any:
-        """Returns the group of a record, a new one if `creates`; None: it has no effect."""
+        """Returns a record's group, a new one if `creates`; None if the record has no effect."""
         group = groups.get(group_id)
         known = of_kind(group, self.group_class)
         if known is not None or (group is None and not creates):

@@ -38,7 +38,7 @@ def group_view(
 ) -> targets.View:
     """Returns a group as an assignor reads it, with all topics of the cluster.
 
-    `members` are members with the names of their topics and their present targets.
+    `members` are triples: a member, the names of its topics, and its present target.
     """
     views = (
         targets.MemberView(
@@ -60,8 +60,8 @@ def group_view(
 class EpochChange(Frozen):
     """A request's change of a group: `member` replaces `old`, which can have another id.
 
-    `topics` has the names of all subscribed topics; `is_new`: the change makes a new epoch. The
-    steps of the request add to `records`.
+    `topics` has the names of all subscribed topics; `is_new` tells that the change makes a new
+    epoch. The steps of the request add their records to `records`.
     """
 
     group: Any
@@ -75,7 +75,7 @@ class EpochChange(Frozen):
 
 
 Answer = Mapping[str, HashMap[Uuid, Any]]
-"""An assignor's answer by member id."""
+"""An assignor's answer: member id -> topic id -> partitions."""
 
 
 def target_for(
@@ -112,7 +112,7 @@ def _target_in(answer: Answer, member_id: str) -> Target:
 
 
 def _table(present: Target) -> targets.Target:
-    """Returns a target in memory as an assignor reads it."""
+    """Returns a target in the form that an assignor reads: a hash table of hash sets."""
     return topic_table(
         {topic: HashSet.copied(integer_hash, numbers) for topic, numbers in present.items()}
     )
@@ -125,7 +125,7 @@ def _content(target: Target) -> dict[Uuid, frozenset[int]]:
 def described_partitions(
     state: CoordinatorState, partitions: Mapping[Uuid, Iterable[int]]
 ) -> tuple[DescribedPartitions, ...]:
-    """Returns the partitions of topics that exist."""
+    """Returns the partitions with their topics' names, without topics that do not exist."""
     known = state.cluster.by_id
     return tuple(
         DescribedPartitions(topic, known[topic].name, tuple(numbers))

@@ -261,7 +261,7 @@ class Group:
         return self.awaiting_join == len(self.members) and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Makes a joined member leader if the leader has not joined; False if no member has."""
+        """Makes a joined member leader if the leader has not joined; False if nobody has joined."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True

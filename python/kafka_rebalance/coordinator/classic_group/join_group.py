@@ -182,7 +182,7 @@ def _take_over(
 
 
 class ReplaceStatic(Continuation):
-    """After the append, `before` has a new id, but there is no rebalance."""
+    """Gives a static member its new id without a rebalance; `before` has the old id."""
 
     group: Group
     before: ClassicGroupMember
@@ -207,7 +207,7 @@ class ReplaceStatic(Continuation):
         state.answer_join(group, member, response)
 
     def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
-        """Makes the old id valid again."""
+        """Makes the old id valid again, and refuses the JoinGroup."""
         group, before, member = self.group, self.before, self._waiting_member()
         if member is None:
             return

@@ -111,7 +111,7 @@ def list_groups(state: CoordinatorState, event: Received, request: wire.ListGrou
 
 
 def _filter_name(group: wire.ListedGroup) -> str:
-    """Returns how a filter must name the group's state. Quirk: NotReady is `not_ready` there."""
+    """Returns the name of the group's state in a filter. Quirk: NotReady is `not_ready`."""
     is_not_ready = group.state is GroupState.NOT_READY
     return "not_ready" if is_not_ready else group.state.value.lower()
 
@@ -119,7 +119,7 @@ def _filter_name(group: wire.ListedGroup) -> str:
 def _listed(group: AnyGroup | None) -> wire.ListedGroup | None:
     if group is None:
         return None
-    # Kafka's names of the protocol type and of the group's type are equal, but for classic groups.
+    # The protocol type and the group's type have the same name, except in classic groups.
     classic = of_kind(group, Group)
     protocol_type = group.group_type if classic is None else classic.protocol_type or ""
     return wire.ListedGroup(group.group_id, protocol_type, group.state, group.group_type)

@@ -165,7 +165,7 @@ def drop_assignments(state: CoordinatorState, group: Group, error: ErrorCode) ->
 def hand_out(
     state: CoordinatorState, group: Group, member: ClassicGroupMember, error: ErrorCode
 ) -> None:
-    """Answers a member's parked SyncGroup; its session starts again, as it has waited for it."""
+    """Answers a member's parked SyncGroup; its session starts again, because it had to wait."""
     well = error is ErrorCode.NONE
     response = SyncGroupResponse(
         error_code=error,

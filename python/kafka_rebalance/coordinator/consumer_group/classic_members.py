@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat, …
 
-A JoinGroup is answered at once: the generation is the member's epoch, and no member leads. What the
-member owns, by its subscription, acknowledges its revocations. A heartbeat is
-REBALANCE_IN_PROGRESS if the member's epoch is old, it has partitions to give up, or one that it
-waits for is free. A LeaveGroup makes one new epoch.
+A JoinGroup is answered at once: the generation is the member's epoch, and no member leads. The
+owned partitions in its subscription acknowledge revocations. A heartbeat is answered with
+REBALANCE_IN_PROGRESS if the member's epoch is old, if it has partitions to give up, or if one that
+it waits for is free. A LeaveGroup makes one new epoch for all its members.
 
 Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
 """
@@ -129,7 +129,7 @@ def _find(
 
 
 def _subscription(request: wire.JoinGroup) -> Subscription:
-    """Returns the subscription for the first protocol that the member lists."""
+    """Returns the subscription in the metadata of the first protocol that the member lists."""
     try:
         return decode_subscription(request.protocols[0].metadata)
     except WireError as error:
@@ -172,7 +172,7 @@ def _downgrade(
     owned: Owned,
     is_changed: bool,
 ) -> None:
-    """Makes a classic group; it rebalances only if the targets are older than the group's epoch."""
+    """Makes the group classic; it rebalances only if its targets are older than its epoch."""
     group, new = change.group, change.member
     rebalances = group.assignment_epoch < change.epoch
     if not rebalances:

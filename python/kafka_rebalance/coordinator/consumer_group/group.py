@@ -2,7 +2,7 @@
 """A consumer group as the broker keeps it: epochs, members, targets, and counts over them.
 
     owner_epochs   partition -> epoch of the member that has it, or still has to revoke it
-    counts         how many members name a topic; how many resolved patterns contain it
+    counts         topic -> number of members that name it, of resolved patterns that contain it
 
 Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0);
          docs/behaviour/consumer-groups.md#1-epochs.
@@ -50,7 +50,7 @@ class ConsumerGroupMember(AssignedMember):
 
     @property
     def pattern(self) -> str | None:
-        """Returns the pattern; None without one."""
+        """Returns the subscribed pattern; None if there is none."""
         return self.subscribed_topic_regex or None
 
     @property
@@ -79,7 +79,7 @@ Counts = dict[str, SubscriptionCount]
 
 
 def is_homogeneous(patterns: Iterable[int], counts: Counts, members: int) -> bool:
-    """Returns whether all members have one subscription; `patterns` counts the members of each."""
+    """Returns whether all members have one subscription; `patterns`: members of each."""
     users = next(iter(patterns), None)
     if users is None:
         return all(count.by_name == members for count in counts.values())
@@ -124,7 +124,7 @@ class ResolvedPattern(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
-    """A group; its methods return facts, or change the group as one record does."""
+    """A consumer group; a method either only reads it, or applies one record."""
 
     group_type: ClassVar[str] = "consumer"
     nested: ClassVar[tuple[str, ...]] = ("owner_epochs",)
@@ -183,13 +183,13 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
         return counts
 
     def preferred_assignor(self) -> str | None:
-        """Returns the most named assignor; tie-break: the order of the group's table."""
+        """Returns the assignor that most members name; tie-break: the order of `assignors`."""
         return most_named(self.assignors.items())
 
     def preferred_assignor_with(
         self, old: ConsumerGroupMember, new: ConsumerGroupMember
     ) -> str | None:
-        """Returns the most named assignor as if `new` had replaced `old`.
+        """Returns the assignor that most members name, as if `new` had replaced `old`.
 
         Quirk: a tie is decided in the order of another table than in `preferred_assignor`.
         """
@@ -267,7 +267,7 @@ RECORDS = record_types(
 
 
 def pattern_record(group_id: str, pattern: str, resolved: ResolvedPattern | None) -> Record:
-    """Returns the record of a pattern; None for a tombstone."""
+    """Returns the record of a pattern; a tombstone if `resolved` is None."""
     key = RecordKey(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern)
     if resolved is None:
         return Record(key)

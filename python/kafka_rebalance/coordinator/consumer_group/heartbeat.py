@@ -8,7 +8,7 @@
 
 The assignor sees the members in the order of the group's table, with the updated member in its old
 place; a new member is the last. The response has an assignment if the member joins, sends all its
-fields, or has got others: what the member may use now, not what it waits for.
+fields, or got other partitions; it has what the member may use now, not what it waits for.
 
 Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager
          (consumerGroupHeartbeat, updateSubscriptionMetadata),
@@ -144,7 +144,7 @@ def stepped(
     has_changed_subscription: bool,
     owned: Owned,
 ) -> ConsumerGroupMember:
-    """Returns the changed member after one step toward `target`, which is an epoch with it."""
+    """Returns the changed member after one step toward `target`, a pair (epoch, target)."""
     group, member = change.group, change.member
     names = subscribed_names(group, member)
     topics = frozenset(state.cluster.ids(names))
@@ -160,7 +160,7 @@ def stepped(
 def _shown(
     request: wire.ConsumerGroupHeartbeat, old: ConsumerGroupMember, new: ConsumerGroupMember
 ) -> tuple[wire.TopicPartitions, ...] | None:
-    """Returns the assignment of the response; None for none."""
+    """Returns the assignment in the response; None if the response has none."""
     subscription = (request.subscribed_topic_names, request.subscribed_topic_regex)
     is_full = (
         request.rebalance_timeout_ms != UNCHANGED_MS
@@ -175,7 +175,7 @@ def _shown(
 
 
 def next_epoch(state: CoordinatorState, change: EpochChange, *, is_new: bool) -> EpochChange:
-    """Returns the change with the group's next epoch, if it gets one; `is_new`: it gets one."""
+    """Returns the change; its epoch is a new one if `is_new`, or if the topics' metadata differ."""
     group, old, new, records = change.group, change.old, change.member, change.records
     counts = group.counts_with(old, new)
     metadata_hash = state.cluster.hash_of(counts)

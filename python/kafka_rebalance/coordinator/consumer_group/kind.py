@@ -115,7 +115,7 @@ class ConsumerGroups(BrokerAssigned):
         return super().session_timeout_ms(state, member)
 
     def deadline(self, state: CoordinatorState, group: ConsumerGroup, key: DeadlineKey) -> None:
-        if key.member_id:  # a deadline without one is of the classic group that the group was
+        if key.member_id:  # without a member id, it is of the former classic group
             super().deadline(state, group, key)
 
     def is_classic(self, member: ConsumerGroupMember) -> bool:
@@ -189,7 +189,7 @@ class ConsumerGroups(BrokerAssigned):
 
 
 def _partition_epochs(topics: tuple[wire.CurrentTopic, ...], without: int) -> PartitionEpochs:
-    """Returns the partitions with their epochs; `without` is for a record that has no epochs."""
+    """Returns the partitions with their epochs; `without` is the epoch if the record has none."""
     read: dict[Uuid, dict[int, int]] = {}
     for topic, partitions, epochs in topics:
         fits = epochs is not None and len(epochs) == len(partitions)

@@ -35,7 +35,7 @@ from .group import ConsumerGroup, ConsumerGroupMember, group_records, group_tomb
 
 
 def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> ConsumerGroup:
-    """Returns the consumer group of a classic group's members. Errors: RequestRefused."""
+    """Returns a consumer group with a classic group's members. Errors: RequestRefused."""
     config = state.config
     if (
         not config.allows_upgrades
@@ -93,7 +93,7 @@ def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
 def _consumer_member(
     member: ClassicGroupMember, protocol_name: str | None, epoch: int, target: Target
 ) -> ConsumerGroupMember:
-    if protocol_name not in dict(member.protocols):  # it rejoined with others; Kafka fails
+    if protocol_name not in dict(member.protocols):  # it rejoined without it; Kafka fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     subscription = wire.decode_subscription(member.metadata(protocol_name))
     return ConsumerGroupMember(

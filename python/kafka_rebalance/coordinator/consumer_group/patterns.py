@@ -44,14 +44,14 @@ class PatternChange(Enum):
 
 
 class PatternUpdate(Frozen):
-    """The result of a request; `to_resolve` has the patterns to resolve after it."""
+    """How a request changes patterns; `to_resolve` has those to resolve after the request."""
 
     change: PatternChange
     to_resolve: tuple[str, ...] = ()
 
 
 def update(state: CoordinatorState, change: EpochChange) -> PatternUpdate:
-    """Returns what the request changes. Errors: RequestRefused for an invalid new pattern."""
+    """Returns how a request changes patterns. Errors: RequestRefused for an invalid new pattern."""
     group, old, new = change.group, change.old, change.member
     effect, is_due = PatternChange.NONE, False
     if old.subscribed_topic_regex != new.subscribed_topic_regex:
@@ -96,7 +96,7 @@ def ask(state: CoordinatorState, group_id: str, patterns: tuple[str, ...]) -> No
 
 
 def resolve(state: CoordinatorState, group_id: str, patterns: Iterable[str]) -> None:
-    """Appends the topics of the patterns, and the group's next epoch if they have changed."""
+    """Appends the topics of the patterns, and the group's next epoch if the topics changed."""
     state.resolving.discard(group_id)
     group = of_kind(state.groups.get(group_id), ConsumerGroup)
     if group is None:
@@ -127,7 +127,7 @@ def _matched(pattern: str, topics: Iterable[str]) -> list[str]:
     try:
         matcher = compiled(pattern)
     except InvalidPattern:
-        return []  # a record of the log brought it, which nobody has checked
+        return []  # it came from a record of the log, where nobody checked it
     return [name for name in topics if matcher.matches(name)]
 
 

@@ -33,7 +33,7 @@ _Epochs = Mapping[int, int]
 
 
 class Reconciliation(Frozen):
-    """What a member is reconciled with; `names` has all that it subscribes to, `topics` the ids."""
+    """What a reconciliation depends on; `names` and `topics` (ids) are the subscribed topics."""
 
     group: ConsumerGroup
     target_epoch: int

@@ -20,10 +20,10 @@ class Continuation(Frozen):
     """What follows an append; by default nothing."""
 
     def done(self, state: Any) -> None:
-        """Follows a durable append."""
+        """Called when the append is durable."""
 
     def failed(self, state: Any, error: ErrorCode) -> None:
-        """Follows a failed append, and the loss of the coordinator's state (NOT_COORDINATOR)."""
+        """Called when the append failed, or the coordinator's state is lost (NOT_COORDINATOR)."""
 
 
 class Answer(Continuation):
@@ -41,7 +41,7 @@ class Answer(Continuation):
 
 
 class SendResponse(Answer):
-    """`due` is what the host must do after the response of a share group's member."""
+    """Sends the response; for a share group's member, the host must then do what `due` tells."""
 
     due: ShareStateDue | None = None
 
@@ -52,7 +52,7 @@ class SendResponse(Answer):
 
 
 class AnswerClassicMember(Answer):
-    """The response to a classic member; then the timers of `armed` start, for times in ms."""
+    """Answers a classic member, and arms the deadlines of `armed`: pairs (key, delay in ms)."""
 
     cancelled: DeadlineKey
     armed: tuple[tuple[DeadlineKey, int], ...]
@@ -65,7 +65,7 @@ class Retry(Continuation):
     """If the append fails, the deadline that led to it is armed again."""
 
     key: DeadlineKey
-    revocation: int | None  # the epoch of `revocations`, which the deadline has used up
+    revocation: int | None  # the epoch that the passed deadline took from `revocations`
 
     def failed(self, state: Any, error: ErrorCode) -> None:
         if error is not ErrorCode.NOT_COORDINATOR:

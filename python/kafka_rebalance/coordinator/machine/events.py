@@ -76,7 +76,7 @@ class Unloaded(Frozen):
 
 
 class PartitionsDeleted(Frozen):
-    """Partitions, as (topic, partition), or all of some topics were deleted from the cluster."""
+    """The cluster has deleted these partitions (topic, number), and all of these topics."""
 
     partitions: tuple[tuple[str, int], ...] = ()
     topics: tuple[str, ...] = ()

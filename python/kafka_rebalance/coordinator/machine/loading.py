@@ -44,7 +44,7 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
 
 
 def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
-    """Returns the groups in the order of a new table of Kafka, in which they were put in our order.
+    """Returns the groups in the order of a new Kafka table that was filled in our order.
 
     Kafka's own table can have another order if the log has tombstones of groups, because it never
     shrinks. The order decides which of several equal deadlines runs first.

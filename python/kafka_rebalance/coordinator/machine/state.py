@@ -44,7 +44,7 @@ _Kind = TypeVar("_Kind")
 
 
 def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
-    """Returns the group if it is of this kind."""
+    """Returns the group if it is of this kind; else None."""
     return group if isinstance(group, kind) else None
 
 
@@ -62,8 +62,8 @@ class Created(NamedTuple):
 class Write(Frozen):
     """An append in flight: the action after it, and the groups that it creates or deletes.
 
-    `batch` has the records that have changed the group `group_id`, whose broker assigns, already,
-    at `now_ms`; `after` is the classic group that is in its place already.
+    `batch` has the records that changed the group `group_id`, whose broker assigns, at `now_ms`;
+    `after` is the classic group that has already replaced that group.
     """
 
     then: Continuation | None
@@ -75,7 +75,7 @@ class Write(Frozen):
     now_ms: int = 0
 
     def buried(self) -> list[AnyGroup]:
-        """Returns the groups that it deletes, without those that it creates too."""
+        """Returns the groups that the append deletes, without those that it also creates."""
         created = [one.group for one in self.created]
         return [group for group in self.deleted if not any(group is one for one in created)]
 
@@ -95,8 +95,8 @@ class CoordinatorState:
     read only durable groups see the group when this append is durable. If the append fails, the
     group is removed, unless it has newer offsets.
 
-    `durable` has each group whose broker assigns as the log has it, while appends of it are in
-    flight; None if it is not in the log. `revocations` has the member epoch for which each
+    While appends of a group whose broker assigns are in flight, `durable` has the group as it is in
+    the log; None if it is not there. `revocations` has the member epoch for which each
     rebalance timeout was armed.
     """
 
@@ -111,7 +111,7 @@ class CoordinatorState:
     revocations: dict[DeadlineKey, int] = field(default_factory=dict)
     resolving: set[str] = field(default_factory=set)  # groups whose PatternsDue is on its way
     created: list[Created] = field(default_factory=list)
-    removed: list[AnyGroup] = field(default_factory=list)  # until the next append, as `created`
+    removed: list[AnyGroup] = field(default_factory=list)  # groups removed since the last append
     offsets: Offsets = field(default_factory=Offsets)
     deadlines: Deadlines = field(default_factory=Deadlines)
     writes: dict[int, Write] = field(default_factory=dict)
@@ -240,7 +240,7 @@ class CoordinatorState:
         return group
 
     def classic(self, group_id: str) -> Group | None:
-        """Returns the classic group with this id, if it is one."""
+        """Returns the classic group with this id; None if there is none."""
         return of_kind(self.groups.get(group_id), Group)
 
     def kind(self, group: AnyGroup) -> "GroupKind":
@@ -248,7 +248,7 @@ class CoordinatorState:
         return self.kinds[group.group_type]
 
     def forget(self, group: AnyGroup) -> None:
-        """Removes a group; as in Kafka, deadlines stay armed, but for a streams group's own."""
+        """Removes a group; as in Kafka, deadlines stay armed, except one of streams groups."""
         del self.groups[group.group_id]
         if group.delays_first_targets:
             self.deadlines.cancel(DeadlineKey(INITIAL_REBALANCE, group.group_id))
@@ -259,7 +259,7 @@ class CoordinatorState:
         self.removed.append(group)
 
     def durable_group(self, group_id: str) -> AnyGroup | None:
-        """Returns the group if its first record is durable and no tombstone of it is durable."""
+        """Returns the group if its first record is durable and no tombstone of it is; else None."""
         offsets = self.offsets.durable(group_id)
         for write in self.writes.values():
             for group in write.buried():
@@ -334,7 +334,7 @@ class GroupKind:
     fall_silent: Callable[[CoordinatorState, Any, str, int], None]
     """Starts the session timeout of a silent member at a time in ms."""
     deadline: Callable[[CoordinatorState, Any, DeadlineKey], None]
-    """Handles a deadline that has passed; one that only other kinds have is void."""
+    """Handles a passed deadline; deadlines that only other kinds of groups have are ignored."""
     tombstones: Callable[[Any], list[LogRecord]]
     """Returns the records that remove a group, without those of its offsets."""
     replay: Callable[[Groups, BrokerRecord, int], None]
@@ -361,8 +361,8 @@ class GroupKind:
         request: DeleteGroups,
         group_ids: tuple[str, ...],
     ) -> bool:
-        """Writes what must be durable before a group is deleted; returns whether it did."""
+        """Called before a deletion: writes what must be durable first; returns whether it wrote."""
         return False
 
     def topics_deleted(self, state: CoordinatorState, topic_ids: tuple[Uuid, ...]) -> None:
-        """Forgets deleted topics."""
+        """Called when topics were deleted; the default does nothing."""

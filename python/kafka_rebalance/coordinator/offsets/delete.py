@@ -54,7 +54,7 @@ def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroup
 
 
 class ContinueDeletion(Continuation):
-    """The deletion goes on: `group_ids` are examined for share state, then all are deleted."""
+    """Continues a deletion: looks for share state in `group_ids`, then deletes all groups."""
 
     request_id: int
     request: DeleteGroups
@@ -90,7 +90,7 @@ def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> Non
     forgotten = []
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
-        # An offset can be that of a partition that its topic never had.
+        # Offsets can be stored for partitions that their topic never had.
         whole = [one for one in state.offsets.partitions(group_id) if one[0] in event.topics]
         for partition in (*event.partitions, *whole):
             # Kafka writes a tombstone for the committed value and for each pending value.

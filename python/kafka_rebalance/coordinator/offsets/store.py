@@ -152,7 +152,7 @@ _Topics = TimelineHashMap[str, _Partitions]
 
 
 class _Table:
-    """Groups, their topics, and the numbers of the topics' partitions."""
+    """Hash tables: group id -> topic -> partition -> number of the partition's last record."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:
         self._registry = registry
@@ -194,7 +194,7 @@ class _Table:
         return [(topic, index) for topic, partitions in found for index in partitions]
 
     def entries(self) -> list[tuple[str, Partition, int]]:
-        """Returns group ids with partitions and their numbers."""
+        """Returns triples: group id, partition, number of the partition's last record."""
         return [
             (group_id, (topic, index), number)
             for group_id, topics in self._groups.items()

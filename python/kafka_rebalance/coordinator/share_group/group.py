@@ -51,7 +51,7 @@ class ShareState(Frozen):
 
 
 def combined(first: StateTopics, second: StateTopics) -> StateTopics:
-    """Returns the partitions of both."""
+    """Returns all partitions that `first` or `second` has."""
     every = HashSet.copied(uuid_hash, first)
     for topic in second:
         every.add(topic)
@@ -93,7 +93,7 @@ class ShareGroupMember(AssignedMember):
 
 @dataclass(slots=True)
 class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
-    """A group; its methods return facts, or change the group as one record does."""
+    """A share group; a method either only reads it, or applies one record."""
 
     group_type: ClassVar[str] = "share"
     has_offsets: ClassVar[bool] = False
@@ -126,7 +126,7 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
         return counts
 
     def misses_initialized_partitions(self) -> bool:
-        """Returns whether a subscribed topic has other initialised than targeted partitions."""
+        """Returns whether a subscribed topic's initialised partitions differ from targeted ones."""
         if self.share_state is None or self.is_empty:
             return False
         for topic, (name, partitions) in self.share_state.initialized.items():

@@ -60,7 +60,7 @@ def share_step(
 
 
 def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
-    """Returns the target's partitions of these topics; a table with fewer topics is a copy."""
+    """Returns the target's partitions of these topics; if some are left out, in a copied table."""
     partitions = {topic: dict.fromkeys(numbers) for topic, numbers in target.items()}
     if all(topic in topics for topic in partitions):
         return partitions
@@ -140,7 +140,7 @@ def _answer(
 
 
 def next_epoch(state: CoordinatorState, change: EpochChange) -> EpochChange:
-    """Returns the change with the group's next epoch, if it gets one."""
+    """Returns the change; its epoch is a new one if names, partitions or metadata differ."""
     # 3.
     group, old, new = change.group, change.old, change.member
     is_new = new.subscribed_topic_names != old.subscribed_topic_names

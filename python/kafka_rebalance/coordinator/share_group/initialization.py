@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Has the share state of new partitions initialised, and forgets that of deleted topics and groups.
 
-1. A heartbeat that finds subscribed partitions without share state writes them down as being
-   initialised. After 30 s it asks again.
+1. A heartbeat that finds subscribed partitions without share state writes a record: they are being
+   initialised. After 30 s, a heartbeat asks again.
 2. The host does this for ShareStateDue, and passes it back. The next record has them as
    initialised. If its append fails, they are forgotten, so that a later heartbeat asks again.
 3. Partitions of deleted topics are forgotten. The deletion of a group marks its share state first,
@@ -45,7 +45,7 @@ from .group import (
 def mark_share_state(
     state: CoordinatorState, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Writes that the first share state of the groups is deleted; returns whether there is any."""
+    """Writes that the share state of the first such group is deleted; False if no group has any."""
     for at, group_id in enumerate(group_ids):
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:

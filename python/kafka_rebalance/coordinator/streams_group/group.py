@@ -115,7 +115,7 @@ class StreamsGroupMember(AssignedMember):
         return self.state is TasksState.UNREVOKED_TASKS
 
     def is_assigned_alike(self, other: "StreamsGroupMember") -> bool:
-        """Returns whether no field has changed on which the assignment of tasks may depend."""
+        """Returns whether the fields on which an assignment of tasks depends are equal in both."""
         return (self.topology_epoch, self.rack_id, self.client_tags, self.process_id) == (
             other.topology_epoch,
             other.rack_id,
@@ -135,7 +135,7 @@ class RefinedTargets(NamedTuple):
 
 
 class Unlogged(NamedTuple):
-    """What no record has, but a failed append takes back.
+    """Values that no record has; if an append fails, the earlier values return.
 
     `configured` is the topology over the present topics; `refined` the targets with which members
     were reconciled last.
@@ -150,7 +150,7 @@ _NOTHING_UNLOGGED = Unlogged()
 
 @dataclass(slots=True)
 class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
-    """A group; its methods return facts, or change the group as one record does.
+    """A streams group; a method either only reads it, or makes one change.
 
     `unlogged_before` has the id of the append that followed the last change of `unlogged`, and the
     value at the append before.
@@ -203,7 +203,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
                 owners.setdefault(task, set()).add(process_id)
 
     def _disown(self, member: StreamsGroupMember) -> None:
-        """Takes the member's tasks from its process, even if another member of it has one too."""
+        """Removes the member's tasks from its process, even if another member of it has one too."""
         process_id = member.process_id
         for tasks in (member.assigned, member.pending_revocation):
             for task in tasks.active:

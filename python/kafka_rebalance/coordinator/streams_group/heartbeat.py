@@ -172,7 +172,7 @@ def ask_shutdown(group: StreamsGroup, request: wire.StreamsGroupHeartbeat) -> No
 def _topology(
     group: StreamsGroup, request: wire.StreamsGroupHeartbeat, records: log.Records
 ) -> wire.StreamsTopology:
-    """Returns the group's topology; the first one that a member sends becomes it."""
+    """Returns the group's topology; without one, the first that a member sends becomes it."""
     sent, known = request.topology, group.topology
     if sent is not None and sent.epoch < 0:
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -217,7 +217,7 @@ def _change(
     *,
     is_new: bool,
 ) -> StreamsChange:
-    """Returns the change with the group's epoch; `is_new`: it gets its next one in any case."""
+    """Returns the change with the group's epoch, which grows in any case if `is_new`."""
     config = state.config
     configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
     if config.group_streams_rack_aware_assignment_tags:

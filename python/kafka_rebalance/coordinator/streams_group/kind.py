@@ -150,7 +150,7 @@ def _shown(tasks: GroupTasks) -> DescribedTasks:
 
 
 def _epochs(role: Role, without: int) -> dict[Task, int]:
-    """Returns active tasks with their epochs; `without` is for a record that has no epochs."""
+    """Returns active tasks with their epochs; `without` is the epoch if the record has none."""
     found: dict[Task, int] = {}
     for name, numbers, epochs in role:
         if epochs is None or len(epochs) != len(numbers):
@@ -160,7 +160,7 @@ def _epochs(role: Role, without: int) -> dict[Task, int]:
 
 
 def _contains(assigned: Collection[Task], owned: TaskList | None) -> bool:
-    """Returns whether all owned tasks are assigned, and a task of each listed subtopology is."""
+    """Returns whether all owned tasks are assigned, and each listed subtopology has one."""
     if owned is None:
         return False
     names = {name for name, _ in assigned}

@@ -35,8 +35,8 @@ _NO_LIMIT = 2**31 - 1
 class StreamsChange(Frozen):
     """A change of a group: `member` replaces the member of its id or instance id.
 
-    `refined` has the refined targets of a Stable group without another reason for a new epoch; its
-    epoch is new if the member does not have its own.
+    `refined` has the refined targets of a Stable group without another reason for a new epoch. The
+    epoch then grows if the member's assignment differs from its target.
     """
 
     group: StreamsGroup
@@ -93,7 +93,7 @@ def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
 
 
 def _present(change: StreamsChange) -> dict[str, GroupTasks]:
-    """Returns the present targets, that of a replaced static member under its new id."""
+    """Returns the present targets by member id; a replaced static member has its new id."""
     targets, new = dict(change.group.targets), change.member
     replaced = None if new is None else change.group.replaced_id(new)
     if new is not None and replaced in targets:

@@ -28,7 +28,7 @@ from ..machine.cluster import ClusterTopics
 
 
 class ConfiguredTopology(Frozen):
-    """A topology's tasks; `status` None: it is ready. `creatable_topics` are to be created."""
+    """A topology's tasks; ready if `status` is None. The broker creates `creatable_topics`."""
 
     epoch: int
     subtopologies: tuple[Subtopology, ...] = ()
@@ -100,7 +100,7 @@ def source_names(subtopology: wire.StreamsSubtopology) -> list[str]:
 
 
 def required_topics(topology: wire.StreamsTopology) -> dict[str, str]:
-    """Returns all topics of a topology but sinks, each with a subtopology that has it."""
+    """Returns all topics except sinks: name -> id of a subtopology that has it."""
     return {
         name: one.subtopology_id
         for one in topology.subtopologies
@@ -109,7 +109,7 @@ def required_topics(topology: wire.StreamsTopology) -> dict[str, str]:
 
 
 def sources_by_name(topology: wire.StreamsTopology) -> dict[str, str]:
-    """Returns source topics and repartition sources, each with the last subtopology that has it."""
+    """Returns source topics and repartition sources: name -> last subtopology that has it."""
     return {
         name: one.subtopology_id for one in in_hash_order(topology) for name in source_names(one)
     }
@@ -149,7 +149,7 @@ def all_counts(topology: wire.StreamsTopology, existing: Counts) -> dict[str, in
 
 
 def refuse_wrong_places(topology: wire.StreamsTopology) -> None:
-    """Refuses a place in a co-partition group that is not in its list. Errors: RequestRefused."""
+    """Refuses an index in a co-partition group without a topic. Errors: RequestRefused."""
     for one in topology.subtopologies:
         for group in one.copartition_groups:
             for places, topics in (
@@ -218,7 +218,7 @@ def _copartition(
     if internal != names:
         numbers = {known[name] for name in names - internal}
     elif fixed:
-        numbers = {known[name] for name in fixed}  # quirk: those of all co-partition groups
+        numbers = {known[name] for name in fixed}  # quirk: also of other co-partition groups
     else:
         numbers = {max(known[name] for name in internal)}
     if len(numbers) > 1:

@@ -97,7 +97,7 @@ class AsyncConsumer:
 
     @property
     def misses_names(self) -> bool:
-        """Returns whether the metadata lack an assigned topic id; it requests them at once."""
+        """Returns whether the metadata lack an assigned topic id; they are requested at once."""
         return reconciliation.misses_names(self._state)
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
@@ -222,7 +222,7 @@ class AsyncConsumer:
             state.effects.append(due.effect)
 
     def _next_callback(self) -> Callback | None:
-        """Takes the next callback; a poll runs all that wait when it begins, one after another."""
+        """Takes the next callback; a poll runs, in order, all callbacks that wait at its start."""
         state = self._state
         if not state.callbacks or state.running is not None:
             return None
@@ -271,7 +271,7 @@ class AsyncConsumer:
         reconciliation.reconcile(state, is_poll=False)
         reconciliation.go_on(state)
         heartbeats.beat(state)
-        # The thread runs on: an acknowledgement can be followed by a newer assignment.
+        # The background thread goes on: after an acknowledgement, a new assignment can start.
         reconciliation.reconcile(state, is_poll=False)
 
     def _wants_node(self) -> bool:

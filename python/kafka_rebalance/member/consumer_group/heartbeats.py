@@ -5,7 +5,7 @@ a member's requests.
     at once        while the member joins, acknowledges or leaves; the first two wait for the
                    response to the last heartbeat
     interval       the coordinator sets it; it is counted from sending
-    after an error all fields, after a back-off that the states above do not wait for
+    after an error all fields are sent, after a back-off; the states above send without it
     no polls       after `max.poll.interval.ms` the member leaves, and is STALE until the next poll
 
 Source   AbstractHeartbeatRequestManager.poll, HeartbeatRequestState,
@@ -55,7 +55,7 @@ def _sends_now(state: AsyncMembership) -> bool:
 
 
 def due_ms(state: AsyncMembership) -> int | None:
-    """Returns when the heartbeat of the interval is due, at least now; None if one is in flight."""
+    """Returns when the interval's heartbeat is due (now or later); None if one is in flight."""
     if state.node is None or state.state in NOT_IN_GROUP or state.heartbeat_in_flight():
         return None
     return max(state.heartbeat_at_ms, state.retry_at_ms, state.now_ms)
@@ -90,7 +90,7 @@ def _send(state: AsyncMembership) -> None:
 
 
 def has_news(state: AsyncMembership) -> bool:
-    """Returns whether the next heartbeat contains more than the ids and the epoch."""
+    """Returns whether the next heartbeat has fields to send besides the ids and the epoch."""
     sent = state.sent_fields
     return (
         sent.rebalance_timeout_ms is None
@@ -214,7 +214,7 @@ def _refused(state: AsyncMembership, error: ErrorCode) -> None:
 
 
 def _back_off(state: AsyncMembership) -> None:
-    """Makes the next heartbeat due after a back-off, in place of the interval."""
+    """Makes the next heartbeat due after a back-off, instead of after the interval."""
     state.heartbeat_at_ms = state.now_ms
     state.retry_at_ms = state.now_ms + state.backoff_ms(state.heartbeat_failures)
     state.heartbeat_failures += 1

@@ -3,7 +3,7 @@
 
 The client has two threads. The application's thread polls and runs the callbacks; the background
 thread sends heartbeats, and keeps sending them while a callback runs. So a callback that is due
-waits in `callbacks` for the next poll, and `running` is the one that the application runs now.
+waits in `callbacks` for the next poll; `running` is the callback that the application runs now.
 """
 
 from collections import deque
@@ -33,7 +33,7 @@ _NO_EPOCH = -1
 
 
 class LocalAssignment(NamedTuple):
-    """Partitions by topic id, ascending; the coordinator's assignment, or the applied one.
+    """An assignment that the coordinator sent, or that was applied: sorted partitions by topic id.
 
     The client counts in `epoch` the assignments that differ from the last one. So the member
     acknowledges an assignment even if the one that it applied last contains the same partitions.
@@ -50,7 +50,7 @@ class LocalAssignment(NamedTuple):
         return self.epoch == _NO_EPOCH
 
     def updated(self, assigned: Iterable[TopicPartitions]) -> "LocalAssignment":
-        """Returns the assignment that follows this one; itself if the partitions are equal."""
+        """Returns the next assignment; this object if the partitions are equal."""
         partitions = {one.topic_id: tuple(sorted(one.partitions)) for one in assigned}
         if not self.is_none and partitions == self.partitions:
             return self
@@ -73,11 +73,11 @@ NO_ASSIGNMENT = LocalAssignment(_NO_EPOCH, {})
 
 
 class Purpose(Enum):
-    """The action that continues when a callback has returned."""
+    """The reason for a callback, which decides what follows when it has returned."""
 
-    REVOKE = auto()  # a reconciliation, which then assigns
-    ASSIGN = auto()  # a reconciliation, which is then acknowledged
-    RELEASE = auto()  # onPartitionsLost of a member that is no longer in the group
+    REVOKE = auto()  # a reconciliation revokes partitions; it then assigns others
+    ASSIGN = auto()  # a reconciliation assigns partitions; it is then acknowledged
+    RELEASE = auto()  # partitions are lost, because the member is no longer in the group
 
 
 class Callback(NamedTuple):
@@ -95,7 +95,7 @@ class LocalReconciliation:
     owned: tuple[TopicPartition, ...]
     revoked: tuple[TopicPartition, ...]
     added: tuple[TopicPartition, ...]
-    until_ms: int  # from then on, a commit that failed is not tried again
+    until_ms: int  # from this time on, a failed commit is not tried again
     commit: SentRequest | None = None
     commit_at_ms: int | None = None  # when the commit is to be sent
     commit_failures: int = 0
@@ -105,7 +105,7 @@ class LocalReconciliation:
 
 @dataclass(slots=True)
 class SentFields:
-    """The fields as last sent, each in its last heartbeat; after an error, all are sent again."""
+    """The values that were last sent; an error empties this object, so all are sent again."""
 
     rebalance_timeout_ms: int | None = None
     topics: frozenset[str] | None = None
@@ -130,7 +130,7 @@ class AsyncMembership(AnyMembership):
     is_subscription_new: bool = False
     topics: dict[Uuid, str] = field(default_factory=dict)
     # The assignment.
-    names: dict[Uuid, str] = field(default_factory=dict)  # of assigned topics
+    names: dict[Uuid, str] = field(default_factory=dict)  # names of assigned topics
     target: LocalAssignment = NO_ASSIGNMENT
     current: LocalAssignment = NO_ASSIGNMENT
     owned: tuple[TopicPartition, ...] = ()
@@ -150,7 +150,7 @@ class AsyncMembership(AnyMembership):
     heartbeat_interval_ms: int = 0  # set by the coordinator
     heartbeat_at_ms: int = 0
     heartbeat_failures: int = 0
-    retry_at_ms: int = 0  # no heartbeat of the interval before this time
+    retry_at_ms: int = 0  # before this time, no heartbeat is sent for the interval
 
     def __post_init__(self) -> None:
         # The client chooses its random id once, and keeps it over all joins.
@@ -218,7 +218,7 @@ class AsyncMembership(AnyMembership):
             self.released()
 
     def released(self) -> None:
-        """Continues after the loss: a fenced member joins, and a stale one if it was polled."""
+        """Continues after the loss: a fenced member joins, a stale one only if it was polled."""
         self.clear_assignment()
         is_stale = self.state is ConsumerMemberState.STALE
         if self.state is ConsumerMemberState.FENCED or (is_stale and self.rejoins_when_released):

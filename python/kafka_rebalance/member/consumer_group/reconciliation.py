@@ -11,8 +11,8 @@
 A reconciliation ends without effect if the member has left RECONCILING, or has joined again. Topics
 that the client does not know are left out; the other topics are acknowledged meanwhile.
 
-librdkafka's main thread starts without a poll. Step 3 is in the next poll, step 2 follows it and
-commits only the revoked partitions, and step 4 is in the same poll.
+librdkafka's main thread does step 1 without a poll. The next poll does step 3; then step 2 commits
+only the revoked partitions, and step 4 is in the same poll.
 
 Source   AbstractMembershipManager.maybeReconcile, revokeAndAssign, maybeAbortReconciliation,
          CommitRequestManager.maybeAutoCommitSyncBeforeRebalance (Kafka 4.4.0);
@@ -121,7 +121,7 @@ def commit(state: AsyncMembership, partitions: Partitions) -> SentRequest | None
 
 
 def commit_answered(state: AsyncMembership, sent: SentRequest, error: ErrorCode) -> None:
-    """Handles the response to a commit; one before a revocation is tried again."""
+    """Handles the response to a commit; a commit before a revocation is tried again."""
     running = state.reconciliation
     if running is None or sent is not running.commit:
         return

@@ -71,7 +71,7 @@ pub fn assign_long_line(
         Err(error) => return Ok(Some(error_line(None, error, number))),
     };
     let group = match contract::from_value(&value, options.max_partitions) {
-        // SAFETY: each name of the group is a text of the line, which `texts` keeps for longer.
+        // SAFETY: each name of the group is a text of the line; `texts` outlives the group.
         Ok(group) => unsafe { std::mem::transmute::<GroupSpec<'_>, GroupSpec<'_>>(group) },
         Err(error) => return Ok(Some(error_line(contract::group_id(&value), error, number))),
     };

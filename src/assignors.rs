@@ -68,7 +68,7 @@ pub enum Assignor {
     StreamsSticky,
 }
 
-/// Assignor names that occur in live groups but are not built in, each with its words for an error.
+/// Assignor names that occur in live groups but are not built in, each with a text for an error.
 const FOREIGN: [(&str, &str); 4] = [
     (
         "stream",
@@ -88,7 +88,7 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
 ];
 
-/// Mirror of `registry.IN_PLACE_OF_STREAM`: what can be asked in place of the assignor "stream".
+/// Mirror of `registry.IN_PLACE_OF_STREAM`: the advice for "stream", which is not built in.
 const IN_PLACE_OF_STREAM: &str = "`describe` shows a group that runs it, and plans are made for \
     its successor, the streams protocol (KIP-1071): streams/sticky";
 
@@ -172,8 +172,8 @@ impl Assignor {
         )
     }
 
-    /// Returns `self`; an error at `assignor` if brokers run the assignor, because only Python
-    /// plays its rounds.
+    /// Returns `self`, or an error at `assignor` if brokers run the assignor: only Python plays the
+    /// rounds of such groups.
     pub fn for_plans(self) -> Result<Self, GroupError> {
         if !self.is_server_side() {
             return Ok(self);

@@ -62,7 +62,7 @@ impl GroupError {
         Self::of_kind(ErrorKind::NotAffected, "change", problem)
     }
 
-    /// The result of a change after which nobody reads so many partitions.
+    /// The error of a change that leaves no members; `partitions` partitions then have no reader.
     pub fn no_members_left(partitions: u64) -> Self {
         let s = if partitions == 1 { "" } else { "s" };
         let problem =

@@ -71,13 +71,13 @@ pub mod switching {
 pub mod wire;
 
 /// Replaces the system's allocator, which returns large buffers to the kernel after each batch, so
-/// that the next batch waits for new pages. Without the feature `python`, the crate is part of a Rust
-/// program, which may have an allocator: that of `benches/core_times.rs` counts the allocated bytes.
+/// that the next batch waits for new pages. Without the feature `python`, a Rust program uses the
+/// crate with its own allocator; that of `benches/core_times.rs` counts the allocated bytes.
 #[cfg(all(feature = "mimalloc", feature = "python"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Returns to the kernel what has been freed; the allocator would keep it for a second.
+/// Returns freed memory to the kernel at once; the allocator would keep it for a second.
 #[cfg(all(feature = "mimalloc", feature = "python"))]
 pub(crate) fn return_freed_memory() {
     unsafe extern "C" {

@@ -269,7 +269,7 @@ fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
     entries
 }
 
-/// The smallest sizes in bytes of a list's entries, by type.
+/// The least number of bytes of a list's entry, by the entry's type.
 const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;

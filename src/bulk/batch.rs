@@ -59,7 +59,7 @@ pub fn assign_batch(
     assigned(batch, options, form, Ok, output::write)
 }
 
-/// Does what `assign_batch` does, but each group's answer is one list of owners.
+/// Answers as `assign_batch`, but the answer of each group is one list of owners.
 pub fn owners_batch(
     batch: &RecordBatch,
     options: Options,
@@ -173,8 +173,8 @@ pub fn compare_batch(
 const IDLE: &str = "no rebalance follows, because no member sees a change";
 
 /// Mirror of `plans/affected.py`. Runs `play` with the changes that affect one group; a change is
-/// left out if it names a topic, member, rack or client id that the group does not have. No answer
-/// is returned if no rebalance follows the changes that are left (`is_idle`).
+/// left out if it names a topic, member, rack or client id that the group does not have. The answer
+/// is None if no rebalance follows the remaining changes (`is_idle`).
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,

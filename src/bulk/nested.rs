@@ -81,7 +81,7 @@ impl Texts {
     }
 }
 
-/// The ends of a column's lists (or texts) in the array of all their values, and which is null.
+/// The ends of a column's lists (or texts) in the array of all their values; and which are null.
 pub struct Lengths {
     ends: Vec<i32>,
     valid: NullBufferBuilder,

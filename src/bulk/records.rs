@@ -40,7 +40,7 @@ static RECORD: [Field; 2] = [
     Field::required("value", Kind::Bytes),
 ];
 
-/// The subscription version of the newest Java client. A row shows it only with user data.
+/// The subscription version of the newest Java client; a row omits it, unless it has user data.
 const NEWEST_VERSION: i16 = 3;
 
 pub struct Group<'a> {
@@ -87,8 +87,8 @@ pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 /// Partition counts and replica racks of a cluster's topics.
 pub struct Inventory {
     topics: FxHashMap<String, Topic>,
-    /// Whether a topic that is not here is assumed to end with its highest assigned partition. If
-    /// not, it is an error.
+    /// Whether a topic that the inventory lacks is assumed to end with its highest assigned
+    /// partition. If false, such a topic is an error.
     assume_assigned: bool,
 }
 

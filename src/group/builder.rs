@@ -15,10 +15,10 @@ use crate::error::GroupError;
 /// Builds a group field by field: first its topics, then its members.
 pub struct GroupBuilder<'a> {
     pub(crate) group: GroupSpec<'a>,
-    /// By topic: its name, once more. In this list, names that are compared one after another are
-    /// neighbours.
+    /// By topic: its name. In this list, names that are compared one after another are neighbours
+    /// in memory.
     names: Vec<&'a str>,
-    /// By topic: the topic of the partitions that a member owned next, the last time.
+    /// By topic: the topic that came next when a member's owned partitions were last read.
     after: Vec<TopicId>,
     /// The topics that have an id but are not declared.
     deleted: Vec<TopicId>,
@@ -88,9 +88,9 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Checks the id that a member gives with its owned partitions of a topic. If the topic is not
-    /// declared and has no id yet, it gets this id. Returns the text of an error if the id is
-    /// malformed, or is not the id of the topic.
+    /// Checks the topic id beside a member's owned partitions. A topic that is not declared and has
+    /// no id yet gets this id. Returns the text of an error if the id is malformed, or differs from
+    /// the topic's id.
     pub fn id_beside_owned(&mut self, id: TopicId, topic_id: &'a str) -> Result<(), String> {
         let declared = (id as usize) < self.group.declared;
         let topic = &mut self.group.topics[id as usize];
@@ -224,8 +224,8 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Sets the topics of the last member's owned partitions, because one of them comes without
-    /// partitions.
+    /// Sets the topics of the last member's owned partitions. Call this only if one of the topics
+    /// is listed without partitions.
     pub fn own_topics(&mut self, topics: &[TopicId]) {
         if let Some(member) = self.group.members.last_mut() {
             self.group.owned_topics.extend_from_slice(topics);

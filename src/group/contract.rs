@@ -18,7 +18,7 @@ pub fn parse(line: &[u8]) -> Result<Value> {
     parse_with(line, &mut Texts::default())
 }
 
-/// As `parse`; `texts` gets the line's texts, which can outlive the value.
+/// Parses a line as `parse` does; adds the line's texts to `texts`, which can outlive the value.
 pub fn parse_with(line: &[u8], texts: &mut Texts) -> Result<Value> {
     let text = std::str::from_utf8(line)
         .map_err(|error| GroupError::new("line", format!("not UTF-8: {error}")))?;
@@ -53,7 +53,8 @@ impl<'a> Input<'a> for &'a Value {
         let Value::Object(fields) = self else {
             return Err(format!("{} is not an object", kind(self)));
         };
-        // Most lines have their fields in the order of the table. The last one of a name counts.
+        // Most lines have their fields in the order of the table. Of two fields with one name, the
+        // last one counts.
         let mut next = 0;
         for (name, value) in fields.iter() {
             let is_named = |&i: &usize| table[i].name == name;

@@ -13,7 +13,7 @@ pub enum Kind {
     Text,
     /// The name of a topic. A column may have its place in the group's list of topics instead.
     Topic,
-    /// A whole number: its noun in errors, the least one and the greatest one.
+    /// A whole number: its noun in errors, its least value and its greatest value.
     Whole(&'static str, i64, i64),
     Flag,
     /// Bytes, and a contract line as bytes or as a string; only columns have them.
@@ -23,7 +23,7 @@ pub enum Kind {
     Object(&'static [Field]),
     /// An object with partitions of one topic. Python objects have one pair for each partition.
     Run(&'static [Field]),
-    /// An attribute of the Python object, whose fields stand beside the object's own elsewhere.
+    /// An attribute of the Python object. In lines and columns, its fields are the object's own.
     Beside(&'static [Field]),
 }
 
@@ -122,12 +122,12 @@ pub trait Input<'a>: Clone {
 
     fn flag(&self) -> Result<bool, String>;
 
-    /// A whole number, which need not be in the bounds of `kind`.
+    /// A whole number; it may be outside the bounds of `kind`, which the caller checks.
     fn whole(&self, kind: &Kind) -> Result<i64, String>;
 
     fn list(&self, item: &'static Kind) -> Result<impl Iterator<Item = Self>, String>;
 
-    /// A topic of a group that has declared so many topics.
+    /// A topic; `declared` is the number of topics that the group has declared so far.
     fn topic(&self, _declared: usize) -> Result<Name<'a>, String> {
         self.text().map(Name::Text)
     }

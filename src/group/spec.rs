@@ -61,8 +61,8 @@ impl<'a> GroupSpec<'a> {
         &self.owned[start as usize..end as usize]
     }
 
-    /// The topics of the member's owned partitions in the given order, if one of them comes without
-    /// partitions; else none.
+    /// The topics of the member's owned partitions in the given order, if one of these topics is
+    /// listed without partitions; else an empty list.
     pub fn owned_topics(&self, member: MemberId) -> &[TopicId] {
         let (start, end) = self.members[member as usize].owned_topics;
         &self.owned_topics[start as usize..end as usize]
@@ -173,7 +173,7 @@ impl<'a> GroupSpec<'a> {
             owned_topics: self.owned_topics.clone(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
-            // No round of a streams group is played.
+            // Plans never play a streams group here.
             streams: Streams::default(),
             orders: Orders::default(),
         }

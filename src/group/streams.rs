@@ -26,7 +26,7 @@ pub struct StreamsMember<'a> {
     pub task_offsets: Vec<(TopicPartition, i64)>,
 }
 
-/// What only streams groups have.
+/// The fields that only streams groups have.
 #[derive(Clone, Default)]
 pub struct Streams<'a> {
     pub subtopologies: Option<Vec<Subtopology<'a>>>,

@@ -186,7 +186,7 @@ impl Slot {
             return;
         };
         let parent = tree.hang(root, node, tie);
-        // In the list, the node follows the parent that it has before the tree is rebalanced.
+        // In the list, the node follows the parent that it has before any rotation of the tree.
         let at = self.position(parent);
         self.nodes.insert(at + 1, node);
         let root = tree.balance_insertion(root, node);

@@ -67,8 +67,8 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
     put_order(hashes, &|a, b| compare_names(name(a), name(b)))
 }
 
-/// Does the work of `hash_order`, for keys of any kind: it needs their hashes only, and `tie`, which
-/// orders keys with equal hashes.
+/// Returns the order of keys of any kind, as `hash_order` does for names. `tie` orders keys with
+/// equal hashes.
 fn put_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     if let Some(slots) = slots_after_puts(hashes, |&hash| hash, DEFAULT_SLOTS) {
         return by_slot(0..hashes.len() as u32, hashes, slots);
@@ -83,7 +83,7 @@ pub fn sort_as_put<K: Copy>(
     hash: impl Fn(&K) -> u32,
     tie: impl Fn(&K, &K) -> Ordering,
 ) {
-    // So few keys do not make a table of 16 slots full, nor one of its slots too long.
+    // So few keys neither fill a table of 16 slots, nor make one of its slots a tree.
     if keys.len() <= MOST_AFTER_PUT as usize {
         keys.sort_by_key(|key| slot_of(hash(key), DEFAULT_SLOTS));
         return;
@@ -122,9 +122,9 @@ pub fn extend_by_set(
     list.extend(table.keys());
 }
 
-/// Sorts keys from the order in which they are added to a table of `slots` slots, which never gets
-/// full, into its iteration order. Returns whether that is the order: not if a key repeats, or if a
-/// slot has so many keys that Java doubles the table or makes the slot a tree.
+/// Sorts keys, given in the order in which they are added, into the iteration order of a table of
+/// `slots` slots, which never gets full. Returns false if the order may be wrong: if a key repeats,
+/// or if a slot has so many keys that Java doubles the table or makes the slot a tree.
 ///
 /// A slot of a table without trees has its keys in the order in which they were added, and so has
 /// the sorted list, because the sort is stable.
@@ -207,7 +207,7 @@ fn in_table(mut table: HashTable, hashes: &[u32], tie: Tie) -> Vec<u32> {
     table.keys()
 }
 
-/// The keys sorted by their slots; keys of one slot keep the order of `keys`.
+/// Returns `keys` sorted by slot; keys of one slot keep their order.
 fn by_slot(keys: impl Iterator<Item = u32>, hashes: &[u32], slots: usize) -> Vec<u32> {
     // A counting sort: `next` has the place of the next key of each slot.
     let mut next = vec![0u32; slots + 1];

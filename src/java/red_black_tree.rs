@@ -88,7 +88,7 @@ impl Tree {
         a.hash.cmp(&b.hash).then_with(|| tie(a.key, b.key)) == Ordering::Less
     }
 
-    /// Inserts a node below the root without rebalancing; returns the node's parent.
+    /// Inserts a node below the root, without a rotation of the tree; returns the node's parent.
     pub fn hang(&mut self, root: u32, node: u32, tie: Tie) -> u32 {
         let mut at = root;
         loop {
@@ -146,7 +146,7 @@ impl Tree {
                 self.balance_deletion(root, child)
             };
         }
-        // A leaf stays in the tree during the rebalancing and is removed after it.
+        // A leaf stays in the tree during the rotations and is removed after them.
         if !self.is_red(node) {
             root = self.balance_deletion(root, node);
         }

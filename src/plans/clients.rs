@@ -61,9 +61,9 @@ impl MayRun {
         Self(found)
     }
 
-    /// The clients, in the order of `Client::ALL`, of members that cannot have this assignor. A
-    /// member cannot if all clients that it may run lack the assignor, or one of the two Python
-    /// libraries whose bytes it sent.
+    /// The clients of members that cannot have this assignor, in the order of `Client::ALL`: those
+    /// of a member if all clients that it may run lack the assignor. If a member's bytes show only
+    /// that it runs a Python library, each of the two that lacks the assignor counts.
     pub fn lacking(&self, assignor: Assignor) -> impl Iterator<Item = Client> {
         let cannot =
             |clients: &&&[Client]| **clients == EITHER_PYTHON || all_lack(clients, assignor);

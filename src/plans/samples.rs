@@ -19,9 +19,9 @@ pub struct Ends {
     /// Each partition that has an owner at the end of the plan, in the plan's order; then those
     /// that have one only at the end of a draw, in the order of the draws.
     pub partitions: Vec<TopicPartition>,
-    /// The last owner in the plan of each of the first partitions.
+    /// For each of `partitions` that has an owner at the end of the plan: that owner.
     pub planned: Vec<MemberId>,
-    /// For each partition, its last owners, and the number of draws.
+    /// For each partition: its owners at the end of draws, each with the number of such draws.
     pub owners: Vec<Vec<(MemberId, u32)>>,
     /// The moves of each draw.
     pub moves: Vec<u64>,
@@ -29,7 +29,7 @@ pub struct Ends {
     places: FxHashMap<TopicPartition, usize>,
     /// For each partition, the last draw that counted it.
     counted: Vec<usize>,
-    /// Where the next partition is, if the order of two draws is equal.
+    /// The guessed index of the next partition; it is right if two draws have the same order.
     next: usize,
 }
 

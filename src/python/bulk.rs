@@ -156,7 +156,7 @@ impl GivenForm {
 }
 
 /// Partition counts and racks of topics, for reading records. With `assume_assigned`, a topic that
-/// is not here is assumed to end with its highest assigned partition.
+/// the inventory lacks is assumed to end with its highest assigned partition.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct TopicInventory(records::Inventory);
 
@@ -268,7 +268,7 @@ pub fn assign_lines(
         .collect())
 }
 
-/// Passes a result line to `write` in pieces; returns an error line instead.
+/// Passes a result line to `write` in pieces and returns None, or returns an error line.
 #[pyfunction]
 pub fn assign_long_line(
     py: Python<'_>,

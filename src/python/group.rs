@@ -56,7 +56,7 @@ impl Names {
 #[derive(Clone)]
 struct Object<'a, 'py> {
     value: Bound<'py, PyAny>,
-    /// Some: the value is a tuple of TopicPartitions, and these have one topic.
+    /// If Some, the value is a tuple of TopicPartitions, and those in this range have one topic.
     run: Option<Range<usize>>,
     names: &'a Names,
 }
@@ -67,7 +67,7 @@ impl<'py> Object<'_, 'py> {
         Self { value, run, names }
     }
 
-    /// Keeps an error of Python, to raise it unchanged.
+    /// Keeps an exception of Python, so that the caller can raise it unchanged.
     fn read<T>(&self, read: PyResult<T>) -> Result<T, String> {
         read.map_err(|error| {
             let problem = error.to_string();
@@ -195,8 +195,8 @@ self_cell! {
     }
 }
 
-/// By topic, and by partition: the TopicPartitions of a group that some answer had. The next answer
-/// for the group has them again, which takes a tenth of the time of new ones.
+/// By topic, and by partition: the TopicPartition object, if an answer for the group had it. Later
+/// answers for the group use the object again, in a tenth of the time that a new object takes.
 pub type Kept = Vec<Vec<Option<Py<PyAny>>>>;
 
 /// A group in which numbers replace names.

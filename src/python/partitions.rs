@@ -42,7 +42,7 @@ impl<'py> Maker<'py> {
         })
     }
 
-    /// Makes the numbers below `most` at most once; their caller makes about `count` partitions.
+    /// Prepares for about `count` partitions with numbers below `most`: makes these ints only once.
     pub fn expect(&mut self, most: u32, count: usize) -> PyResult<()> {
         if (most as usize) < count {
             for number in self.numbers.len() as u32..=most {

@@ -14,7 +14,7 @@ from kafka_rebalance.report.text.terminal import shown_streams
 
 # Exit codes.
 DONE = 0
-"""Groups have answers, others are not affected or left out; or the input is empty."""
+"""At least one group has an answer and none has an error; or the input is empty."""
 FAILED = 1
 """Any failure that has no other code."""
 USAGE = 2
@@ -118,7 +118,7 @@ def _main(given: Sequence[str]) -> int:
 
 
 class _Help(argparse.HelpFormatter):
-    """Formats help: keeps the breaks of indented lines, and has room for the longest command."""
+    """Formats help: keeps line breaks in indented text, and has room for the longest command."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26)
@@ -131,7 +131,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints usage errors as sentences; a usage of many lines would push them off the screen."""
+    """Prints a usage error as one sentence; a long usage text would push it off the screen."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         for line in message.splitlines():  # the streams escape line breaks inside of one write

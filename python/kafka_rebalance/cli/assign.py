@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterator[bool]:
-    """Writes the answers in order, without newlines; yields whether each is an error line."""
+    """Writes the answer lines in order; yields for each one whether it is an error line."""
     lines: list[bytes] = []
     first, size = 1, 0
     for number, line in enumerate(read_lines(source, args.max_line_bytes), 1):

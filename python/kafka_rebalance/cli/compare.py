@@ -24,7 +24,7 @@ from .groups import add_arguments, answers, given
 from .options import add_leader
 from .tally import Tally
 
-# Each assignor is asked as if the group ran it, so a switch is not a change here.
+# Each assignor plays the changes as if the group ran it, so `compare` has no switch changes.
 _COMPARED = [
     verb.name
     for change in CHANGES
@@ -95,7 +95,7 @@ def _json(
 def _led(
     group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace
 ) -> Sequence[LedPlan]:
-    """Returns the plans of the leaders' assignors, as `plan` shows them; none if there are none."""
+    """Returns a plan for each assignor with which a member may lead; empty if `plan` has none."""
     if group.assignor is None or any(
         isinstance(one, SwitchAssignor | SwitchProtocol) for one in changes
     ):

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
             return tracer.step(command)
         except GroupError:
             errors += 1
-            raise  # `play` shows it as the command's answer, and goes on
+            raise  # `play` shows the error as the command's answer, and goes on
 
     for shown in play(text, step).split("\n")[:-1]:
         print(shown)

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 def _lags(
     args: argparse.Namespace, groups: Sequence[GroupSpec]
 ) -> tuple[Mapping[str, Mapping[TopicPartition, int]], list[TopicPartition]]:
-    """Returns the lags by group id, and the partitions without a leader; none of a file."""
+    """Returns the lags by group id, and the partitions without a leader; empty for a file."""
     if args.bootstrap_server is None:
         return {}, []
     from kafka_rebalance.live import group_lags
@@ -99,7 +99,7 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
     if group is None:
         return [one]
     if isinstance(group, AssignedByBroker) and isinstance(one, GroupSpec):
-        group = replace(group, topics=one.topics)  # a description has no racks of replicas
+        group = replace(group, topics=one.topics)  # a coordinator's description lacks racks
     if args.json:
         print(contract.dumps(group.to_dict()), flush=True)
         return []

@@ -252,7 +252,7 @@ def _report(
 
 
 def _advice(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> str:
-    """Writes a file with some groups whose assignor never ends; returns a command for the first."""
+    """Writes some groups whose assignor never ends to a file; returns a command for the first."""
     from kafka_rebalance.spark import jobs, schema
 
     groups, _ = read(args, spark, plain=plain)

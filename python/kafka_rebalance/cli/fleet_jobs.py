@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def read(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function that counts the others after a job has run."""
+    """Returns the groups to assign, and a function to call after the job: it counts the rest."""
     from kafka_rebalance.spark import jobs
 
     groups, passed_over = jobs.read_groups(
@@ -51,9 +51,10 @@ def command(
 
 
 def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> bool:
-    """Returns whether the tasks read and write the files: `--direct`, or both paths are local.
+    """Returns whether tasks read and write the files: with `--direct`, or if both are local.
 
-    Rows of groups of all kinds have to be filtered by Spark. Errors: GroupError at `--direct`.
+    If the rows may be groups of other kinds, Spark has to filter them. Errors: GroupError at
+    `--direct`.
     """
     from kafka_rebalance.spark import paths
 
@@ -108,7 +109,7 @@ def answer_files(args: argparse.Namespace, spark: "SparkSession") -> "Done":
 def answer(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> tuple["Done", dict[str, int]]:
-    """Runs the job on rows of Spark; returns the groups and records that were left out, too."""
+    """Runs the job on Spark's rows; also returns how many groups and records it left out."""
     from kafka_rebalance.spark import assign_groups, compare_groups, jobs, plan_groups
 
     runs: dict[str, Any] = {"assign": assign_groups, "plan": plan_groups, "compare": compare_groups}
@@ -119,13 +120,13 @@ def answer(
 
 
 def _asked(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the parameters of the job that the word has: `assign` has no changes."""
+    """Returns the job's parameters that this command has as options: `assign` has no changes."""
     names = ("assignor", "changes", "max_partitions")
     return {name: vars(args)[name] for name in names if name in vars(args)}
 
 
 def _counts(word: str) -> "dict[str, Column]":
-    """Returns the counts of the answers that the command prints besides groups and errors."""
+    """Returns further columns to count: the command prints them after the groups and errors."""
     from pyspark.sql import functions as f
 
     if word == "assign":

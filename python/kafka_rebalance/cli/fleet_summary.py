@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet summary`: plans each change alone for all groups; draws a page.
+"""`kafka-rebalance fleet summary`: plans each change by itself for all groups; writes a page.
 
 OUTPUT/plans      a row for each group and change, with the columns EACH_CHANGE_SCHEMA
 OUTPUT/summary    the columns SUMMARY_SCHEMA
@@ -136,7 +136,7 @@ def _written_plans(
     planned = plan_each_change(
         groups, changes, assignor=args.assignor, max_partitions=args.max_partitions
     )
-    # The change is a column and never a directory: a rack in it is any string of a stranger.
+    # The change is a column, never a directory name: it may contain a rack, which is any string.
     jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain)
     return spark.read.parquet(f"{output}/plans")
 
@@ -176,7 +176,7 @@ def _totals(row: Any) -> ChangeTotals:
 
 
 def _most_frequent_error(plans: "DataFrame") -> dict[str, Any]:
-    """Returns the text that most rows have as their error, and the number of its groups."""
+    """Returns the most frequent error text, and the number of groups that have this error."""
     from pyspark.sql import functions as f
 
     errors = plans.where("change = '' and error is not null").groupBy("error").count()
@@ -185,7 +185,7 @@ def _most_frequent_error(plans: "DataFrame") -> dict[str, Any]:
 
 
 def _cause(most: dict[str, Any]) -> str:
-    """Returns a sentence about the most frequent error, with a way out for a missing assignor."""
+    """Returns a sentence about the most frequent error, with advice if the assignor is missing."""
     error = most["error"]
     if error.startswith("assignor: missing"):
         error = "assignor: missing; --assignor NAME plays every group with this assignor"

@@ -32,7 +32,7 @@ GroupAnswer = TypeVar("GroupAnswer")
 
 
 class BadGroup(NamedTuple):
-    """A group without an answer, and its error line; `place` stands before it without an id."""
+    """A group with an error. `place` is text such as `line 3: `, for a line without a group id."""
 
     group_id: str | None
     error: str
@@ -86,7 +86,7 @@ def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = N
 
 
 class _Append(argparse.Action):
-    """Appends a change, so that changes of different options keep their order."""
+    """Appends a change to one list, so that the changes keep the order of the command line."""
 
     def __call__(
         self,
@@ -112,9 +112,9 @@ def read_groups(
     """Yields every group of the input, or only the one with the id in `--group`.
 
     `on_left_out` is that of `live.snapshot_lines`.
-    The partitions without a leader are kept in `leaderless`. A file without the group in `--group`
-    yields its error, as a cluster does. If there is no group at all, this is said on standard
-    error, because nothing else would be printed.
+    The partitions without a leader are kept in `leaderless`. If the file or the cluster lacks the
+    group in `--group`, an error for this group is yielded. If there is no group at all, a sentence
+    on standard error reports this, because nothing else would be printed.
     """
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
@@ -144,7 +144,7 @@ _MOST_COMPARED = 10_000
 
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
-    """Returns the error of an absent group: a group of nearly this name, or the first ones."""
+    """Returns the error for a group that does not exist; it suggests a similar or other name."""
     if near := get_close_matches(group_id, there, n=1, cutoff=0.75):
         problem = f"no such group in {where}; did you mean {near[0]}?"
         return BadGroup(group_id, f"group_id: {problem}")
@@ -219,13 +219,13 @@ def answers(
     tally: Tally,
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
 ) -> Iterator[tuple[GroupAnswer, list[str], bool]]:
-    """Yields the result of `work` for each group, the changes that do not affect it, and if it is
-    the only group; reports the error of a bad group at once.
+    """Yields for each group the result of `work`, the changes that do not affect the group, and
+    whether it is the only group. Reports the error of a bad group at once.
 
-    A topic, member, client or rack of a change that the only group lacks is an error; one of
-    several groups is played without the change, and with its own leader if it lacks that of
-    `--leader`. A group of Kafka Streams for which nothing is played is left out: an error only if
-    no group has an answer. A group of which a change leaves no members is a result without answer.
+    If the only group lacks the topic, member, client or rack of a change or of `--leader`, this is
+    an error. One of several groups is then played without the change, or with its own leader. A
+    group of Kafka Streams that cannot be played is left out; this is an error only if no group has
+    an answer. A group without members after the changes has a result, but no answer.
     """
     groups = read_groups(args, tally.leaderless)
     first = list(islice(groups, 2))
@@ -261,7 +261,7 @@ def answers(
 def _led(
     group: GroupSpec | BadGroup, args: argparse.Namespace, tally: Tally, *, alone: bool
 ) -> GroupSpec | BadGroup:
-    """Returns the group with the leader of `--leader`; if `alone`, one without it is an error."""
+    """Returns the group with the leader of `--leader`; if `alone`, a lack of it is an error."""
     member = vars(args).get("leader")
     if member is None or isinstance(group, BadGroup):
         return group
@@ -303,7 +303,7 @@ def _answer(
         return Emptied(group.group_id, error.problem)
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
-            return None, left_out  # nobody asks for a rebalance of this group
+            return None, left_out  # no change affects this group, so there is nothing to plan
         own = vars(args).get("assignor") is None
         stops = STOPS if may_stop(group, args.changes) else None
         if own and error.path == "assignor" and group.assignor == STREAM:
@@ -318,7 +318,7 @@ def _answer(
 
 
 def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    """Returns what to do instead, if a change names no member or rack, but something else."""
+    """Returns advice for a change whose member or rack does not exist in the group, or ""."""
     if not isinstance(error, NotAffected):
         return ""
     if lost := _lost_already(error_text(error, args.changes), group):
@@ -332,7 +332,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
 
 
 def _lost_already(problem: str, group: GroupSpec) -> str:
-    """Returns what to do if a rack that is to be lost is nowhere, but some racks are not known.
+    """Returns advice for `remove-rack` of an unknown rack if some replicas' racks are unknown.
 
     Metadata has no rack for a replica on a broker that is down (MetadataResponse).
     """

@@ -37,7 +37,7 @@ from .options import add_cluster, cluster_configs
 
 _NONE = "rows are of classic groups, not of those of KIP-848"
 _GIVE_ALL = "give all records of __consumer_offsets"
-_LOG_LINE_BYTES = 1 << 20  # a longer line of a log is not a coordinator's
+_LOG_LINE_BYTES = 1 << 20  # a coordinator writes no longer line to its log
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _why(args: argparse.Namespace) -> str:
-    """Returns why a group may be absent from the records."""
+    """Returns a sentence with the reason why a group may be absent from the records."""
     return _NONE if args.bootstrap_server is not None else f"{_GIVE_ALL}; {_NONE}"
 
 
@@ -145,7 +145,7 @@ def _source(args: argparse.Namespace) -> str:
 
 
 def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
-    """Reads the files, or a live cluster; adds to `missing` why groups of it are missing."""
+    """Reads the files, or a live cluster; adds the causes of missing groups to `missing`."""
     if args.bootstrap_server is None:
         return recorded_generations(read_records(*args.files))
     from kafka_rebalance.live import offsets_records
@@ -187,7 +187,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     if args.json:
         _print_json(played)
     else:
-        # The line "Recorded" is compared with the played ones, so it covers the same groups.
+        # The row "Recorded" is compared with the played rows, so it counts the same groups.
         rows = [row for row, _ in recorded if row.group_id not in failed]
         print_counterfactuals(rows, played)
     return len(failed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the lines of the input, reports doubtful ones, and writes an output as a whole."""
+"""Reads input lines, warns of misspelt fields in them, and writes whole output files."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ def numbered(source: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
 
 
 def required(line: bytes | None) -> bytes:
-    """Returns a line; raises the GroupError of one that is too long."""
+    """Returns the line. Errors: GroupError if it is None, because it was too long to read."""
     if line is None:
         raise GroupError("line", TOO_LONG)
     return line
@@ -79,13 +79,13 @@ _CHARACTERS_IN_SENTENCE = 60
 class Leaderless:
     """The partitions without a leader when the lines were written, by group id.
 
-    Only lines have this fact: no assignor reads it, so a plan assigns these partitions anyway.
+    Only contract lines contain them: no assignor reads them, so a plan assigns these partitions.
     """
 
     of_group: dict[str | None, list[TopicPartition]] = field(default_factory=dict)
 
     def note(self, group_id: str | None, line: Any) -> None:
-        """Keeps those of a contract line, which need not be a valid one."""
+        """Keeps the leaderless partitions of a contract line; the line may be invalid."""
         topics = line.get("topics") if isinstance(line, Mapping) else None
         found = [
             TopicPartition(topic["name"], number)
@@ -126,7 +126,7 @@ FIELDS = {
     place: [*(one.name for one in record.in_lines()), *_OTHERS[place].split()]
     for place, record in (("", GROUP), ("topics", TOPIC), ("members", MEMBER))
 }
-"""The fields of docs/contract.md, those for people too, by the list that contains them."""
+"""The fields of docs/contract.md, also those that only people read, by the list they are in."""
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ class Misspelt:
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def note(self, number: int, value: Any) -> None:
-        """Examines the value of line `number`, which need not be a valid group."""
+        """Examines the value of line `number`; it may be an invalid group."""
         for place, path, fields in _objects(value):
             for name in fields.keys() - FIELDS[place]:
                 if (place, name) not in self.seen:
@@ -151,7 +151,7 @@ class Misspelt:
 
 
 def nearest(name: str, known: list[str]) -> str | None:
-    """Returns the known name that is nearly `name`, or whose first word is (`ownd`)."""
+    """Returns the known name that resembles `name`, or whose first word does (`ownd`), or None."""
     words = {one.partition("_")[0]: one for one in reversed(known)}
     found = get_close_matches(name, [*known, *words], n=1, cutoff=0.75)
     return words.get(found[0], found[0]) if found else None

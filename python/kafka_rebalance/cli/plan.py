@@ -85,7 +85,7 @@ class _Answer(NamedTuple):
         return shortened(no_answer(self.led), names_of(self.led))
 
     def leading(self) -> dict[str, Any]:
-        """Returns who leads, for JSON; nothing if this is given or Kafka's own surely answers."""
+        """Returns the leaders for JSON; empty if they are given, or if Kafka's own surely lead."""
         by_broker = self.planned.assignor in SERVER_SIDE
         certain = len(self.led) == 1 and (by_broker or not library_of(self.planned.assignor))
         if self.shown is None or certain:
@@ -178,7 +178,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         everything=args.all,
     )
     notes = _notes(answer, args, cheap=args.explain is not None)
-    if args.explain is not None:  # of the other notes, only those on the assignor explain it
+    if args.explain is not None:  # of the other notes, only those on the assignor help here
         notes = tuple(note for note in notes if note.kind in _ON_THE_ASSIGNOR)
     show(note for note in notes if note.kind in FIRST)
     if args.explain is not None:
@@ -192,7 +192,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
-    """Returns the draws of guessed ids; None without guesses, or if a change names a guessed id."""
+    """Returns plans with other random ids; None without guesses, or if a change names a guess."""
     if not planned.has_guesses or args.samples == 0:
         return None
     try:

@@ -16,9 +16,9 @@ from kafka_rebalance.report.text.names import counted
 class PlanTable:
     """The rows of many groups, with their notes.
 
-    `losing` counts groups that lose a rack, `places_guessed` groups of members with racks that get
-    new partitions, whose replicas' racks are guesses, and `restarts_assumed` groups whose restarts
-    may take another course (`changes/bounces.py`).
+    Three fields count groups. `losing`: the changes remove a rack. `places_guessed`: members have
+    racks, and the racks of new partitions' replicas are guessed. `restarts_assumed`: restarts may
+    cause more or fewer rebalances than assumed (`changes/bounces.py`).
     """
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)

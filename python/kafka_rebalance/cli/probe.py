@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance probe`: what a real client answers as the leader of made-up groups."""
+"""`kafka-rebalance probe`: a real client leads made-up groups; the command prints its answers."""
 
 import argparse
 import asyncio
@@ -93,7 +93,7 @@ async def _probe(args: argparse.Namespace) -> int:
 
 
 def _case(line: bytes | None, assignor: str | None) -> "ProbeCase | dict[str, Any]":
-    """Returns the case, or the result line of its error."""
+    """Returns the case in a line, or a result line with the error if the line is wrong."""
     from kafka_rebalance.serve.probe_cases import probe_case
 
     try:

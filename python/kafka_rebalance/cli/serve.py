@@ -88,7 +88,7 @@ def served_topics(args: argparse.Namespace) -> "list[ServedTopic]":
 
 
 def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
-    """Yields each topic with its place in the options, for errors about the topic."""
+    """Yields name, partitions, racks and place in the options; errors name the place."""
     if args.topics_of is not None:
         with args.topics_of.open("rb") as source:
             for number, line in numbered(source):

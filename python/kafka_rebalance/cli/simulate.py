@@ -88,7 +88,7 @@ def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that play the scenario more than once, or otherwise than it is written."""
+    """Adds the options that play the scenario several times, or with other values than its own."""
     parser.add_argument("--seed", type=int, help="use this seed, not the scenario's own")
     parser.add_argument(
         "--seeds",
@@ -150,7 +150,7 @@ def _print_ready() -> None:
 
 
 def _check_source(args: argparse.Namespace) -> None:
-    """Refuses anything but one scenario, or one place to read a group from."""
+    """Refuses a command line without exactly one source: a scenario, a file or a cluster."""
     if [args.scenario, args.source, args.bootstrap_server].count(None) != 2:
         args.parser.error(
             "give a scenario (--list has the ready ones), --from FILE, or --bootstrap-server"
@@ -177,7 +177,7 @@ def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:
 
 
 def _from_group(args: argparse.Namespace) -> Scenario | None:
-    """Returns a scenario made from the selected group; None if its error is reported."""
+    """Returns a scenario made from the selected group, or None after its error was reported."""
     args.file = args.source
     where = "--bootstrap-server" if args.source is None else "--from"
     groups = list(islice(read_groups(args), 2))
@@ -275,7 +275,7 @@ def _listed(text: str | None) -> list[str]:
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:
-    """Returns the scenario with members of the named variant; without a name, as it is."""
+    """Returns the scenario with the members of the named variant; unchanged without a name."""
     if not name:
         return scenario
     if name.endswith("consumer"):

@@ -30,7 +30,7 @@ class LeftOut(NamedTuple):
 
 
 class Emptied(NamedTuple):
-    """A group of which the changes leave no members, and a sentence that says so."""
+    """A group that has no members after the changes, and the sentence that reports this."""
 
     group_id: str
     result: str
@@ -50,7 +50,7 @@ _WHY = {
     NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}: {{}}",
     STOPS: f"of Kafka Streams that may stop: {{}}; {STOPS}",
 }
-"""The reason in a group's line -> in the line below a report, with a place for the groups' ids."""
+"""The reason in one group's line -> its text below a report, with {} for the groups' ids."""
 
 _GROUPS_NAMED = 3
 
@@ -65,7 +65,7 @@ class Tally:
     not_affected  change -> the number of groups that it does not affect, and the first reason
     led           groups that have the member of `--leader`, or several with its shortened id
     streams       why groups are left out (`LeftOut`) -> their ids
-    leaderless    the partitions without a leader that the groups read
+    leaderless    the partitions without a leader in the groups' topics
     libraries     an unknown client library -> groups that have members or a leader of it
     """
 

@@ -94,10 +94,11 @@ def run(args: argparse.Namespace) -> int:
 def _states(
     args: argparse.Namespace, on_waiting: Callable[[str], None]
 ) -> Iterator[tuple[GroupSpec, GroupSpec | None]]:
-    """Yields states, those of records with what the members sent; else those of descriptions.
+    """Yields each state, and the group as its leader saw it (None if read from a description).
 
-    A plan of changes is compared with a settled group, and a record may lie between two rounds.
-    Each reason to wait for members is printed, and given to `on_waiting`.
+    Without changes, states come from records, if they can be read. A plan of changes is compared
+    with a settled group; a record may show a group between two rounds, so descriptions are read.
+    Each reason to wait for members is printed, and passed to `on_waiting`.
     """
 
     def waiting(why: str) -> None:
@@ -138,10 +139,10 @@ def _beginning(group: GroupSpec, source: str) -> str:
 
 
 def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
-    """Plans the changes; None without changes.
+    """Returns the plan of the changes, or None without changes.
 
-    Errors: those of `plan`. Without changes only one at `assignor`, if no plan is possible at all:
-    an assignor that throws now may answer after a change.
+    Errors: those of `plan`. Without changes, only an error at `assignor` is raised: then no plan
+    is possible. But an assignor that throws now may answer later, so that is not an error.
     """
     try:
         led = plans_by_leader(group, args.changes, engine=args.engine)
@@ -195,7 +196,7 @@ def _line(one: JudgedRebalance, before: GroupSpec, after: GroupSpec, far: int | 
 
 
 def _event(one: JudgedRebalance, after: GroupSpec) -> str:
-    """Returns the event; without a visible one, how many partitions the members lost and got."""
+    """Returns the event; if no event is visible, how many partitions were revoked and gained."""
     moves = [(one.revoked, "revoked"), (one.gained, "gained")]
     moved = [f"{counted(number, _noun(after))} {what}" for number, what in moves if number]
     if one.event != NO_CHANGE or not moved:

@@ -47,7 +47,7 @@ class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
 
 
 class _OfBoth:
-    """A method of a class and of its instances; aiokafka calls it on either."""
+    """A method that works on a class and on its instances: aiokafka calls it on either."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function

@@ -2,8 +2,8 @@
 """Reads variables of the client's coordinator that the coordinator does not pass to assignors.
 
 Neither client passes its consumer; aiokafka passes neither the generation nor the members' bytes.
-The coordinator calls each method of an assignor directly, so they are variables of the caller. If
-another function calls (a newer client, a test), an assignor uses only its arguments.
+The coordinator calls each method of an assignor directly, so these values are variables of the
+caller. If another function calls it (in a newer client, a test), it uses only its arguments.
 """
 
 import inspect
@@ -32,7 +32,7 @@ log.addFilter(_with_shown_names)
 
 
 class ClientNames(NamedTuple):
-    """The names in one client library for things that exist in both kafka-python and aiokafka."""
+    """One client library's names for a module and two attributes that both libraries have."""
 
     module: str
     """The module of the coordinator's class."""
@@ -50,7 +50,7 @@ class ConsumerMemory:
     generation_id: int = NO_GENERATION
 
     def still(self, topics: frozenset[str]) -> tuple[TopicPartition, ...]:
-        """Returns the owned partitions of `topics`, to which the consumer still subscribes."""
+        """Returns the owned partitions of `topics`, the consumer's present subscription."""
         return tuple(tp for tp in self.owned or () if tp.topic in topics)
 
     def learn(self, partitions: Iterable[tuple[str, int]], generation_id: int) -> None:

@@ -67,19 +67,19 @@ _SHOWN = 5
 def legal(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], assignor: str
 ) -> LegalAnswer:
-    """Returns each member's partitions: as Kafka answers, unless that ends or hangs consumers.
+    """Returns each member's partitions: Kafka's answer, unless it would end or hang a consumer.
 
-    `members` are in join order. A leader that raised an exception would end its own consumer, and
-    after the session timeout the next leader; so there are no errors.
+    `members` are in join order. An exception would end the leader's own consumer, and then each
+    next leader after a session timeout; so this function raises none.
 
     1. Kafka's assignor computes an answer. Anomalies are logged.
     2. If it throws, never ends, or gives a member a topic without a subscription (which ends
        aiokafka's consumer, and lets other clients join again for ever), it computes a second one:
        without members that subscribe to nothing, and without claims that no member can keep, to
        other topics or to partitions that do not exist.
-    3. If that has one of these problems too, or equal input, range computes the answer of this
-       generation: it needs no claims, and always has an answer. In a cooperative group, no member
-       gets a partition that another one claims until the next generation.
+    3. If the second answer has such a problem too, or would have the same input, range computes
+       this generation's answer: it needs no claims, and always has an answer. In a cooperative
+       group, a partition that another member claims is not assigned until the next generation.
     """
     for attempt in _attempts(topics, members):
         try:

@@ -104,7 +104,7 @@ class ConnectCluster:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Work that is idle for one reason; the leader assigns it at `until_ms`, if that is known."""
+    """Work that is idle for one reason; the leader assigns it at `until_ms` (None: unknown)."""
 
     work: Work
     why: str
@@ -140,7 +140,7 @@ def running(after: Mapping[str, Work]) -> Work:
 
 
 def backing_off(answer: RoundAnswer) -> str | None:
-    """Returns the reason if the leader backs off and so leaves the load uneven; else None."""
+    """Returns why the leader does not yet even out the load (it backs off), else None."""
     memory = answer.memory
     if memory is None or not (memory.revoked_in_previous and memory.delay_ms > 0):
         return None

@@ -9,7 +9,7 @@ worker reports its work after the previous round, or no work if it was absent th
 `retained`. Optional fields of a round:
 
     apply                 the workers that get the answer: "all", "none" or ids
-    generation_mismatch   true if the leader missed the previous generation (its sync was lost)
+    generation_mismatch   true if the leader missed the previous generation (SyncGroup was lost)
     new_leader            true if another worker leads, which has no memory
     inconsistent          the connectors that have no task configurations
 
@@ -192,7 +192,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Checks that time never decreases, and that reported connectors are in a config so far."""
+    """Checks that time never decreases, and that a reported connector was configured before."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

@@ -10,7 +10,7 @@
 
 A streams group has as many tasks of a subtopology as the largest of its source topics has
 partitions; a subtopology with a changelog topic is stateful. `active_tasks` and `standby_tasks` are
-those of the present, which are the assignor's input; a target that differs is in the line, too. The
+the present ones, which are the assignor's input; if a target differs, the line has both. The
 number of standby replicas and the assignor's name are settings of the group.
 
 Order    members as described: the broker walks its table of members in this order for the assignor,
@@ -101,7 +101,7 @@ def described_groups(
 
 
 def describe_request(*group_ids: str) -> bytes:
-    """Returns the body of the request, which is equal for all types of groups."""
+    """Returns the body of a describe request; its bytes are the same for all types of groups."""
     return layout_of(ConsumerGroupDescribe).written(ConsumerGroupDescribe(group_ids=group_ids))
 
 
@@ -178,7 +178,7 @@ class StreamsSettings(NamedTuple):
 
 
 def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, StreamsSettings]:
-    """Returns each group's settings that this user may read; before Kafka 4.4, none has a name."""
+    """Returns group -> settings that this user may read; no assignor name before Kafka 4.4."""
     resource = importlib.import_module("kafka.admin").ConfigResource
     wanted = [resource("GROUP", one, [STANDBY_REPLICAS, ASSIGNOR_NAME]) for one in group_ids]
     settings: Mapping[str, Any] = admin.describe_configs(wanted, config_filter="all")

@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 def described_line(group: Any, generation_id: int | None = None) -> _Line:
-    """Returns a line without topics; its generation is given, or one more than a member sent."""
+    """Returns a line without topics; generation None: one more than the newest that was sent."""
     assignor = group.protocol_data
     sent = sent_members(group)
     # The coordinator holds no bytes of a member to which the leader sent nothing.

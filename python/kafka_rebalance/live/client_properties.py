@@ -60,7 +60,7 @@ _HINTS = {
 
 
 def read_properties(path: str | Path | None) -> dict[str, str]:
-    """Returns the settings of a properties file, and those that only the environment contains.
+    """Returns the settings of a properties file; the environment adds those that the file lacks.
 
     Without a path, the file that KAFKA_REBALANCE_COMMAND_CONFIG names is read, if any. The repr of
     a secret value does not show it. Errors: ClusterError, OSError.

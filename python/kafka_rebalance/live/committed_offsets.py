@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import TopicPartition
 from .cluster import admin_client, kafka_module, may_pass
 
 NO_LEADER = -1
-"""The leader of a partition without one, in Metadata."""
+"""The leader id that Metadata contains for a partition without a leader."""
 
 
 def group_lags(
@@ -31,8 +31,8 @@ def group_lags(
 ) -> dict[str, dict[TopicPartition, int]]:
     """Returns group id -> partition -> lag; partitions without a committed offset are left out.
 
-    So are those without a leader that answers: `on_leaderless` is called with each of them. Errors:
-    ClusterError; TypeError if the argument is not a mapping.
+    Partitions for which no leader answers are left out, too: `on_leaderless` is called with each of
+    them. Errors: ClusterError; TypeError if `partitions` is not a mapping.
     """
     if not isinstance(partitions, Mapping):
         how = "give {group_id: [TopicPartition(topic, partition), …]}"
@@ -82,7 +82,7 @@ def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
 def _ends(
     admin: Any, leaders: Mapping[Any, int], partitions: Iterable[Any]
 ) -> tuple[dict[Any, int], set[int]]:
-    """Returns the ends of partitions, and the leaders that do not answer, with `NO_LEADER`."""
+    """Returns each partition's end, and the ids of leaders that do not answer (and `NO_LEADER`)."""
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     errors = importlib.import_module("kafka.errors")
     level = offsets.IsolationLevel.READ_COMMITTED

@@ -25,15 +25,15 @@ _SHUFFLES = 4  # every fourth draw is a shuffle
 Item = str | Task
 ConnectChange = tuple[
     frozenset[Item], frozenset[Item]
-]  # two sets: the items that a worker starts, and those that it stops
+]  # a worker's two sets: the items that it starts, and the items that it stops
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
     """The items that a worker starts (or stops) in one round, if they differ between draws.
 
-    A draw contains `least` to `most` such items. The items in `sure` are in every draw, those in
-    `maybe` only in some.
+    A draw contains `least` to `most` such items. The items in `sure` are in every draw; the items
+    in `maybe` are only in some draws.
     """
 
     round: int
@@ -51,7 +51,7 @@ class Varying:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The differences between predictions with random orders and ids (draws).
+    """The differences between draws: predictions with random orders and ids.
 
     `rounds` is the smallest and the largest number of rounds of a draw. `varying` covers only the
     rounds that every draw reaches.

@@ -65,7 +65,7 @@ _T = TypeVar("_T")
 
 
 class _NotAssignedError(GroupError):
-    """No known assignor assigns the group, so it is left out, unless the caller named it."""
+    """No known assignor assigns the group. It is left out, unless the caller named the group."""
 
 
 class _Listed(NamedTuple):
@@ -80,7 +80,7 @@ class _Listed(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """`done` of `total` groups are read; `changed` have another state than they had in the list."""
+    """`done` of `total` groups are read; the state of `changed` groups differs from ListGroups."""
 
     done: int
     total: int
@@ -100,8 +100,8 @@ def snapshot(
     The parameters, the order and the other errors are those of `snapshot_lines`. Its lines also
     contain fields that a GroupSpec lacks, for example `leaderless` of a topic. A group that cannot
     be read, for example because it is rebalancing, raises a GroupError. With `on_left_out`, it is
-    reported there instead, and the other groups follow; "*" then also stands for the groups that
-    brokers which are down coordinate.
+    reported there instead, and the other groups follow; "*" then also stands for all groups whose
+    coordinator is down.
     """
     lines = snapshot_lines(
         bootstrap_server,
@@ -172,13 +172,13 @@ def snapshot_lines(
 def with_topics(
     bootstrap_server: str, line: Mapping[str, Any], *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Returns a line of `described_line` with its present topics. Errors: as `snapshot_lines`."""
+    """Adds the present topics to a line of `described_line`. Errors: as in `snapshot_lines`."""
     with admin_client(bootstrap_server, configs) as admin:
         return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)
 
 
 def why_unlisted(error: str) -> str:
-    """Returns why brokers that are down may hide the group of this error; "" if they do not."""
+    """Returns which brokers are down, if that may be why the group is not listed; else ""."""
     beginning = f"group_id: {_NOT_LISTED}; "
     return error.removeprefix(beginning) if error.startswith(beginning) else ""
 
@@ -348,7 +348,7 @@ class _Reader:
 
 
 def _fit(listed: _Listed | None) -> _Listed:
-    """Returns the group; raises an error if no known assignor assigns it."""
+    """Returns the listed group. Errors: one for a group that no known assignor assigns."""
     if listed is None:
         raise _NotAssignedError("group_id", _NOT_LISTED)
     if listed.group_type.lower() not in ("classic", *DESCRIBE_APIS):

@@ -20,7 +20,7 @@ _ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_T
 
 
 class DescribedTopics:
-    """The topics of one cluster, each read once; the caller sets `racks`, broker -> rack."""
+    """The topics of one cluster, each read once; the caller sets `racks`: broker id -> rack."""
 
     def __init__(self, admin: Any) -> None:
         self.racks: dict[int, str | None] = {}
@@ -39,7 +39,7 @@ class DescribedTopics:
                     self._known[metadata["name"]] = error
 
     def complete(self, line: Mapping[str, Any]) -> _Line | GroupError:
-        """Returns a line with its topics, which `learn` has read, or the error of one of them."""
+        """Returns the line with its topics, or a topic's error. First call `learn` with them."""
         topics = [self._known[name] for name in topics_of(line)]
         if errors := [topic for topic in topics if isinstance(topic, GroupError)]:
             return errors[0]

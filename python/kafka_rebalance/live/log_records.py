@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that both readers of a Kafka log use: bounds, settings, columns, errors.
+"""The parts that both log readers (confluent-kafka, kafka-python) use: bounds, columns, errors.
 
 Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both clients. Secret
 values never appear in the text of an error: `cluster_errors` removes them.
@@ -21,7 +21,7 @@ BATCH_BYTES = 4 << 20
 """A batch of records ends at this many bytes of keys and values, or at BATCH_ROWS."""
 
 IDLE_S = 120.0
-"""After so many seconds without progress, reading ends; a change of leader takes less time."""
+"""Reading ends after this many seconds without progress; a leader election takes less time."""
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
@@ -141,7 +141,7 @@ def without_secrets(text: str, settings: Mapping[str, str]) -> str:
 
 
 def masked(text: str, secret: str) -> str:
-    """Returns a sentence with the secret as ***; a short one only where it is a whole word."""
+    """Replaces the secret by ***; a short secret is replaced only where it is a whole word."""
     pattern = re.escape(secret)
     if len(secret) < _LONG_SECRET:
         pattern = rf"(?<!\w){pattern}(?!\w)"

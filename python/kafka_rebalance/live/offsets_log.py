@@ -37,7 +37,7 @@ _PARTITIONS_NAMED = 10
 
 
 def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a clause for each cause that groups are missing; `silent` is broker -> error."""
+    """Yields a clause for each cause of missing groups; `silent` maps a broker to its error."""
     for broker, error in silent.items():
         yield f"broker {broker} does not list its groups ({error}), so they are missing"
     partitions = offsets_topic["partitions"]
@@ -66,7 +66,7 @@ class NoLogError(ClusterError):
 
 
 class NoTopicError(NoLogError):
-    """The cluster shows no topic of groups; the first group of a new cluster creates it."""
+    """The cluster has no topic `__consumer_offsets`; the first group creates it."""
 
 
 def offsets_records(
@@ -118,7 +118,7 @@ def followed_records(
             for _, records in _polls(consumer, partition, start, end, idle_s):
                 yield from records
             yield None
-            # A new leader may know a lower end for a moment; each record is yielded only once.
+            # A new leader may report a lower end for a moment; no record may be yielded twice.
             start, end = max(start, end), consumer.end_offsets([place])[place]
 
 
@@ -126,7 +126,7 @@ def followed_records(
 def _consumer(
     bootstrap_server: str, configs: Mapping[str, Any] | None
 ) -> Iterator[tuple[Any, float]]:
-    """Yields a consumer, and how many seconds it may make no progress."""
+    """Yields a consumer, and the seconds without progress after which reading ends."""
     idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
     with consumer_client(bootstrap_server, {**(configs or {}), **_CONSUMER}) as one, _permitted():
         yield one, idle_s
@@ -216,10 +216,10 @@ _GROUP_KEY = (2).to_bytes(2, "big")
 def group_leaders(
     bootstrap_server: str, group_ids: Iterable[str], *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, str]:
-    """Returns group -> member id of its last leader, which DescribeGroups does not return.
+    """Returns group id -> member id of the group's last leader; DescribeGroups lacks this id.
 
-    The newest metadata record of a group has it. The partitions of the groups are read from their
-    beginning: with many offset commits, this takes a while. Groups without a leader are left out.
+    It is in the group's newest metadata record. The partitions with the groups' records are read
+    from their beginning, which takes long with many commits. Groups without a leader are left out.
     `configs` are those of `snapshot`. Errors: ClusterError; MissingExtra without kafka-python 3.
     """
     groups = set(group_ids)

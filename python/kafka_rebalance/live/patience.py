@@ -20,11 +20,11 @@ from .cluster import admin_client
 _T = TypeVar("_T")
 
 RETRY_S = 10.0
-"""How many seconds a request is repeated: a new leader or coordinator refuses requests at first."""
+"""For how many seconds a request is repeated: a new leader or coordinator may first refuse it."""
 
 
 def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:
-    """Repeats a call for at most RETRY_S. A call whose own time was over is not retriable."""
+    """Repeats a call for at most RETRY_S, while it raises errors that `is_retriable` accepts."""
     deadline = time.monotonic() + RETRY_S
     while True:
         try:
@@ -36,10 +36,10 @@ def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -
 
 
 PATIENCE_S = 60.0
-"""How many seconds a cluster may be silent; a broker starts again in less time."""
+"""For how many seconds a cluster may be silent; a broker restarts in less time."""
 
 _LEAST_S = 0.5
-"""The least time, in seconds, that a new connection may take."""
+"""A new connection has at least this many seconds."""
 
 
 class Patience:
@@ -72,7 +72,7 @@ class Patience:
         return self._ends_s is not None and time.monotonic() >= self._ends_s
 
     def asked(self, call: Callable[[], _T]) -> _T | None:
-        """Calls until the cluster answers; returns the answer, or None if the watch ends first."""
+        """Repeats `call` until it succeeds; returns its value, or None if the watch ends first."""
         while True:
             try:
                 answer = call()

@@ -99,7 +99,7 @@ class TopicLog:
 # confluent-kafka ----------------------------------------------------------------------------------
 
 _CONSUMED_RECORDS = 5_000
-_CONSUME_S = 0.05  # `consume` returns after this time, or with _CONSUMED_RECORDS records
+_CONSUME_S = 0.05  # `consume` returns after these seconds, or with _CONSUMED_RECORDS records
 _REQUEST_S = 30.0
 _TIME_TYPES = {0: -1, 1: 0, 2: 1}  # none, CreateTime, LogAppendTime in librdkafka -> Kafka
 
@@ -200,7 +200,7 @@ class ConfluentLog(TopicLog):
 
 
 def _is_passing(error: Any, codes: Any) -> bool:
-    """Returns whether the client recovers by itself, for example with a new leader."""
+    """Returns whether the client recovers from an error, for example when a leader is elected."""
     transport = (codes._TRANSPORT, codes._ALL_BROKERS_DOWN, codes._TIMED_OUT, codes._RESOLVE)
     return bool(error.retriable()) or error.code() in transport
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows a live group by its descriptions, and yields each state in which it has settled.
 
-A group has settled if several descriptions in a row are equal: more if a partition has no owner,
-because a cooperative group may then be between two rounds. A settled state is yielded if it differs
-from the one before. The cluster's metadata is not part of it: members see a new partition later,
-and then rebalance. If the coordinator does not answer, `patience.py` waits.
+A group has settled if several descriptions in a row are equal. If a partition has no owner, more of
+them must be equal: a cooperative group may be between two rounds. A settled state is yielded if it
+differs from the one before. The cluster's metadata does not count: members see a new partition
+later, and then rebalance. If the coordinator does not answer, `patience.py` waits.
 
 A group that the broker assigns has an epoch for each change. One description is enough, unless a
 partition has no owner: a new pattern, topic or share state comes with a later epoch. A state is
@@ -94,7 +94,7 @@ def settled_states(
 def described(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None, was_seen: bool
 ) -> dict[str, Any]:
-    """Returns the group's line. NotReachedError: a seen group is unlisted, brokers are down."""
+    """Returns the group's line. NotReachedError: brokers are down, and hide a group seen before."""
     (line,) = snapshot_lines(bootstrap_server, [group_id], configs=configs)
     if was_seen and (why := why_unlisted(line.get("error", ""))):
         raise NotReachedError(why)
@@ -113,7 +113,7 @@ def _enough(group: GroupSpec, line: Mapping[str, Any]) -> int:
 
 
 def _look(line: Mapping[str, Any]) -> object:
-    """Returns the parts of a line that must not change while the group settles: not offsets."""
+    """Returns the parts of a line that must stay equal until the group counts as settled."""
     if not is_by_broker(line):
         return line
     parts = ("member_id", "owned_partitions", "active_tasks", "standby_tasks")
@@ -122,14 +122,14 @@ def _look(line: Mapping[str, Any]) -> object:
 
 
 def _state(line: Mapping[str, Any]) -> object:
-    """Returns the parts of a line that make a new state: not the topics of the cluster."""
+    """Returns the parts of a line whose change makes a new state; the cluster's topics do not."""
     if not is_by_broker(line):
         return {part: value for part, value in line.items() if part != "topics"}
     return line["generation_id"], {member["member_id"] for member in line["members"]}
 
 
 def _rests(line: Mapping[str, Any]) -> bool:
-    """Returns whether a group that the broker assigns shows the target of its epoch."""
+    """Returns whether a broker-assigned group's line already shows the target of its epoch."""
     epoch = line.get("assignment_epoch")
     if epoch is None:
         return True
@@ -147,7 +147,7 @@ def _counts(line: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _resized(then: Mapping[str, int], now: Mapping[str, int]) -> str:
-    """Returns the changes of the partition counts; a missing topic has 0."""
+    """Returns `partitions: orders 6 -> 12, …` for changed counts; a missing topic has 0."""
     both = {name: (then.get(name, 0), now.get(name, 0)) for name in (*then, *now)}
     changed = (f"{name} {old} -> {new}" for name, (old, new) in both.items() if old != new)
     return f"partitions: {', '.join(changed)}"

@@ -34,7 +34,7 @@ from .watched_group import EMPTY, WITHOUT_MEMBERS, described, is_by_broker
 
 _EMPTY = f"{EMPTY}, it has no members"
 _BEFORE_RECORD = (NO_SUCH_GROUP, "state: ")
-"""The beginnings of the errors of a group whose first record may still be written."""
+"""How the errors begin that allow a wait: the group's first record may still be written."""
 _SETTLED = "settled"
 
 
@@ -48,9 +48,9 @@ def logged_states(
 ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
     """Yields the group after each of its rebalances, and the group as its leader saw it.
 
-    `on_waiting` is called with each new reason why there is no record,
-    if the newest record has no members, and when the group has lost its members. `patient`
-    are the options of `Patience`, such as the seconds `for_s` of the watch.
+    `on_waiting` is called with each new reason why there is no record yet, if the newest record has
+    no members, and when the group has lost its members. `patient` are the options of `Patience`,
+    such as `for_s`: the seconds of the watch.
 
     Errors: NoLogError if this user may not read the topic, or if a group of this name has members,
     but is not in the topic as a classic consumer group, or no longer, because the broker assigns
@@ -121,7 +121,7 @@ class _Watched:
             yield after, after.edited(members=sent_members(seen))
 
     def await_record(self) -> None:
-        """Checks whether a first record may come. NoLogError: members had none twice."""
+        """Checks whether a first record may come. NoLogError: twice members, but no record."""
         line = self._described(was_seen=False)
         said, self._why = self._why, line.get("error", _SETTLED)
         if self._why.startswith(_BEFORE_RECORD):
@@ -155,7 +155,7 @@ class _Watched:
 def _followed(
     bootstrap_server: str, group_id: str, configs: Mapping[str, Any] | None, patience: Patience
 ) -> Iterator[group_records.OffsetsRecord | None]:
-    """Yields what `followed_records` yields, after failures too; None for a missing topic."""
+    """Yields as `followed_records`, and goes on after failures; None while the topic is missing."""
     offset = -1
     while not patience.is_over:
         try:
@@ -175,7 +175,7 @@ def _followed(
 def _values(
     followed: Iterable[group_records.OffsetsRecord | None], key: group_records.GroupMetadataKey
 ) -> Iterator[list[bytes | None]]:
-    """Yields the newest value of the key, then, each time the end is reached, all new values."""
+    """Yields a list each time the end is reached: first the key's newest value, then new ones."""
     encoded = group_records.encode_key(key)
     values: list[bytes | None] = []
     has_begun = False
@@ -196,7 +196,7 @@ def _consumers(
     except WireError as error:
         raise GroupError("record", f"{key.group_id}: {error}") from error
     assert not isinstance(group, group_records.OffsetCommitValue)
-    return group if group and group.protocol_type in ("consumer", "") else None  # "": new, empty
+    return group if group and group.protocol_type in ("consumer", "") else None  # "": new group
 
 
 # 3.

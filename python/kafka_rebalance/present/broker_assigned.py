@@ -5,8 +5,8 @@ Consumer groups (KIP-848) and share groups own partitions; in a share group, sev
 partition's records. Members of a streams group (KIP-1071) run tasks: a task reads the partition of
 its own number of each source topic of its subtopology.
 
-Without a committed offset it is unknown where a group begins to read, so the lag is unknown: it is
-None, never 0.
+A partition without a committed offset has an unknown lag (None, never 0): nobody knows where the
+group will begin to read.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def lag_in(lags: Lags | None, partitions: Collection[TopicPartition]) -> int | N
 
 
 class WithLag:
-    """The lag of a group with `lags` and `leaderless`, which reads the partitions in `_read`."""
+    """Adds the lag to a group class; that class has `lags`, `leaderless`, `_read` (partitions)."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class WithLag:
 
     @property
     def without_committed_offset(self: Any) -> int | None:
-        """Returns how many partitions have no committed offset; None if none was read.
+        """Returns how many partitions have no committed offset; None if no offsets were read.
 
         Partitions without a leader do not count: their lag is unknown for another reason.
         """
@@ -126,7 +126,7 @@ class AssignedByBroker(_AssignedByBroker):
 
     @property
     def rack_share(self) -> float | None:
-        """Returns the share of partitions that are read in the rack of a replica."""
+        """Returns the share (0 to 1) of partitions whose reader is in the rack of a replica."""
         return share_in_racks(self.topics, self._readers)
 
     @property

@@ -32,7 +32,7 @@ class ConnectWorker:
 
     @property
     def work(self) -> Work:
-        """Returns the reported work without the revoked part, and the new work."""
+        """Returns the work that the worker reported, minus its revoked work, plus its new work."""
         ran, new = self.metadata.assignment or ConnectAssignment(), self.assignment
         revoked = _work(new.revoked_connectors, new.revoked_tasks)
         return _work(ran.connectors, ran.tasks) - revoked + _work(new.connectors, new.tasks)

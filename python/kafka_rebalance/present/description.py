@@ -228,7 +228,7 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
 
 
 def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
-    """Yields the active tasks that no member runs, or several."""
+    """Yields notes on active tasks that no member runs, and on those that several members run."""
     runs = Counter(tp for owned in assignment.values() for tp in owned)
     missing = tuple(tp for tp in subscribed_partitions(group) if tp not in runs)
     if missing:
@@ -315,7 +315,7 @@ def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) ->
 
 
 def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
-    """Returns the next rebalance for each assignor that may answer; without a plan if it hangs."""
+    """Returns a plan for each assignor that may answer; the plan is None if the assignor hangs."""
     if group.assignor is None or not is_known(group.assignor):
         return ()
     try:

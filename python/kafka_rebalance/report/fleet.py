@@ -23,7 +23,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTotals:
-    """The totals of one change ("": the next rebalance), with percentiles of the groups' moves."""
+    """One change's totals over all groups, and percentiles of moves; `change` "" is no change."""
 
     change: str
     groups: int
@@ -60,7 +60,7 @@ class ClusterTotals:
 
 @dataclass(frozen=True, slots=True)
 class WorstGroup:
-    """One of the groups with the worst plans: figures after `change`, a command that plans it."""
+    """One of the worst groups: its figures after `change`, and a command that prints this plan."""
 
     cluster: str | None
     group_id: str

@@ -77,7 +77,7 @@ def last_records(records: DataFrame, kinds: Sequence[str], *, has_cluster: bool)
 
 
 def of_kinds(kinds: Sequence[str]) -> Column:
-    """Returns whether a record's key is of one of these kinds."""
+    """Returns a condition: the first two bytes of the record's key are one of `kinds`."""
     return f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")
 
 

@@ -60,7 +60,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The kinds of records that no classic group writes, without those of unknown key versions."""
+"""The known kinds of records that classic groups do not write."""
 
 _CAUSES = {
     "cut short, or a length is too large": (

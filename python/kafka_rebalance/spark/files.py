@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _REPORT = "name string, groups bigint, errors bigint, never_ends bigint"
 _LEAST_BYTES, _MOST_BYTES = 4 * 1024 * 1024, 128 * 1024 * 1024
-"""The bounds of the bytes of a task."""
+"""The least and the most bytes of a task."""
 _TASKS_A_CORE, _CORES = 2, 16
 
 
@@ -89,7 +89,7 @@ def plan_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> jobs.Done:
-    """Does what `assign_files` does with the plans of `plan_groups`: writes PLAN_SCHEMA."""
+    """Plans like `plan_groups`, but from files to files (`assign_files`): PLAN_SCHEMA."""
     call = plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     more = ("changes",) if changes is None else ()
@@ -108,7 +108,7 @@ def compare_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> jobs.Done:
-    """Does what `assign_files` does with the comparisons of `compare_groups`: COMPARE_SCHEMA."""
+    """Compares like `compare_groups`, but from files to files (`assign_files`): COMPARE_SCHEMA."""
     call = compare_call(changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     return work.run("compare", call, NOT_COMPARED, COMPARE_SCHEMA, keep)
@@ -178,7 +178,7 @@ class _Work:
         return format == paths.LINES
 
     def _frame(self, is_lines: bool) -> DataFrame:
-        """Returns the files as Spark sees them; Spark reads no row of them."""
+        """Returns a frame of the files, for their names and columns; Spark reads no row of it."""
         read = self.spark.read
         if is_lines:
             return read.option("recursiveFileLookup", "true").text(self.source)
@@ -197,7 +197,7 @@ class _Work:
         kept_fields(keep, others, answers_type(schema.with_keys(answers_schema, clusters)))
 
     def _check_target(self, names: Sequence[str]) -> None:
-        """Refuses a target that overlaps the files, or for which Spark has another file system."""
+        """Refuses a target that overlaps the files, or is in another file system for Spark."""
         if not paths.has_scheme(self.target) and not self._plain_is_local(names):
             raise GroupError("target", f"{self.target} needs a scheme, for example hdfs://")
         if paths.overlaps(self.target, [self.source, *names]):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupRecords:
-    """The consumer groups with members that records describe; other groups are left out.
+    """The consumer groups with members in records of `__consumer_offsets`; others are left out.
 
     `assign_groups`, `assign_owners`, `plan_groups`, `plan_each_change` and `compare_groups` take
     one in place of a DataFrame of groups. Fields and errors are those of `current_groups`.
@@ -50,7 +50,7 @@ class GroupRecords:
     ) -> DataFrame:
         """Calls a function of the core with the last record of each group, once for each call.
 
-        `schema` has the columns of its answers; the label of the call is in the columns `labels`.
+        `schema` has the columns of its answers. The columns in `labels` contain the call's label.
         """
         keys = ["cluster"] if self.has_cluster else []
         known = ("cluster", "name", "partitions", "racks")
@@ -80,7 +80,7 @@ class GroupRecords:
 
 
 class Inventories:
-    """The topics of all clusters. An executor makes a cluster's inventory when it needs it."""
+    """The topics of all clusters. An executor makes a cluster's inventory when first needed."""
 
     def __init__(self, topics: "pa.Table", assume_assigned: bool) -> None:
         self._topics = topics

@@ -193,7 +193,7 @@ def _lines(path: str) -> dict[str, str]:
 
 
 class OffsetRange(InputPartition):
-    """The offsets [start, end) of a partition: one task. Its repr shows no client settings."""
+    """The offsets [start, end) of a partition, which one task reads."""
 
     def __init__(self, partition: int, start: int, end: int) -> None:
         self.partition, self.start, self.end = partition, start, end
@@ -227,7 +227,7 @@ class _BatchReader(_RangeReader, DataSourceReader):
 
 
 class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The part that runs on the driver, in one process during the whole query."""
+    """The stream's part on the driver: one process calls it during the whole query."""
 
     def __init__(self, source: _Source) -> None:
         super().__init__(source)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CURRENT = "current.json"
 READERS_KEEP = 2
-"""How many tables before the current one are kept, for queries that have begun to read them."""
+"""How many older tables stay beside the current one: queries may still read them."""
 
 _TABLE = re.compile(r"v-\d{8}-[0-9a-f]{8}")
 _SCHEME = re.compile(r"^(?!file:)[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -116,7 +116,7 @@ class Pointer:
             return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
         except FileNotFoundError:
             made = sorted(one.name for one in path.glob("v-*") if _TABLE.fullmatch(one.name))
-            # A kill can leave the first table without a pointer, but no later one.
+            # After a kill, the first table may be without a pointer, but not a later table.
             if made and made[-1] >= "v-00000002":
                 raise _damaged(path / CURRENT, f"is gone, {made[-1]} is there") from None
             return None
@@ -124,7 +124,7 @@ class Pointer:
             raise _damaged(path / CURRENT, f"cannot be read: {error}") from error
 
     def table(self, spark: SparkSession, path: Path) -> DataFrame:
-        """Returns the table. Without the check, Spark would ignore a missing file."""
+        """Returns the table after a check of its files: Spark would ignore a missing file."""
         directory = path / self.directory
         for name, size in self.files.items():
             file = directory / name

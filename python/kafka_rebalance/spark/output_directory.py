@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory of Parquet that gets its files when all of them are written."""
+"""A directory of Parquet into which files are moved only after all of them were written."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ _NOT_FOUND = "NotFound"  # of pyarrow's FileType
 
 @dataclass
 class OutputDirectory:
-    """A directory before its commit. Tasks write to `parts`: readers ignore names with `_`."""
+    """A directory of output. Until `commit`, its files are below `_temporary`: readers skip `_`."""
 
     path: str
     overwrite: bool = False

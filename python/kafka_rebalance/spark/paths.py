@@ -23,13 +23,13 @@ _PATTERN = set("*?[{")
 """The characters of a path that Spark reads as a pattern."""
 
 NO_CLUSTER = "__HIVE_DEFAULT_PARTITION__"
-"""Spark's name of a directory whose column is null."""
+"""The VALUE in Spark's directory name `NAME=VALUE` if the column is null."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def local(path: str, *, plain: bool = True) -> Path | None:
-    """Returns a path in the local file system, or None for a path in another one.
+    """Returns the path as a Path if it is in the local file system, else None.
 
     If `plain` is False, a path without a scheme is in the cluster's own file system. Callers keep
     the string of other paths, because a Path would change it: `Path("s3a://b/x")` is `s3a:/b/x`.
@@ -81,7 +81,7 @@ _WRITTEN = re.compile(
     r"|(?:(?:plans|summary)/)?(?:change=[^/]*/)?"
     r"(?:part-[^/]*\.parquet|_SUCCESS|_temporary/.*|\.[^/]*\.crc)"
 )
-"""The files of an output, of older versions too (`change=…`)."""
+"""Patterns of the files that `fleet` writes, also in older versions (`change=…`)."""
 
 
 def _foreign_file(target: Path) -> Path | None:
@@ -136,9 +136,10 @@ def columns_of(files: Iterable[str], *, below: str) -> set[str]:
 
 
 def _below(source: str) -> str:
-    """Returns a regular expression for the start of the paths below a source, up to its pattern.
+    """Returns a regular expression for the beginning of the paths below a source.
 
-    A relative path that is not on this machine may have anything before it.
+    It ends before the source's own pattern (`*`). A relative path that is not on this machine may
+    have anything before it.
     """
     here = local(source)
     inner = place(source)[2] if here is None else str(here)

@@ -3,7 +3,7 @@
 
     history = with_broker_logs(rebalance_history(records), spark.read.text("server.log*"))
 
-1. Each line is read alone (`history/coordinator_log.py`).
+1. Each line is read by itself (`history/coordinator_log.py`).
 2. For each cluster, the zone of the lines' times is the median difference between an "assigned"
    line and its record, rounded to a quarter of an hour.
 3. A line about late writes names no group; it belongs to each group whose name its timer contains.
@@ -86,7 +86,7 @@ def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
 
 
 def _shifted(events: DataFrame, history: DataFrame, keys: list[str]) -> DataFrame:
-    """Returns the events, with their times in the records' zone."""
+    """Returns the events; their times are moved to the time zone of the records."""
     # 2.
     generation = [*keys, "group_id", "generation_id"]
     written = history.groupBy(*generation).agg(

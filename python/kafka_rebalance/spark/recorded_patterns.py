@@ -61,7 +61,7 @@ def check_history(history: DataFrame) -> bool:
 
 
 def recorded_row(row: dict[str, Any]) -> RecordedRebalance:
-    """Returns a row of HISTORY_SCHEMA as the object that it was made from."""
+    """Returns a RecordedRebalance with the values of a row of HISTORY_SCHEMA."""
     fields = {name: value for name, value in row.items() if name not in ("cluster", "cause")}
     fields |= {name: tuple(row[name]) for name in _LISTS}
     fields["back"] = tuple(BackMember(**one) for one in row["back"])

@@ -95,7 +95,7 @@ def rebalance_history(records: DataFrame) -> DataFrame:
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
-    """Returns for each partition the first offset after its last hole of two offsets or more."""
+    """Returns each log partition's first offset after its last hole of two offsets or more."""
     before = f.lag("offset").over(Window.partitionBy(*log).orderBy("offset"))
     begins = f.coalesce(f.col("offset") - before > 2, f.lit(True))
     starts = records.select(*log, "offset", begins.alias("begins")).where("begins")

@@ -201,7 +201,7 @@ def is_lines(found: t.StructType) -> bool:
 
 
 def keys(found: t.StructType, *names: str) -> list[str]:
-    """Returns the columns of a frame that are keys: `cluster` and those in `names`."""
+    """Returns the key columns that the frame has, of `cluster` and `names`; checks their types."""
     present = [name for name in ("cluster", *names) if name in found.names]
     _check_present(found, present)
     return present
@@ -276,7 +276,7 @@ def _check_type(expected: t.DataType, found: t.DataType, path: str) -> None:
 
 
 def _is_contract(path: str) -> bool:
-    """Returns whether a path is one of the contract, not of answers or plans."""
+    """Returns whether a path begins with a column of the contract, not one of answers or plans."""
     return re.split(r"\W", path, maxsplit=1)[0] in contract().names
 
 
@@ -314,5 +314,5 @@ def answers_type(schema: str) -> t.StructType:
 
 
 def arrow_schema(schema: str) -> "pa.Schema":
-    """Returns such a schema in Arrow's form; executors cannot parse Spark's string."""
+    """Returns a schema, written as a string, for Arrow; executors cannot parse Spark's string."""
     return to_arrow_schema(answers_type(schema))

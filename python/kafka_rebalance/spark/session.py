@@ -28,7 +28,7 @@ LOG4J = Path(__file__).with_name("log4j2.properties")
 _WORKERS_PYTHON = "spark.sql.execution.pyspark.python"
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Java's options for a session of a minute, whose JVM would mostly compile and start threads."""
+"""Java's options for a session of about a minute: less compilation, fewer threads."""
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def spark_errors() -> Iterator[None]:
 
 
 def sentence(text: str) -> str:
-    """Returns the cause of Spark's message in one line; it often stands far below the first."""
+    """Returns the cause in Spark's message as one line; it is often far below the first line."""
     if found := re.search(r"No module named '[\w.]+' on an executor \(.*\): .*", text):
         return found[0]
     if found := re.search(r"No module named '([\w.]+)'", text):

@@ -91,13 +91,13 @@ def fleet_histogram(plans: DataFrame) -> DataFrame:
 
 
 def failed() -> Column:
-    """Returns whether a row has an error other than that no member is left."""
+    """Returns a condition: the row has an error, and its kind is not "no-members"."""
     kind = f.coalesce(f.col("error_kind"), f.lit(""))
     return f.isnotnull("error") & (kind != NO_MEMBERS)
 
 
 def spread(balance: str) -> Column:
-    """Returns the difference between the most and the fewest partitions of a member."""
+    """Returns a column: the fullest member's number of partitions minus the emptiest one's."""
     return (f.col(f"{balance}.max") - f.col(f"{balance}.min")).cast("bigint")
 
 

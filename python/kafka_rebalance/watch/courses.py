@@ -39,18 +39,19 @@ from .changes_between import BrokerState, Edit, changes_between
 from .owners import Owners, owners
 
 _LEAST_ENDS, _MOST_WORK = 20, 100_000
-"""The courses of a large group: so many, or as many as this work has members and partitions."""
+"""Courses tried for n members and partitions in all: _MOST_WORK / n, but at least _LEAST_ENDS."""
 
 _MOST_APART = {2: 6, 3: 3}
-"""Number of changes -> the most members of a streams group that each may have moved or not."""
+"""Number of changes -> the most members of which every subset may already be at its target."""
 
 
 def possible_ends(
     before: GroupSpec, after: GroupSpec, back: Mapping[str, str], engine: Engine
 ) -> Iterator[Owners | None]:
-    """Yields the owners at the end of each course; None at last, if a large group has more courses.
+    """Yields the owners at the end of each course; None if there are more courses than are tried.
 
-    `back` has new id -> old id of the static members that came back. Errors: those of `assign`.
+    `back` maps the new id of each static member that came back to its old id. Errors: those of
+    `assign`.
     """
     size = len(after.members) + sum(partition_or_task_counts(after).values())
     every = _every_end(before, after, back, engine)
@@ -79,7 +80,7 @@ def _nothing(state: BrokerState) -> BrokerState:
 
 @dataclass(frozen=True, slots=True)
 class _Courses:
-    """The courses of some changes; `seen` holds the states whose further courses are all known."""
+    """The courses of the `edits`; `seen` has the states whose further courses were all yielded."""
 
     start: GroupSpec
     edits: Sequence[Edit]
@@ -129,7 +130,7 @@ def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:
 def present_tasks(
     before: Sequence[Member], target: tuple[Member, ...], apart: int
 ) -> Iterator[tuple[Member, ...]]:
-    """Yields the members with the tasks on which the next target depends, in each way.
+    """Yields the members with their present tasks, once for each possible set of these tasks.
 
     The assignor sees the tasks that members have at present. A member gives up tasks at its next
     heartbeat, and gets new ones at a later heartbeat, when nobody else runs them. So if not all
@@ -157,7 +158,7 @@ def present_tasks(
 
 
 def _free(target: StreamsMember | None, held: Collection[TopicPartition]) -> StreamsMember | None:
-    """Returns the target without the active tasks that members still run."""
+    """Returns the target without the active tasks in `held`, which members still run."""
     if target is None:
         return None
     active = tuple(task for task in target.active_tasks if task not in held)
@@ -167,7 +168,7 @@ def _free(target: StreamsMember | None, held: Collection[TopicPartition]) -> Str
 def _revoked(
     was: StreamsMember | None, target: StreamsMember | None, held: Collection[TopicPartition]
 ) -> StreamsMember | None:
-    """Returns the tasks of a member that has given up what it must, and gets only free tasks."""
+    """Returns the tasks of a member that has given up tasks, and got only those that are free."""
     if was is None or target is None:
         return target
     kept, standby = (

@@ -11,13 +11,13 @@ A state is a description of the group at rest, or is read from a record of its l
    back, nothing else changed and no partition moved, the rebalance is as predicted.
 2. Each assignor that a leader may have (`leaders.py`) plans the next rebalance. If one of the plans
    ends as the group did, the rebalance is as predicted.
-3. If not, causes are tried one after another, until a plan with that difference ends as the group
-   did. The first one is what the members sent, if a record shows it. An assignor that no possible
-   leader had is tried as a cause, too.
+3. If not, possible causes are tried one after another, until a plan with this cause ends as the
+   group did. The first cause is the data that the members sent, if a record shows them. An assignor
+   that no possible leader had is tried as a cause, too.
 
 A group that the broker assigns has neither a leader nor claims. It is compared with the ends of
-the courses of events between the two states (`courses.py`). If none ends alike, the cause is
-unknown, or the epoch shows that more has changed than the two states do: a member joined and left.
+the courses of events between the two states (`courses.py`). If no course ends alike, the cause is
+unknown; or the epoch shows more changes than the two states: a member joined and left, for example.
 
 Differs  between descriptions, what the members sent is unknown, and a group that rebalanced twice
          is compared with one rebalance. Records have neither limit.
@@ -58,8 +58,8 @@ class JudgedRebalance:
     `cause`       why the prediction was wrong; None if it was right
     `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that have
                   other owners in the first plan
-    `revoked`     how many partitions members have lost, by leaving too
-    `gained`      how many partitions members have got, by joining too
+    `revoked`     how many partitions members have lost; those of members that left count, too
+    `gained`      how many partitions members have got; those of members that joined count, too
     """
 
     group_id: str
@@ -165,7 +165,7 @@ def _judged(
 
 
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
-    """Returns whether a plan that was made before may have ended.
+    """Returns whether the changes of the plan `told` may all have happened in the group by now.
 
     The group then has as many members as in the plan, the plan's epoch, and its partition counts.
     """
@@ -180,7 +180,10 @@ def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
 
 
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
-    """Returns how many partitions have another owner than in the plan, matching joins in order."""
+    """Returns how many partitions have another owner than in the plan.
+
+    The real new members stand for the plan's new members, in order.
+    """
     known = {member.member_id for member in told.group.members}
     there = {member.member_id for member in after.members}
     joined = [one.member_id for one in after.members if one.member_id not in known]
@@ -216,8 +219,8 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         members.append(member.owning(*claims))
     leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
     leader = after.leader or leader
-    # After a member left, subscriptions seldom show the protocol, so that of the state before is
-    # used.
+    # After a member left, subscriptions seldom show the rebalance protocol, so the protocol of the
+    # state before is used.
     protocol = before.rebalance_protocol if after.assignor == before.assignor else None
     started = after.edited(members=tuple(members))
     return replace(
@@ -311,7 +314,7 @@ def _each(**fields: Any) -> Callable[[GroupSpec], GroupSpec]:
 
 
 def _older(before: GroupSpec, started: GroupSpec) -> tuple[Topic, ...]:
-    """Returns the topics of the later state, with the partitions of the earlier one."""
+    """Returns the topics of the later state with the partition counts of the earlier state."""
     then = {topic.name: topic for topic in before.topics}
     return tuple(then.get(topic.name, topic) for topic in started.topics)
 

@@ -31,7 +31,7 @@ pub struct Claims<'g, 'a> {
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
     pub member_ranks: &'g [u32],
-    /// By partition: whether two claims to it are of one generation. Empty until the first such
+    /// By partition: whether two of its claims have equal generations. Empty until the first such
     /// partition is found.
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
@@ -90,8 +90,8 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// All partitions that a member claims, believed or not, except those of topics that do not
-    /// exist or have no subscriber.
+    /// All partitions that a member claims, also if the claim is not believed; but none of topics
+    /// that do not exist or have no subscriber.
     pub fn sent(&self, member: MemberId) -> impl Iterator<Item = PartitionId> + '_ {
         let partitions = self.sent.partitions(self.group, member);
         partitions.iter().filter_map(|&tp| self.id(tp))

@@ -21,7 +21,7 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
         let target = constrained::assign(NAME, &claims, owned)?;
         (target.assignment, target.transferring)
     } else {
-        // 3. The general algorithm records none; find the transferring partitions in its answer.
+        // 3. The general algorithm does not record them; find them in its answer.
         let (assignment, order) = general::assign(NAME, &claims, owned)?;
         let transferring = transferring(&claims, &assignment, &order);
         (assignment, transferring)

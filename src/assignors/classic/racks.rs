@@ -48,7 +48,7 @@ impl Racks {
         !self.of_member.is_empty()
     }
 
-    /// The member's rack, if racks are active.
+    /// The member's rack; None if it has none, or if racks are not active.
     pub fn of_member(&self, member: MemberId) -> Option<RackId> {
         self.of_member.get(member as usize).copied().flatten()
     }

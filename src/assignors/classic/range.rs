@@ -40,10 +40,10 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     Assignment::of_lists(&assignment)
 }
 
-/// Step 3 if no pass with racks came before it. Every member in order takes its whole share at
-/// once. So each member's number of partitions is known in advance, and each run of partitions can
-/// be written directly into the answer. If the share is 0, only members that get an extra partition
-/// are visited.
+/// Step 3 if step 2 was not needed. Every member in order takes its whole share at once. So each
+/// member's number of partitions is known in advance, and each run of partitions is written
+/// directly into the answer. If the share is 0, only members that get an extra partition are
+/// visited.
 fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     let mut counts = vec![0u32; group.members.len()];
     for topic in topics {
@@ -63,7 +63,7 @@ fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     })
 }
 
-/// A topic during its assignment: its subscribers in order, and how much each may still take.
+/// A topic during its assignment: its subscribers in order, and the partitions each may still take.
 pub struct TopicShare<'s> {
     topic: TopicId,
     pub subscribers: Cow<'s, [MemberId]>,
@@ -77,7 +77,7 @@ pub struct TopicShare<'s> {
     share: usize,
     /// The number of subscribers that may still take one partition more.
     extras: usize,
-    /// In order; empty until `begin`.
+    /// The topic's partitions that have no owner yet, ascending; empty until `begin`.
     pub unassigned: Vec<u32>,
     /// The number of partitions that each subscriber has taken; empty until `begin`.
     taken: Vec<usize>,
@@ -124,12 +124,12 @@ impl<'s> TopicShare<'s> {
         self.taken = vec![0; self.subscribers.len()];
     }
 
-    /// The number of partitions that a subscriber gets if no pass with racks assigned any.
+    /// The number of partitions that a subscriber gets if step 2 assigned none.
     fn whole_share(&self, position: usize) -> u32 {
         (self.share + usize::from(position < self.extras)) as u32
     }
 
-    /// The subscribers that get at least one partition if no pass with racks assigned any.
+    /// The subscribers that get at least one partition if step 2 assigned none.
     fn takers(&self) -> &[MemberId] {
         let count = if self.share > 0 {
             self.subscribers.len()

@@ -26,7 +26,7 @@ struct Leader<'a> {
     /// All workers, in the order of a HashMap of their ids.
     workers: Vec<Worker>,
     names: &'a Names<'a>,
-    /// The memory of the last round, which becomes that of this round.
+    /// The leader's memory: at first that of the last round, at the end that of this round.
     memory: Memory,
 }
 
@@ -236,7 +236,7 @@ impl Leader<'_> {
         }
     }
 
-    /// By worker: the work above its share, which it has to stop.
+    /// By worker: the work that it has to stop because it is above the worker's share.
     fn surplus(&self, target: &Work) -> Vec<Work> {
         let mut surplus = vec![Work::default(); self.workers.len()];
         if target.is_empty() || self.workers.iter().all(|worker| worker.work.is_empty()) {
@@ -298,7 +298,7 @@ impl Leader<'_> {
     }
 }
 
-/// How many connectors (or tasks) each worker has to stop; `held` has how many each holds.
+/// How many connectors (or tasks) each worker has to stop; `held` counts those that it runs.
 fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     let share = total / held.len();
     let mut extras = total % held.len();

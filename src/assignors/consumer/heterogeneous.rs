@@ -40,7 +40,7 @@ struct Builder<'v, 'g, 'a> {
     /// By topic: the owner of each partition, or `NO_OWNER`; empty if no member subscribes.
     owners: Vec<Vec<u32>>,
     topics: Vec<TopicId>,
-    /// Whether two members keep one partition.
+    /// Whether two members keep the same partition.
     owned_twice: bool,
 }
 

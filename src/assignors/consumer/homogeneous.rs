@@ -123,9 +123,9 @@ fn topics_of(view: &View) -> Vec<TopicId> {
 
 /// The part of its present target that a member keeps.
 struct Keeps {
-    /// The number of its partitions: the first ones of subscribed topics.
+    /// How many partitions the member keeps: the first ones, of subscribed topics.
     count: usize,
-    /// Whether that is the whole target.
+    /// Whether the member keeps its whole present target.
     all: bool,
 }
 

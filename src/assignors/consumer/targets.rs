@@ -31,7 +31,7 @@ pub struct MemberView {
 /// The present targets of the members. No assignor changes a present target, so lists in the order
 /// of its tables stand for the tables.
 struct Present {
-    /// Those of a member are neighbours, in the order of its map.
+    /// The runs of a member are neighbours, in the order of its map.
     runs: Vec<Run>,
     partitions: Vec<u32>,
     /// By topic: the last member that has a run of it.
@@ -318,7 +318,8 @@ impl Present {
         first..self.runs.len()
     }
 
-    /// Adds the topics that have no run from `first` on, and sorts the runs as `topics` are.
+    /// Adds an empty run for each of `topics` that has no run from index `first` on, and sorts the
+    /// runs from there on in the order of `topics`.
     fn add_owned_topics(&mut self, topics: &[TopicId], first: usize) {
         if topics.is_empty() {
             return;
@@ -339,15 +340,15 @@ impl Present {
     }
 }
 
-/// The partitions with those of each topic together, topics in the order of their first
-/// partitions. `last` has, by topic, the last member that had a partition of it here.
+/// The partitions of member `m`, grouped by topic; topics are in the order of first appearance.
+/// `last` has for each topic the last member for which this function found a partition of it.
 pub fn by_topic<'g>(
     listed: &'g [TopicPartition],
     last: &mut [MemberId],
     m: MemberId,
 ) -> Cow<'g, [TopicPartition]> {
     let mut runs = listed.chunk_by(|a, b| a.topic == b.topic);
-    // Most lists are so already: no topic has two runs.
+    // Most lists already have this order: no topic has two runs.
     if runs.all(|run| std::mem::replace(&mut last[run[0].topic as usize], m) != m) {
         return Cow::Borrowed(listed);
     }

@@ -42,8 +42,8 @@ pub fn assign(
 /// The racks of members and partitions; both lists are empty if racks make no difference.
 #[derive(Default)]
 struct SentRacks {
-    /// By member: None if the rack is null; Some(None) if it is empty and no replica's rack is
-    /// empty; else Some(Some(rack)).
+    /// By member: None if its rack is null; Some(None) if its rack is empty, but no replica's rack
+    /// is; else Some(Some(rack)).
     of_member: Vec<Option<Option<RackId>>>,
     of_partition: Vec<Vec<RackId>>,
 }
@@ -197,8 +197,8 @@ impl<'g> Build<'g> {
         self.order = order;
     }
 
-    /// Orders the partitions: again and again, the member with the most partitions left gives up
-    /// one partition, which comes next. At the end are the partitions that no member has.
+    /// Orders the partitions: again and again, the next partition is one of the member that has the
+    /// most partitions left. Partitions that no member has are at the end.
     fn by_load(&mut self) -> Vec<PartitionId> {
         let mut current = std::mem::take(&mut self.current);
         let mut left = vec![Vec::new(); current.len()];
@@ -393,7 +393,7 @@ impl<'g> Build<'g> {
         Ok(())
     }
 
-    /// True if loads differ by at most 1, or no member can take a partition from one that has more.
+    /// Whether loads differ by at most 1, or no member can take a partition from one with more.
     fn is_balanced(&self) -> Result<bool, GroupError> {
         self.interrupt.check()?;
         let sizes = (self.by_size.first(), self.by_size.last());

@@ -116,7 +116,7 @@ impl<'a> Topology<'a> {
     }
 }
 
-/// A quota: a member with `each` tasks or more gets no more of its earlier tasks.
+/// A quota: a member that has `each` tasks or more gets back no further earlier task.
 struct Quota {
     tasks: i64,
     members: i64,
@@ -140,7 +140,7 @@ impl Quota {
         self.each = -each.unwrap_or(0);
     }
 
-    /// Takes note of a member that now has this many tasks.
+    /// Call this when a member got a task; `tasks` is the number of tasks that it now has.
     fn count(&mut self, tasks: u32) {
         if i64::from(tasks) == self.each {
             self.members -= 1;

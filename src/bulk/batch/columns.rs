@@ -50,7 +50,7 @@ enum Values<'a> {
     Boolean(&'a arrow_array::BooleanArray),
     List(&'a [i32], Box<Column<'a>>),
     LargeList(&'a [i64], Box<Column<'a>>),
-    /// By field of the table; None for a field that columns do not have.
+    /// By field of the table: its column; None for a field that no column can have.
     Object(Vec<Option<Column<'a>>>),
 }
 
@@ -145,7 +145,7 @@ impl<'a> Column<'a> {
         Ok(column(array.nulls(), values))
     }
 
-    /// The column of a table's field that columns have.
+    /// The column of field `i` of the table; panics for a field that no column can have.
     pub fn field(&self, i: usize) -> &Self {
         match &self.values {
             Values::Object(fields) => fields[i].as_ref().expect("a field of columns"),
@@ -164,7 +164,7 @@ impl<'a> Column<'a> {
             || self.nulls_of_struct.is_some_and(|nulls| nulls.is_null(i))
     }
 
-    /// Binary values or those of a string, which need not be UTF-8.
+    /// The bytes of a binary value or of a string, which may not be UTF-8.
     #[inline]
     pub fn bytes(&self, i: usize) -> Option<&'a [u8]> {
         if self.is_null(i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the answers of a batch as columns for Spark; the second form, one list of owners for each
-//! group, is the cheapest.
+//! Writes the answers of a batch as columns for Spark, in one of two forms. The second form, one
+//! list of owners for each group, needs less CPU.
 //!
 //! ```text
 //! group_id | assignor | assignment: [{member_id, partitions: [{topic, partitions: [int]}]}]

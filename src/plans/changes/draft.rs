@@ -35,12 +35,13 @@ pub struct DraftMember<'a> {
     /// The member's index in the group before the first change, where its id may differ. None for a
     /// new member.
     pub origin: Option<u32>,
-    /// Whether the member is eager in a cooperative group, and claims nothing.
+    /// Whether the member is eager, and so claims nothing, although the group is cooperative.
     pub forgets: bool,
 }
 
 impl DraftMember<'_> {
-    /// Mirror of `other_assignor.sends_under`. A draft has no rack of a member whose version has none.
+    /// Mirror of `other_assignor.sends_under`, but not of its line about racks: if a subscription's
+    /// version has no rack, the draft's member has none already.
     pub fn sends_under(&mut self, assignor: Assignor) {
         let sent = self.as_sent;
         let version = sent.subscription_version;
@@ -115,8 +116,8 @@ impl<'a> Draft<'a> {
         draft
     }
 
-    /// Mirror of `plans/changes/other_assignor.py`: sets the assignor, and what members send under
-    /// it if `before`, the name of the assignor that they sent for, is another one.
+    /// Mirror of `plans/changes/other_assignor.py`: sets the assignor. If `before`, the assignor
+    /// for which the members sent their subscriptions, is another one, sets what they send now.
     pub fn run_by(&mut self, assignor: Assignor, before: Option<&str>) {
         self.assignor = assignor;
         // 1.
@@ -167,7 +168,7 @@ impl<'a> Draft<'a> {
             rack_names: self.rack_names.iter().map(|name| &**name).collect(),
             subscriptions,
             owned,
-            // No round of a group that the broker assigns is played here.
+            // Groups that the broker assigns are never played here.
             owned_topics: Vec::new(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),

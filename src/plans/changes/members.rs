@@ -97,7 +97,7 @@ impl AddMembers {
         // are then the beginnings of member ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
-        // No id is made up twice, so new ids are compared only with the ids of old members.
+        // A made-up id never occurs twice, so new ids are compared only with the old members' ids.
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();

@@ -169,7 +169,7 @@ _LABEL_EVERY = 8
 
 
 def timeline(recorded: Recorded) -> str:
-    """Returns the picture of one group's last records, and what it leaves out."""
+    """Returns a picture of one group's last records, and a sentence on records left out."""
     columns = [(row, one) for row, one in recorded if one is not None][-MOST_COLUMNS:]
     rows = _rows([one for _, one in columns])
     shown = list(rows)[:MOST_MEMBERS]

@@ -126,7 +126,7 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints how many answers are equal, by assignor and leader's library; then the others."""
+    """Prints how many answers are equal for each assignor and leader's library; then the others."""
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)
@@ -168,7 +168,7 @@ def print_counterfactuals(
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one counterfactual a group; with `static`, that with static members, if any."""
+    """Returns one counterfactual for each group: with `static`, one with static members, if any."""
     chosen: dict[str, Counterfactual] = {}
     for one in played:
         if not one.is_static or static:
@@ -190,7 +190,7 @@ def _moves(row: RecordedRebalance) -> str:
 
 
 def _within(rows: Sequence[RecordedRebalance]) -> str:
-    """Returns the time from the first rebalance to the last; a rate of few would mislead."""
+    """Returns the time from the first rebalance to the last; a rate from few would mislead."""
     span_ms = rows[-1].time_ms - rows[0].time_ms if rows else 0
     for unit, unit_ms in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
         if span_ms >= 2 * unit_ms:

@@ -19,7 +19,7 @@ from kafka_rebalance.report.text.tables import print_table, width
 def print_round(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
 ) -> None:
-    """Prints which work starts, stops, stays or runs nowhere; times count from `start_ms`."""
+    """Prints the work that starts, stops, stays or is idle; times are relative to `start_ms`."""
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     print(_cut("  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])))
@@ -45,7 +45,7 @@ def print_round(
 
 
 def print_variation(found: Variation) -> None:
-    """Prints what in a prediction depends on facts that REST does not show."""
+    """Prints the parts of a prediction that depend on facts which REST does not show."""
     print_wrapped(
         "REST does not show the workers' ids, nor the order in which a worker took up its work."
     )

@@ -98,7 +98,7 @@ def print_descriptions(rows: Sequence[Description]) -> None:
 
 
 def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:
-    """Prints a line for each finding; `names` are those of the members in the table above."""
+    """Prints a line for each finding; `names` maps a member id to its name in the table above."""
     if not findings:
         print("Nothing to report.")
     for finding in findings:
@@ -137,7 +137,7 @@ def print_members(
 ) -> None:
     """Prints a row for each member (only the first, without `everything`), with filled columns.
 
-    A column's function gets a member, and the most characters of a list of partitions.
+    A column's function takes a member, and the most characters that a list may have (None: all).
     """
     shown = members if everything else members[:_MOST_ROWS]
     most = None if everything else _MOST_CHARACTERS
@@ -168,7 +168,7 @@ def lag_cell(lag: int | None) -> str:
 def lag_text(
     lags: Lags, without_committed_offset: int, more: str = "", *, leaderless: int = 0
 ) -> str:
-    """Returns a sentence on the lag of a group; of some partitions, the lag is not known.
+    """Returns a sentence with a group's lag, and how many partitions have an unknown lag, and why.
 
     `more` follows the number of partitions with a lag, such as ` of source topics`.
     """

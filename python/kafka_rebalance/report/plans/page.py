@@ -26,10 +26,10 @@ class Cell(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cells by row and partition. Each member before or after the plan has a row, new ones last.
+    """Cells by row and partition: a row for each member before or after the plan, new ones last.
 
     A member that returns from a restart keeps its row. `names` has the short name of each row's
-    member; `counts` has its numbers of partitions before and after, None while it is absent.
+    member; `counts` its numbers of partitions before and after (None: it is absent).
     """
 
     title: str

@@ -69,7 +69,7 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
 
 
 def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
-    """Returns the steps before another assignor takes over, if the plan is a bounce to it."""
+    """Returns the steps in which the old assignor still answers, if the plan is a switch."""
     if len(plan.changes) != 1 or not isinstance(plan.changes[0], SwitchAssignor):
         return ()
     still = takewhile(lambda step: step.before.assignor == plan.assignor, plan.steps)
@@ -139,7 +139,7 @@ ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
 def round_rows(
     one: Round, names: dict[str, str], most: int | None = None, *, everything: bool = False
 ) -> list[tuple[str, ...]]:
-    """Returns a row for each member with changes, or for all; `most` limits a list's characters."""
+    """Returns a row for each member with changes, or all; a list has at most `most` characters."""
     rows, changing = [], changing_members(one)
     for member in one.group.members:
         who = member.member_id
@@ -201,7 +201,7 @@ def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -
 
 
 def quiet_notes(one: Round) -> list[str]:
-    """Returns the notes on members without changes: how many keep something, and are idle."""
+    """Returns sentences on members without changes: how many keep partitions, how many are idle."""
     quiet = {member.member_id for member in one.group.members} - changing_members(one)
     idle = len(quiet - _with_some(one.kept))
     kept, notes = len(quiet) - idle, []
@@ -214,7 +214,7 @@ def quiet_notes(one: Round) -> list[str]:
 
 
 def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
-    """Prints which ids, racks and orders the plan made up; a star refers to one in a table."""
+    """Prints which ids, racks and orders the plan made up; in tables, `*` marks a made-up id."""
     if plan.newcomers:
         changed = {who for one in plan.rounds for who in _with_some(one.gained)}
         mark = "* " if everything or changed & {*plan.made_up} else ""
@@ -238,7 +238,7 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
 
 
 def _print_draws(samples: Samples, names: dict[str, str]) -> None:
-    """Prints which partitions end at different members in the draws."""
+    """Prints which partitions have different owners at the end of different draws."""
     depends, varied = samples.depends, _varied(samples)
     if samples.throws:
         both = samples.draws + len(samples.throws)
@@ -271,7 +271,7 @@ def _print_draws(samples: Samples, names: dict[str, str]) -> None:
 
 
 def _varied(samples: Samples) -> str:
-    """Returns in words which made-up things differ between the draws."""
+    """Returns a list in words of the made-up facts that differ between the draws."""
     drawn = ["racks of new replicas"] if samples.places_guessed else []
     if samples.has_newcomers:
         drawn += ["client ids", "UUIDs"] if samples.varied else ["UUIDs"]

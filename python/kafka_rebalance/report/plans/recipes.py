@@ -35,7 +35,7 @@ _TIE = (
 
 
 def _new_ids(migration: Migration) -> str:
-    """Returns a sentence about ids, which static members' places do not depend on."""
+    """Returns a sentence on dynamic members, which get new ids; "" if all members are static."""
     if not migration.dynamic_members:
         return ""
     every = migration.dynamic_members == migration.bounces[0].restarts
@@ -71,7 +71,7 @@ def print_migration(migration: Migration, group_id: str) -> None:
 
 
 def _print_remote_switch(migration: Migration, cost: str) -> None:
-    """Prints the only bounce with its setting; `cost` is the text of its counts."""
+    """Prints the single rolling bounce and its setting; `cost` is the text with its counts."""
     clients = in_words([one.client for one in migration.recipes])
     print_wrapped(f"{f'{clients}: ' if clients else ''}one rolling bounce")
     print_wrapped(f"1. {cost}", "  ", "   ")
@@ -95,7 +95,7 @@ def _how(migration: Migration) -> str:
 
 
 def print_completion(migration: Migration) -> None:
-    """Prints the bounce that ends an eager group's eager rounds, before another way is printed."""
+    """Prints the bounce after which an eager group rebalances cooperatively."""
     (bounce,) = migration.bounces
     print_wrapped(
         f"First, one rolling bounce with {protocol_name(migration.new)} alone ends the eager "

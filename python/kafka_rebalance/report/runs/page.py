@@ -198,7 +198,7 @@ def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
 
 
 def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
-    """Draws how many partitions nobody works on. During stops, the axis below is a red line.
+    """Draws how many partitions nobody works on. Where it is above 0, the axis is a red line.
 
     So a stop of one partition among many is visible, too, although its step is very low.
     """

@@ -13,7 +13,7 @@ _MOST_ROWS = 60
 
 
 def print_run(run: Run) -> None:
-    """Prints the rebalances one by one, and their totals."""
+    """Prints a row for each rebalance, and the totals of all."""
     print(run.title)
     print(run.assumed)
     rows = chapter_rows(run)
@@ -42,7 +42,7 @@ def _print_title(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
 
 
 def chapter_columns(run: Run) -> list[str]:
-    """Returns the columns; in a consumer group, "no target" is the wait for a heartbeat."""
+    """Returns the columns; "no target s": seconds until the heartbeat that computes a target."""
     numbers = ["epoch", "targets", "no target s"] if run.has_epochs else ["generation", "rounds"]
     return ["at s", "because", *numbers, "took s", unread(run.held), "members that stopped"]
 
@@ -137,7 +137,7 @@ Shown = Callable[[int], str]
 
 
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
-    """Prints the events and totals of one run under several seeds, or several runs side by side."""
+    """Prints events and totals over several seeds, of one run or of several runs side by side."""
     first = next(iter(runs.values()))
     _print_title([*runs.values()])
     seeds = f"seed {first.seeds[0]}"

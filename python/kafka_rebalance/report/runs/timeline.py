@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes a run's picture: bars for the holders, and how many partitions nobody works on.
+"""Computes the picture of a run: who held each partition when, and how many nobody works on.
 
 There is a row for each partition. If there are too many partitions, there is a row for each member,
 with the number of partitions that it holds.
@@ -16,7 +16,7 @@ from kafka_rebalance.simulator import Run
 from kafka_rebalance.simulator.intervals import partition_key
 from kafka_rebalance.simulator.measure import unheld, unworked
 
-_QUIET_MS = 20_000  # shorter quiet times are not cut
+_QUIET_MS = 20_000  # a longer time without events is cut out of the axis
 _MARGIN = 0.06  # the margin as a share of the busy time; it is at least 2.5 s
 _CUT, _CUTS = 0.02, 0.3  # shares of the axis's width: of one cut; of all cuts together, at most
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
@@ -30,7 +30,7 @@ class TimeAxis:
 
     @classmethod
     def over(cls, busy: Iterable[tuple[int, int]], until_ms: int) -> "TimeAxis":
-        """Returns an axis for busy times, which may overlap."""
+        """Returns an axis that shows the `busy` intervals (ms; may overlap) and cuts the rest."""
         spans: list[tuple[int, int]] = []
         for start, end in sorted(busy):
             margin = max(2_500, round(_MARGIN * (end - start)))

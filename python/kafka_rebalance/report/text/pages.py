@@ -8,7 +8,7 @@ from string import Template
 from kafka_rebalance.group.html_tables import escaped, html_table
 from kafka_rebalance.report.text.names import cut
 
-_WIDTH, _NAMES, _NUMBERS = 440, 170, 85  # of a chart, of its names, of the numbers after the bars
+_WIDTH, _NAMES, _NUMBERS = 440, 170, 85  # widths: a chart, its names, the numbers after its bars
 _LETTERS = 23
 _LINE, _BAR, _GAP = 15, 12, 7
 _COLOURS = ("#2b6a99", "#bcd6ea", "#b3404a")

@@ -63,7 +63,7 @@ def print_sentence(text: str) -> None:
 
 
 def _lines(text: str, stream: TextIO) -> list[str]:
-    """Returns the lines of a sentence as the stream shows it."""
+    """Returns the lines of a sentence: wrapped if the stream is a terminal, else one line."""
     if not stream.isatty():
         return [shown(text)]
     indent = " " * (len(text) - len(text.lstrip(" ")))
@@ -71,7 +71,7 @@ def _lines(text: str, stream: TextIO) -> list[str]:
 
 
 def _columns(stream: TextIO) -> int:
-    """Returns the columns of a terminal, which need not be standard output; at most 100."""
+    """Returns the width of a terminal in columns, at most 100; it may be standard error's."""
     given = os.environ.get("COLUMNS", "")
     try:
         found = int(given) if given.isdecimal() else os.get_terminal_size(stream.fileno()).columns

@@ -21,7 +21,7 @@ from kafka_rebalance.errors import shown
 from .terminal import bold
 
 MOST_COLUMNS = 100
-_LONG = 36  # a longer word may be broken even if the terminal is wide enough for it
+_LONG = 36  # characters; a longer word may be broken even if the terminal is wide enough
 _WORDS = re.compile(r"\S+")
 _FIGURE = re.compile(r"[^a-zA-Z]*")  # a cell without letters
 _PARTS = re.compile(r"[^-_./:,]*[-_./:,]+|[^-_./:,]+")
@@ -38,7 +38,7 @@ def print_table(
     """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
     With `whole`, the first column is wrapped only if the table is too wide otherwise. The first
-    `names` columns are names: none is broken before each row has a line of its own for them.
+    `names` columns are names; before a name is broken, names get a line of their own in each row.
     """
     for line in table_lines(columns, rows, width(), left=left, whole=whole, names=names):
         print(line)
@@ -126,7 +126,7 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
 
 
 def _words(cell: str) -> list[str]:
-    """Returns the pieces after which a cell may be wrapped; a figure is one piece."""
+    """Returns the pieces of a cell; a line may end after each piece. A figure is one piece."""
     return [cell] if _FIGURE.fullmatch(cell) else _WORDS.findall(cell)
 
 
@@ -147,7 +147,7 @@ def _padding(text: str, size: int) -> str:
 
 
 def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None:
-    """Returns the widths after shrinking the widest; None if the columns still do not fit."""
+    """Returns widths that fit into `room`: the widest columns shrink first. None: none fit."""
     widths = list(natural)
     while sum(widths) > room:
         place = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]), default=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The standard streams of the command: its own emphasis, and no control characters from outside.
+"""The command's standard streams: bold and red text, but no control characters of foreign names.
 
 Names from outside pass two steps (`shown` escapes in both):
 
@@ -44,7 +44,7 @@ def _styled(text: str, code: str, stream: TextIO | None) -> str:
 
 
 class ShownStream:
-    """A text stream that escapes what `shown` escapes, except for a line break at the end.
+    """A text stream that escapes control characters, except for a line break at the end.
 
     On a terminal, a write may begin with text in this file's bold or red. `own` is the stream
     behind this one, for progress bars.
@@ -73,13 +73,13 @@ class ShownStream:
 
 
 class _ShownBytes:
-    """The binary stream below, for lines of JSON: line breaks are between them, never in names."""
+    """The binary stream below, for JSON lines: each line break is between lines, not in a name."""
 
     def __init__(self, own: Any, decoder: codecs.IncrementalDecoder) -> None:
         self._own, self._decoder = own, decoder
 
     def write(self, data: bytes) -> int:
-        if not data.isascii() or b"\x7f" in data:  # a piece may end within a character
+        if not data.isascii() or b"\x7f" in data:  # a write may end within a character
             lines = self._decoder.decode(data).split("\n")
             self._own.write("\n".join(map(shown, lines)).encode())
         else:

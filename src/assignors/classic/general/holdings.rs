@@ -11,7 +11,7 @@ use crate::group::model::{MemberId, PartitionId};
 /// Marks an entry of the log whose partition was taken away.
 const GONE: PartitionId = PartitionId::MAX;
 
-/// The length of the log at which its gaps are closed; the members hold `held` partitions.
+/// The log's length at which its gaps are closed, if the members hold `held` partitions.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
@@ -105,7 +105,7 @@ impl Holdings {
         lists
     }
 
-    /// Returns the result of `lists`, but first frees memory.
+    /// Returns the result of `lists`, but frees other memory before the lists are made.
     pub fn into_lists(mut self) -> Lists {
         self.place = Vec::new();
         self.lists()

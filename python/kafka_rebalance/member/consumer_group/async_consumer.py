@@ -173,7 +173,8 @@ class AsyncConsumer:
                 state.poll_until_ms = polled_ms + state.config.max_poll_interval_ms
                 return effects
             case interface.Polled(at_ms):
-                state.poll_until_ms = at_ms + state.config.max_poll_interval_ms
+                if state.state is not _S.STALE:  # whose next poll has an effect: it joins again
+                    state.poll_until_ms = at_ms + state.config.max_poll_interval_ms
                 return effects
             case interface.Subscribe(topics):
                 self._subscribe(frozenset(topics), None)

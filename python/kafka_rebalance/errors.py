@@ -63,7 +63,7 @@ NO_MEMBERS = "no-members"
 
 
 class NoMembersLeft(GroupError):
-    """A change leaves the group without members. Such a plan is possible, but has no assignment."""
+    """A change leaves the group without members. This is a result, but it has no assignment."""
 
 
 class WireError(KafkaRebalanceError, ValueError):

@@ -200,9 +200,7 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or the group's present number
-        if that is larger.
-        """
+        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or their number if larger."""
         tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 

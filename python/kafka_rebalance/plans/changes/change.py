@@ -57,7 +57,7 @@ class Change(ABC):
     def renamed(self, ids: MadeUp) -> Self:
         """Returns this change for another draw: with names of `ids` instead of draw 0's.
 
-        A plan calls this before it plays the change. The default: a change that names no member.
+        A plan calls this before it plays the change. The default returns the change itself.
         """
         del ids
         return self

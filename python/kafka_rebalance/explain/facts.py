@@ -126,7 +126,7 @@ class Outcome(Fact):
 
 
 class GivenToNobody(Fact):
-    """The steps are unknown, and no member gets the partition; other steps would name an owner."""
+    """The steps are unknown, and no member gets the partition; another assignor's would name one."""
 
     assignor: str
     where: str
@@ -159,7 +159,7 @@ class FairShares(Fact):
 
 
 class RackPass(Fact):
-    """The rack pass's member, or None; `alone`: no other topic is co-partitioned with this one."""
+    """The member of the rack pass, or None; `alone`: this topic is co-partitioned with no other."""
 
     member_id: str | None
     alone: bool

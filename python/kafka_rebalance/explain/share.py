@@ -126,9 +126,9 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 @dataclass(slots=True)
 class _Seen:
-    """The events of the watched partition; `lost` and `gained` have members' numbers in the `View`.
+    """The events of the watched partition; members are numbered as in the `View`.
 
-    `lost` has their reasons, `gained` their numbers of partitions before they gained this one.
+    `lost`: member -> why it lost the partition; `gained`: member -> how many it held before.
     """
 
     watched: simple.IdPartition

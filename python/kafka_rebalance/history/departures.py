@@ -96,7 +96,7 @@ def departure(
 ) -> Cause:
     """Returns the cause "left", "timed out" or "gone" of a member of `before` that `after` lacks.
 
-    `armed_ms` is the time (ms) when the member's session timeout last started, commits left out.
+    `armed_ms` is the time when a cause other than a commit last started the session timeout.
     """
     who, session = (member.member_id,), member.session_timeout_ms
     lived = after.joined_ms - armed_ms

@@ -43,7 +43,7 @@ from .recorded import (
 )
 
 BACK_WITHIN_MS = 600_000
-"""A new member id can be an old member that came back, if the old one disappeared this recently."""
+"""A new member id can be an old member that came back, if that one left at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
 """A rebalance without another cause is an after-effect if the last record is at most this old."""

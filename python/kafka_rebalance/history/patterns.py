@@ -89,7 +89,7 @@ def _pattern(
 
 
 def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Iterator[Pattern]:
-    """Yields the storms: it lasts while the last `window_ms` have more than `most` rebalances."""
+    """Yields the storms; one lasts while the last `window_ms` have more than `most` rebalances."""
     storm: list[RecordedRebalance] = []
     first = 0
     for last, row in enumerate(rows):

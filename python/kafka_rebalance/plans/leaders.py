@@ -143,7 +143,7 @@ def has_no_answer(led: Sequence[LedPlan]) -> bool:
 
 
 def as_led(group: GroupSpec, led: Sequence[LedPlan]) -> GroupSpec:
-    """Returns the group as it runs the assignor of the first plan in `led`."""
+    """Returns the group with the assignor of the first plan in `led`."""
     name = next((one.assignor for one in led if one.plan is not None), group.assignor)
     return run_by(group, name) if name is not None and library_of(name) else group
 

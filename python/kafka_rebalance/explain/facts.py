@@ -126,7 +126,7 @@ class Outcome(Fact):
 
 
 class GivenToNobody(Fact):
-    """The steps are unknown, and no member gets the partition; another assignor's would name one."""
+    """The steps are unknown, and no member gets the partition; other assignors' steps name one."""
 
     assignor: str
     where: str

@@ -163,7 +163,7 @@ def run_several(group: GroupSpec) -> bool:
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns the `names` that a member may run, if it can run no library that is not in `names`."""
+    """Returns the `names` that a member may run, if it can run no library outside of `names`."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]

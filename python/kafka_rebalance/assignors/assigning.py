@@ -40,9 +40,9 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
     runs in Python with either engine.
 
-    Errors   GroupError at `assignor` for an unknown name, or if call and group name none;
+    Errors   GroupError at `assignor` for an unknown name, or if neither call nor group has a name;
              GroupError at `assignment` for a wrong answer of a custom assignor; AssignorThrows
-             where Kafka's class throws; TypeError for a wrong type of group or name.
+             if Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
     if name not in in_core():
@@ -116,9 +116,9 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
 def validate_cooperative(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> None:
-    """Raises a GroupError if a partition is assigned that another member must first revoke.
+    """Raises a GroupError if a member gets a partition that another member must first revoke.
 
-    A leader makes this check for every cooperative assignor except Kafka's own.
+    A leader makes this check for each cooperative assignor that is not Kafka's own.
 
     Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0); KIP-429.
     """
@@ -152,6 +152,6 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
 
 
 def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
-    """Returns the partitions of a compiled answer that is one list, without members."""
+    """Converts a list of partitions from the core, which does not group them by member."""
     topic_ids = memoryview(columns.topic_ids).cast("I")
     return named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))

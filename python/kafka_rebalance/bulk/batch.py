@@ -112,7 +112,10 @@ def _texts(changes: "Sequence[Change | str]") -> list[str]:
 
 
 def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
-    """Answers groups in any form. Errors: TypeError for another form."""
+    """Returns the answers of `work` for groups in any form that `assign_batch` accepts.
+
+    Errors: TypeError for another form.
+    """
     try:
         import pyarrow as pa
     except ImportError:
@@ -122,7 +125,7 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
         return pa.record_batch(work(groups))
     if not hasattr(groups, "__arrow_c_stream__"):
         return pa.record_batch(work(_batch_of_groups(pa, groups)))
-    # Arrow's C interface passes no sizes of buffers, so pyarrow's own data stay in pyarrow here.
+    # Arrow's C interface does not pass the sizes of buffers, so pyarrow reads pyarrow's own data.
     if isinstance(groups, pa.Table):
         reader = groups.to_reader()
     elif isinstance(groups, pa.RecordBatchReader):
@@ -130,7 +133,7 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
     else:
         reader = pa.RecordBatchReader.from_stream(groups)
     wanted = _wanted(pa, reader.schema)
-    # Answers a batch without groups first, so that a wrong column is an error before the stream is
+    # First, a batch without groups is answered: so a wrong column is an error before the stream is
     # read.
     schema = pa.record_batch(work(pa.RecordBatch.from_pylist([], wanted))).schema
 
@@ -149,7 +152,7 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
 
 
 def _check(pa: Any, data: object) -> None:
-    """Raises a ValueError if offsets end behind the buffers, whose sizes only pyarrow knows."""
+    """Raises a ValueError if offsets point beyond a buffer's end; only pyarrow knows its size."""
     if isinstance(data, pa.RecordBatch | pa.Table):
         try:
             data.validate()
@@ -187,7 +190,7 @@ def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
 
 
 def _wanted(pa: Any, schema: Any) -> Any:
-    """Returns the schema with the types that the core reads; other columns stay."""
+    """Returns the schema with the types that the core reads; other columns keep their types."""
     known = _types(_schema(pa)) | {"error": pa.string(), "changes": pa.list_(pa.string())}
     fields = []
     for one in schema:
@@ -200,10 +203,10 @@ def _wanted(pa: Any, schema: Any) -> Any:
 
 
 def _whole(pa: Any, found: Any, known: Any) -> Any:
-    """Returns a type with integers for floats, and the contract's types for null types.
+    """Returns the type `found`, but with integers for floats and the contract's types for nulls.
 
-    A field that is null in all rows has the null type: such a field is left out if it is not in the
-    contract, because `_cast` cannot handle it in a list. All other types stay.
+    A field that is null in all rows has the null type. If such a field is not in the contract, it
+    is left out, because `_cast` cannot handle it in a list. All other types stay the same.
     """
     if known is not None and pa.types.is_null(found):
         return known

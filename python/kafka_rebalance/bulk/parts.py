@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the groups of splits, and writes the answers to a part: one file of Parquet.
+"""Answers the groups of splits, and writes the answers to a part, which is one Parquet file.
 
 A task that runs twice leaves two parts; the caller takes the part that Spark reported.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROW_GROUP_BYTES = 32 * 1024 * 1024
-"""The approximate memory of the answers in a row group of the output."""
+"""The approximate memory, in bytes, of the answers in a row group of the output."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Job:
     wanted: frozenset[str]
     """For Parquet, the paths of the columns to read, as in `row_batches`."""
     kept: "pa.Schema"
-    """Columns of Parquet that are copied behind the answers, with their types in the output."""
+    """For Parquet, columns that are copied after the answers, with their types in the output."""
     has_cluster: bool
     directory: str
 
@@ -63,7 +63,7 @@ def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
             if len(table) == 0 and (number > 0 or writer is not None):
                 continue
             if writer is None:
-                # Spark knows no nanoseconds.
+                # Spark has no nanoseconds.
                 options = {"coerce_timestamps": "us", "allow_truncated_timestamps": True}
                 writer = parquet.ParquetWriter(path, table.schema, filesystem=system, **options)
             writer.write_table(table)
@@ -111,9 +111,9 @@ def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
 
 
 def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str, pa.Array]":
-    """Returns the kept columns with the types of `kept`, which a file's may not have.
+    """Returns the kept columns, cast to the types of `kept`, from which a file's may differ.
 
-    A column that a file lacks is null, as in Spark. Errors: SchemaError for values that do not fit.
+    A column that is not in the file is null, as in Spark. Errors: SchemaError for a wrong value.
     """
     import pyarrow as pa
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation where the broker assigns: uniform, range, tasks of Streams.
+"""The facts of an explanation if the broker assigns: uniform, range, and tasks of Streams.
 
-Those of uniform among unequal subscriptions are recorded while it runs; the others follow from the
-group and the answer.
+For uniform and unequal subscriptions, the facts are recorded while uniform runs. The other facts
+follow from the group and the answer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,10 @@ class Quotas(Fact):
 
 
 class Keeps(Fact):
-    """The owner of the partition keeps `kept` of its `owned` partitions; None: no owner."""
+    """The partition's owner (None: no owner) keeps `kept` of its `owned` partitions.
+
+    `is_kept` is True if the explained partition is one of those that it keeps.
+    """
 
     owner: str | None
     owned: int
@@ -77,7 +80,7 @@ class Fewest(Fact):
 
 
 class Evened(Fact):
-    """A move that evens out the numbers of partitions; the numbers are those before the move."""
+    """A move to a member with fewer partitions; `…_holds` are the numbers before the move."""
 
     source: str
     source_holds: int
@@ -114,7 +117,7 @@ class GivenTask(Fact):
 
 
 def uniform_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
-    """Returns uniform's steps if tp has at most one owner."""
+    """Returns uniform's steps; None if `tp` has several owners."""
     view = view_of(group, uniform.NAME)
     owners = holders(Assignment.owned(group), tp)
     if len(owners) > 1:
@@ -147,7 +150,7 @@ def _uniform(
 
 
 class _Watched(HeterogeneousBuild):
-    """The steps among unequal subscriptions; records those that assign the watched partition."""
+    """Runs uniform for unequal subscriptions, and records each step that assigns `watched`."""
 
     def __init__(self, view: View, assignor: str, watched: TopicPartition) -> None:
         super().__init__(view, assignor)
@@ -160,7 +163,7 @@ class _Watched(HeterogeneousBuild):
             source, subscribers = self.owners[topic][partition], self.subscribers[topic]
             if source is None:
                 self.found.append(Fewest(ids[m], self.sizes[m], len(subscribers)))
-            else:  # the member already holds one less
+            else:  # `sizes` no longer counts this partition for the member that loses it
                 had = self.sizes[source] + 1
                 name = self.view.names[topic]
                 self.found.append(Evened(ids[source], had, ids[m], self.sizes[m], name))
@@ -186,7 +189,7 @@ def _unequal(group: GroupSpec, build: _Watched, owners: Sequence[str]) -> Iterat
 
 
 def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
-    """Returns the steps of the brokers' range, which reads neither racks nor owners."""
+    """Returns the steps of the brokers' range; this assignor ignores racks and present owners."""
     members = static_first(one.member for one in view_of(group, ranges.NAME).members)
     order = [one.member_id for one in members if tp.topic in one.topics]
     share, extras = divmod(partitions := group.partition_counts()[tp.topic], len(order))
@@ -200,7 +203,7 @@ def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
 
 
 def task_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
-    """Returns the reason why an active task has its member."""
+    """Returns the fact that explains why an active task is assigned to its member."""
     owner = next(reversed(holders(Assignment.owned(group), tp)), None)
     (holder,) = holders(assign(group, sticky.NAME), tp)
     return [GivenTask(all_tasks(group.subtopologies or (), 0), len(group.members), owner, holder)]

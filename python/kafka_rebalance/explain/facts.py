@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation: each is a sentence about one step of an assignor, named by `step`.
+"""The facts of an explanation: each is a sentence about one step of an assignor; `step` names it.
 
 `reasons.py` finds them; `tests/test_explanations_are_true.py` compares each with another run.
 """
@@ -16,7 +16,7 @@ from kafka_rebalance.group.spec import counted
 class Fact:
     """One step of an algorithm; each subclass is a frozen dataclass.
 
-    `text` is the sentence, a format of the fact, unless the subclass has its own `__str__`.
+    `text` is a format string for the sentence, unless the subclass has its own `__str__`.
     """
 
     text: ClassVar[str]
@@ -33,10 +33,10 @@ class Fact:
 
 
 class Unknown(Fact):
-    """The steps are unknown, and no other assignor's steps take their place.
+    """The assignor's steps are unknown, and no other assignor's steps are shown instead.
 
-    `page` describes the assignor, if it is not empty. `kafkas` is Kafka's assignor of the same
-    name, if its steps are explained; `agrees` is True if it gives the partition to the same member.
+    `page` is the page that describes the assignor, or empty. `kafkas` is Kafka's assignor of the
+    same name, if this one can be explained; `agrees` is True if both choose the same member.
     """
 
     assignor: str
@@ -58,7 +58,7 @@ class Unknown(Fact):
 
 
 class Alike(Fact):
-    """The steps are unknown; Kafka's assignor `kafkas` has the same answer, and its steps follow.
+    """The steps are unknown. Kafka's assignor `kafkas` has the same answer; its facts follow.
 
     `reads_other_claims` is True for a class that reads its own library's user data.
     """
@@ -81,7 +81,7 @@ class Alike(Fact):
 
 
 class NotAlike(Fact):
-    """The steps are unknown, and `kafkas`, whose rule is the most similar, answers otherwise.
+    """The steps are unknown, and the most similar assignor, `kafkas`, has another answer.
 
     `where` is the page that describes the assignor, in brackets, or empty.
     """
@@ -100,8 +100,8 @@ class NotAlike(Fact):
 class Outcome(Fact):
     """The facts that the answer itself shows, if no steps are known.
 
-    `claimed` and `holds` are the numbers of the owner's partitions before and afterwards. Of the
-    topic's `subscribers`, `fewer` claimed fewer partitions than the owner.
+    `had` are the members that claimed the partition. `claimed` and `holds` count the owner's
+    partitions before and after. `fewer` of the topic's `subscribers` claimed fewer than the owner.
     """
 
     member_id: str
@@ -126,7 +126,7 @@ class Outcome(Fact):
 
 
 class GivenToNobody(Fact):
-    """The steps are unknown. Another assignor's steps would name an owner too early."""
+    """The steps are unknown, and no member gets the partition; other assignors' steps name one."""
 
     assignor: str
     where: str
@@ -159,7 +159,7 @@ class FairShares(Fact):
 
 
 class RackPass(Fact):
-    """The member of the rack pass; `alone` means that no topic is co-partitioned with this one."""
+    """The member of the rack pass, or None; `alone`: this topic is co-partitioned with no other."""
 
     member_id: str | None
     alone: bool
@@ -180,7 +180,7 @@ class NoRackPass(Fact):
 
 
 class RangeOf(Fact):
-    """The member whose range contains the partition; `place` is the member's number, from 1 on."""
+    """The member whose range has the partition; `place` is its number in the order, from 1 on."""
 
     member_id: str
     place: int
@@ -199,7 +199,7 @@ class RangeOf(Fact):
 
 
 class Dealt(Fact):
-    """The number of the partition (`at`, from 1 on) in the sorted list of all `of` partitions."""
+    """The place `at` (from 1 on) of the partition in the sorted list of all partitions (`of`)."""
 
     members: int
     at: int
@@ -214,7 +214,10 @@ class Dealt(Fact):
 
 
 class NextInCircle(Fact):
-    """The member that gets the partition; the circle went past `passed` members before it."""
+    """The member that gets the partition; the circle left out `passed` members before it.
+
+    `before` is the partition before it in the row, with its member; None for the first one.
+    """
 
     member_id: str
     before: tuple[TopicPartition, str] | None
@@ -234,5 +237,5 @@ def holders(assignment: Mapping[str, Sequence[TopicPartition]], tp: TopicPartiti
 
 
 def lines(facts: Sequence[Fact]) -> list[str]:
-    """Returns the text of each fact, with its number and step."""
+    """Returns a line for each fact: its number, its step and its text."""
     return [f"{n}. {fact.step}: {fact}" for n, fact in enumerate(facts, 1)]

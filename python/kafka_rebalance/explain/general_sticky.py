@@ -55,7 +55,7 @@ class _Watched:
 
 
 class WatchedGeneral(_Watched, general.GeneralBuild):
-    """Kafka's algorithm, whose watched partition is recorded."""
+    """Kafka's algorithm, which also records the steps of the watched partition."""
 
     def _assign_smallest(self, tp: TopicPartition, racks: Racks | None) -> bool:
         given = super()._assign_smallest(tp, racks)
@@ -69,14 +69,14 @@ class WatchedGeneral(_Watched, general.GeneralBuild):
 
 
 class WatchedLibrdkafka(_Watched, librdkafka.LibrdkafkaBuild):
-    """librdkafka's algorithm, whose watched partition is recorded."""
+    """librdkafka's algorithm, which also records the steps of the watched partition."""
 
     @property
     def topics_of(self) -> dict[str, frozenset[str]]:
         return self.topics
 
     def remember_previous(self) -> None:
-        """Does nothing: the claims already contain the previous owners."""
+        """Does nothing when `general_steps` calls it: the claims contain the previous owners."""
 
     def _assign_smallest(self, tp: TopicPartition, racks: librdkafka.SentRacks | None) -> bool:
         given = super()._assign_smallest(tp, racks)
@@ -89,7 +89,9 @@ class WatchedLibrdkafka(_Watched, librdkafka.LibrdkafkaBuild):
 
 
 class NewestClaim(Fact):
-    """The claims to the partition as pairs (member, generation); `owner` is None without one."""
+    """The claims to the partition, as pairs (member, generation). `owner` is the member whose claim
+    counts, or None.
+    """
 
     claims: tuple[tuple[str, int], ...]
     owner: str | None
@@ -138,7 +140,7 @@ def librdkafka_steps(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
 
 
 def general_steps(build: WatchedGeneral | WatchedLibrdkafka, tp: TopicPartition) -> Iterator[Fact]:
-    """Yields the facts of a build whose claims are settled."""
+    """Yields the facts of a build; its claims are already compared, and it has not run yet."""
     build.watch(tp)
     build.sort_partitions()
     build.remember_previous()

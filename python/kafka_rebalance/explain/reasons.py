@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds why an assignor gave a partition to a member: the reference algorithm runs step by step."""
+"""Finds why an assignor gave a partition to a member, by a run of the reference algorithm."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -46,14 +46,14 @@ _BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] 
     "share/simple": share_facts.share_steps,
     "streams/sticky": broker_facts.task_steps,
 }
-"""Assignor of the brokers -> the function that finds its facts, or None if it cannot."""
+"""Assignor of the brokers -> the function that returns its facts, or None for no explanation."""
 
 
 _PAGES = {
     "librdkafka": "docs/behaviour/librdkafka.md",
     **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
 }
-"""The first part of an assignor's name -> the page that describes it."""
+"""The library, or kind of group, in an assignor's name -> the page that describes it."""
 
 
 _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
@@ -62,10 +62,10 @@ _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
 def _by_most_like(
     group: GroupSpec, assignor: str, kafkas: str, tp: TopicPartition
 ) -> Iterator[Fact]:
-    """Yields the steps of the most similar assignor, if both make the whole assignment alike.
+    """Yields the steps of the most similar assignor, if both make exactly the same assignment.
 
-    If only the partition had the same owner, that could be by chance. For a withheld partition the
-    steps would name an owner, too, but the answers do not show whether both assignors chose it.
+    If only this partition had the same owner, that could be by chance. For a withheld partition,
+    the steps name an owner, but the answers do not show that both assignors chose this owner.
     """
     mine = assign(group, assignor)
     where = f" ({page})" if (page := _page(assignor)) else ""
@@ -91,17 +91,17 @@ _USER_DATA_READ: dict[str, UserData | None] = {
     "kafka-python/sticky": None,
     "aiokafka/sticky": "partitions",
 }
-"""A class that reads its library's user data -> the `Member.user_data` with equal claims.
+"""A class that reads its library's user data -> the `Member.user_data` for equal claims in Java.
 
-kafka-python writes partitions and a generation, in a form that Kafka's sticky cannot read; None
-stands for Java's form. aiokafka writes partitions without a generation.
+kafka-python writes partitions and a generation, but not in Java's form; None means Java's form.
+aiokafka writes partitions without a generation.
 """
 
 
 def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group without racks if the library's class reads none.
+    """Returns the group for Kafka's class with the data that the library's class reads.
 
-    Its claims are those that this class reads, in a form that Kafka's class can read.
+    It has no racks if that class reads none. Claims are in a form that Kafka's class reads.
     """
     if library_of(assignor) != "librdkafka" and any(one.rack_id for one in group.members):
         without = tuple(replace(one, rack_id=None) for one in group.members)
@@ -139,7 +139,7 @@ def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unkno
     library, kafkas = library_of(assignor) or "", protocol_name(assignor)
     page = _page(assignor)
     if library not in _CLIENTS or BUILT_IN[kafkas].withholds:
-        return facts.Unknown(assignor, page)  # a cooperative answer depends on all earlier ones
+        return facts.Unknown(assignor, page)  # cooperative answers depend on all earlier answers
     try:
         agrees = holders(assign(group, assignor), tp) == holders(assign(group, kafkas), tp)
     except AssignorThrows:  # Kafka's class does, in a general group
@@ -217,13 +217,13 @@ _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
     "cooperative-sticky": partial(_sticky, name="cooperative-sticky"),
     "librdkafka/cooperative-sticky": librdkafka_steps,
 }
-"""Assignor -> the function that finds its facts; other assignors are not explained."""
+"""Assignor of a leader -> the function that yields its facts."""
 
 
 def sticky_target(
     group: GroupSpec, sent: dict[str, Sent]
 ) -> Mapping[str, Sequence[TopicPartition]]:
-    """Returns the assignment that the sticky assignor makes from these claims."""
+    """Returns the assignment that the sticky assignor makes if members send `sent`."""
     claims = settle(group, sent)
     if claims.equal_subscriptions:
         return constrained.assign("sticky", group, claims).assignment
@@ -231,7 +231,7 @@ def sticky_target(
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
-    """Yields the claims to one partition; their outcomes do not depend on other partitions."""
+    """Yields the claims to one partition, each with its outcome; other partitions do not matter."""
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]

@@ -21,7 +21,7 @@ Outcome = Literal["kept", "given up", "crowded"]
 
 
 class Shared(Fact):
-    """The pool of a `topic` (None: of all); each member wants `least` or `most` partitions."""
+    """The pool of `topic` (None: all topics); each member wants `least` to `most` partitions."""
 
     topic: str | None
     partitions: int
@@ -41,7 +41,9 @@ class Shared(Fact):
 
 
 class FormerReader(Fact):
-    """The fate of a reader of the partition. It had and wants these numbers of the pool `topic`."""
+    """The outcome for a former reader of the partition, which `had` partitions of the pool `topic`
+    (None: all topics) and now `wants` that many.
+    """
 
     member_id: str
     topic: str | None
@@ -84,7 +86,9 @@ class Filled(Fact):
 
 
 class TooFew(Fact):
-    """The circle came back to the member `again`; None means that it had no other member."""
+    """The partition gets fewer readers than `wanted`: the circle came back to the member `again`,
+    which had just got it; None means that no other member with too few was left.
+    """
 
     readers: int
     wanted: int
@@ -122,7 +126,10 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 @dataclass(slots=True)
 class _Seen:
-    """The events of the watched partition; members are numbered as in the `View`."""
+    """The events of the watched partition; members are numbered as in the `View`.
+
+    `lost`: member -> why it lost the partition; `gained`: member -> how many it held before.
+    """
 
     watched: simple.IdPartition
     reason: Outcome = "given up"
@@ -169,7 +176,7 @@ class _OfTopic(_Watched, simple.TopicPool):
 
 
 def _had(view: View, topic: Uuid) -> list[int]:
-    """Returns how many partitions of the pool's topics each member holds, initialised or not."""
+    """Returns each member's number of partitions of the pool's topics, also uninitialised ones."""
     topics = view.members[0].topics if view.homogeneous else {topic}
     return [
         sum(len(numbers) for topic, numbers in one.target.items() if topic in topics)

@@ -50,7 +50,9 @@ def _generation(generation: int | None) -> str:
 
 
 class Algorithm(Fact):
-    """The algorithm that runs. Kafka's test counts a topic that a member lists twice as two."""
+    """The algorithm that runs: `found_equal` is the result of Kafka's test for equal subscriptions,
+    which counts a topic that a member lists twice as two; `equal` is the fact.
+    """
 
     found_equal: bool
     equal: bool
@@ -121,7 +123,10 @@ _GIVEN_UP = {
 
 
 class Unassigned(Fact):
-    """The partition is one of `unassigned`; `again` is True if a member nevertheless keeps it."""
+    """The partition is one of `unassigned` partitions; `again` is True if a member keeps it too.
+
+    `short` members have fewer than `least` partitions, `one_more` members may have one more.
+    """
 
     unassigned: int
     least: int
@@ -141,7 +146,7 @@ _AGAIN = "a kept partition that does not exist stops the search for unassigned o
 
 
 class Given(Fact):
-    """The member that gets the partition; in the rack pass (`near`) it may be None."""
+    """The member that gets the partition; None if the rack pass (`near`) finds no member."""
 
     member_id: str | None
     near: bool
@@ -164,7 +169,7 @@ NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 
 class Held(Fact):
-    """The believed owner keeps the partition until balancing, unless `why_not` is a reason."""
+    """The owner by the claims keeps the partition until balancing, unless `why_not` is set."""
 
     member_id: str | None
     topic: str
@@ -214,9 +219,9 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 
 
 class Moved(Fact):
-    """A move during balancing: how many partitions each member held before it, and its reason.
+    """A move during balancing, with the reason; `…_holds` are the numbers before the move.
 
-    `instead` is the partition that was to move, if this one moves back in its place.
+    `instead` is the partition that should have moved, if this one moved back in its place.
     """
 
     source: str

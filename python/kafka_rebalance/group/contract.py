@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
-Unknown fields are ignored. `src/group/contract.rs` reads the lines of bulk calls: its checks have
-the order of this module, and its errors are equal, except for those of the JSON parser.
+Unknown fields are ignored. `src/group/contract.rs` reads the lines of bulk calls: it makes the same
+checks in the same order, with the same errors, except those of the JSON parser.
 """
 
 import json
@@ -24,7 +24,7 @@ _ESCAPE = re.compile(rf"\\(?:{_PAIR}|(u[dD][89a-fA-F]..)|.)")
 
 
 def parse(line: str | bytes) -> Any:
-    """Returns one JSON value. Errors: GroupError at `line` if the line is not JSON in UTF-8."""
+    """Returns the line's JSON value. Errors: GroupError at `line` if it is not JSON in UTF-8."""
     try:
         text = line.decode("utf-8") if isinstance(line, bytes) else line
         if not isinstance(text, str):
@@ -82,7 +82,7 @@ def read(value: Any) -> dict[str, Any]:
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
-    """Raises the error that an earlier step of a pipeline wrote in place of the group."""
+    """Raises the line's error, if an earlier step of a pipeline wrote an error and no group."""
     error = fields.get("error")
     if isinstance(error, str) and "topics" not in fields:
         place, separator, problem = error.partition(": ")
@@ -96,7 +96,9 @@ def topic(value: Any, at: str) -> Topic:
 
 
 def _deleted_topics(members: list[dict[str, Any]], topics: tuple[Topic, ...]) -> tuple[Topic, ...]:
-    """Returns the topics that occur only in owned partitions, if an id is given there."""
+    """Returns the topics that occur only in owned partitions, with the ids given there; a topic
+    without an id is left out.
+    """
     # If a name occurs twice, the first topic counts, as in the core.
     ids = {topic.name: topic.topic_id for topic in reversed(topics)}
     for i, member in enumerate(members):
@@ -126,5 +128,5 @@ def check_topic_id(topic_id: str, at: str) -> None:
 
 
 def dumps(line: Mapping[str, Any]) -> str:
-    """Returns compact JSON, byte for byte as the Rust core writes it."""
+    """Returns compact JSON with the same bytes that the Rust core writes."""
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"))

@@ -35,7 +35,7 @@ def check_pairs(
 
 
 def _are_numbers(partitions: Sequence[Any]) -> bool:
-    """Returns whether all are partitions, by the set of their types: faster than a look at each."""
+    """Returns whether all are partition numbers; the set of types is faster than a loop."""
     if any(not _is_integer(kind) for kind in set(map(type, partitions))):
         return False
     return not partitions or (min(partitions) >= 0 and max(partitions) <= MAX_INT32)
@@ -70,9 +70,9 @@ def named_partitions(
 ) -> tuple[TopicPartition, ...]:
     """Makes partitions from two columns; `topic_ids` holds indexes into `topics`.
 
-    The core makes them from its own columns, which are memoryviews: in CPython 3.11 to 3.13, ten
-    times faster. Where tuples cache a hash, `are_alike` (partitions.rs) chooses the class. Other
-    columns may have numbers that the core cannot read: a custom assignor may assign any partition.
+    The core makes them from its own columns (memoryviews), ten times faster in CPython 3.11 to
+    3.13. Where tuples cache a hash, `are_alike` (partitions.rs) chooses the class. Python makes
+    them from other columns: a custom assignor may assign numbers that the core cannot read.
     """
     if isinstance(topic_ids, memoryview):
         return _core.topic_partitions(topics, topic_ids, partitions, group)

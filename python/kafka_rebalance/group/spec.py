@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of an assignor: topics, and members in join order.
 
-A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does this); no other code
-validates it again.
+A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does this), so other code
+need not check it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,8 +40,8 @@ class GroupSpec:
     `num_standby_replicas` is Kafka's setting, and None means 0.
 
     `rebalance_protocol` is the protocol that the members use with `assignor`, in Kafka's names:
-    "eager" or "cooperative". Java's members use the highest one that all assignors of their lists
-    support; None means the highest one of `assignor` alone.
+    "eager" or "cooperative". Java's members use the highest protocol that all assignors of their
+    lists support; None means the highest protocol of `assignor`.
 
     Errors   GroupError with the field's path: wrong types; duplicate names or ids; numbers out of
              range; `racks` without one entry for each partition; no members; more than
@@ -166,9 +166,9 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Returns a copy whose members own this assignment; `plan` starts from it.
 
-        The generation of this ownership is `generation_id`, or else the group's own, or else 1. A
+        They own it in generation `generation_id`; if that is None, in the group's own, else in 1. A
         member without an entry owns nothing. In a streams group, members have the tasks of the
-        assignment, and no generation. Errors: GroupError for a member that the group lacks;
+        assignment, and no generation. Errors: GroupError for a member that the group does not have;
         TypeError for anything but a mapping.
         """
         if not isinstance(assignment, Mapping):
@@ -200,17 +200,17 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the most partitions or tasks: MAX_PARTITIONS, or the group's number if larger."""
+        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or their number if larger."""
         tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 
     def partition_counts(self) -> dict[str, int]:
-        """Returns the numbers of partitions by topic, without zeros: assignors see only these."""
+        """Returns topic -> number of partitions, without zeros: assignors do not see these."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 
 def _checked(fields: Sequence[object]) -> GroupSpec:
-    """Returns a group whose fields the core has checked already."""
+    """Returns a group without a check of its fields, because the core has checked them."""
     group = object.__new__(GroupSpec)
     names = (*(one.name for one in GROUP.fields), "_interned")
     for name, value in zip(names, fields, strict=True):

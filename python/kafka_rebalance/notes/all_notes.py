@@ -32,12 +32,12 @@ def plan_notes(
     is_own: bool = True,
     cheap: bool = False,
 ) -> tuple[Note, ...]:
-    """Returns what is to be noted about a plan: what it assumes, risks, and cannot know.
+    """Returns the notes on a plan: its assumptions, its risks, and the facts that are unknown.
 
     `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them.
-    `draws` limits how often each rebalance beside the plan is played; by default, the size of the
-    group does. `is_own` is False if the group runs another assignor than the plan's. With `cheap`,
-    nothing is played: this leaves out notes that need it.
+    `draws` limits how often each rebalance beside the plan is played; None: a limit by the group's
+    size. `is_own` is False if the group runs another assignor than the plan's. With `cheap`, no
+    rebalance is played, and the notes that need one are left out.
     """
     found: list[Note] = []
     if has_no_answer(led):
@@ -82,7 +82,7 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
 def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
     shown = next((one for one in led if one.plan is plan), None)
     found = [] if shown is None else list(leading(led, shown))
-    # Without a rebalance, no leader's assignor answers.
+    # If the plan has no rebalance, no leader assigns.
     if not found and plan.rounds and not (shown is not None and shown.leaders):
         found += foreign_leader(plan.group, plan.assignor)
     yield from found
@@ -91,11 +91,11 @@ def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
 def comparison_notes(
     compared: "Comparison", led: Sequence[LedPlan] = (), *, cheap: bool = False
 ) -> tuple[Note, ...]:
-    """Returns what is to be noted about a comparison; `led` and `cheap` are those of a plan."""
+    """Returns the notes on a comparison; `led` and `cheap` are as in `plan_notes`."""
     group, changes = compared.group, compared.changes
     found: list[Note] = []
     if not cheap:
-        # Calls that never end: of the group's own assignor and of the recommended one.
+        # Calls that never end, of the group's own assignor or of the recommended one.
         names = dict.fromkeys([group.assignor, compared.recommended])
         ends = [_endless_with(name, compared) for name in names if name]
         found += [endless_note(one) for one in ends if one is not None]
@@ -114,5 +114,5 @@ def _endless_with(name: str, compared: "Comparison") -> Endless | None:
     where = compared.group, name, compared.changes
     try:
         return endless_plan(plan(*where, engine=compared.engine))
-    except GroupError:  # the changes hang the leader, or its assignor throws
+    except GroupError:  # after the changes, the leader's assignor never ends or throws
         return endless(*where, engine=compared.engine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on a plan of a group that the broker assigns, or that changes to or from this protocol.
+"""Notes on a plan of a group that the broker assigns, or that switches to or from such a protocol.
 
 Source   GroupMetadataManager, CurrentAssignmentBuilder, StickyTaskAssignor, AssignmentRefiner,
          GroupCoordinatorConfig (Kafka 4.4.0), KIP-848, KIP-1071. Libraries: Kafka 4.0's upgrade
@@ -39,7 +39,7 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
 
 
 def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if topics are created, which members may not all read at once."""
+    """Yields a note if topics are created: members may begin to read them at different times."""
     if plan.topic_ids_guessed and len(plan.group.members) > 1:
         yield Note(
             "new topics",
@@ -50,7 +50,7 @@ def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _pause(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if members restart, and it is not certain which of two courses they take."""
+    """Yields a note if members restart, and the course that they take is uncertain."""
     if (other := other_pause(plan)) is None:
         return
     if other.chance is None:
@@ -131,13 +131,13 @@ def _of_consumers(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _has_pair(group: GroupSpec) -> bool:
-    """Returns whether only two members are there at a time of a rolling change."""
+    """Returns whether the group has only two members at some time of a rolling change."""
     a_dynamic = any(member.group_instance_id is None for member in group.members)
     return len(group.members) == 2 or (len(group.members) == 3 and a_dynamic)
 
 
 def _together(plan: RebalancePlan) -> str:
-    """Returns what differs if the members of each step join within the assignment interval."""
+    """Returns a text on the result if all new members of a step join within one interval."""
     others = 0
     for step in plan.steps:
         if len(step.rounds) > 1 and step.rounds[0].kind == "broker":
@@ -324,7 +324,9 @@ def _named(members: list[str], one: str, more: str) -> str:
 
 
 def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
-    """Yields each partition whose owner differs at the end; a member that came back is the same."""
+    """Yields (partition, owner before, owner after) for each partition with another owner at the
+    end. A member that came back with a new id counts as the same owner.
+    """
     origins = plan.steps[-1].origins
     before = {tp: member for member, owned in plan.before.items() for tp in owned}
     after = {

@@ -2,9 +2,9 @@
 """Finds members whose automatic commits delay the rebalance after a topic is deleted.
 
 Before a member joins, it commits its positions. The broker refuses those of a deleted topic with
-UNKNOWN_TOPIC_OR_PARTITION: Java then commits again until `max.poll.interval.ms` is over, aiokafka
-without end. The leader notices the deletion first, and the others learn of the rebalance when it
-joins. So if the leader waits too, the waits follow each other. Other clients join within seconds.
+UNKNOWN_TOPIC_OR_PARTITION. Java then repeats the commit until `max.poll.interval.ms` is over,
+aiokafka without end. The leader notices the deletion first; the other members learn of the
+rebalance when the leader joins. So their waits begin after its wait. Other clients join in seconds.
 
 Source   ConsumerCoordinator.onJoinPrepare (Kafka 4.4.0); aiokafka 0.14.0
          (GroupCoordinator.commit_offsets); all clients: tests/live/test_topic_changes.py.
@@ -28,8 +28,8 @@ _TIMES = {1: "", 2: "up to two times "}
 def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
     """Yields a note if members delay rebalances of the plan.
 
-    `intervals` is the most times `max.poll.interval.ms` that the waits of `java` members take: 2 if
-    the leader may wait, and another member too; 0 without a Java member.
+    The waits of `java` members take at most `intervals` times `max.poll.interval.ms`: 2 times if
+    the leader and another member may wait; 0 times without a Java member.
     """
     topics: dict[str, None] = {}
     java: dict[str, None] = {}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds rebalances that kill a leader with librdkafka's cooperative-sticky, or that never settle.
 
-No known rule tells to which groups this happens (docs/behaviour/librdkafka.md), so the rebalances
-of `never_ends.py` are played; and a new member with the topics of all members joins, if their
-subscriptions differ.
+No rule is known for which groups this happens (docs/behaviour/librdkafka.md). So the rebalances of
+`never_ends.py` are played. If subscriptions differ, another one is played: a new member joins with
+the topics of all members.
 
 Cost     a plan for each change; `most_plays` and `most_work` limit them.
 Differs  from a live group in the ids of new members; with other ids the rebalance may settle.
@@ -29,8 +29,8 @@ When = Literal["next", "planned", "following"]
 
 
 class Trap(NamedTuple):
-    """A rebalance with a bad end: the next one, one of the given changes ("planned"), or one after
-    the simple change `change`, made after them ("following").
+    """A rebalance with a bad end. `when` is "next" for the group's next rebalance, "planned" for
+    one of the given changes, and "following" for the simple change `change` after all of these.
     """
 
     end: Literal["dies", "never settles"]
@@ -47,7 +47,9 @@ _ENDS: dict[Literal["dies", "never settles"], str] = {
 
 
 def trap_notes(traps: Sequence[Trap]) -> Iterator[Note]:
-    """Yields a note for each trap of given changes, and for each end of changes after them."""
+    """Yields a note for each trap of the next rebalance or the given changes. The traps of
+    following changes have one note for each kind of end.
+    """
     for end, when, change in traps:
         if when != "following":
             at = "At the next rebalance" if when == "next" else f"At {change}"
@@ -75,8 +77,8 @@ def librdkafka_traps(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> tuple[Trap, ...]:
-    """Returns the traps of a group that is planned with librdkafka's cooperative-sticky, or that
-    runs cooperative-sticky while its last leader, or a member, uses librdkafka.
+    """Returns the traps of a group that is planned with librdkafka's cooperative-sticky, or with
+    cooperative-sticky while its last leader, or a member, uses librdkafka. Other groups: none.
     """
     name = group.assignor if assignor is None else assignor
     libraries = {group.leader_library, *(member.client_library for member in group.members)}

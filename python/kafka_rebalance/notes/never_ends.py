@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds whether a group's leader would hang: now, after given changes, or after the next change.
+"""Finds whether a group's leader would hang: now, after given changes, or after one more change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics
 (docs/never-ends.md). No rule is known for which groups this happens, so each rebalance is played:
 
 1. The next rebalance without changes, then the given changes.
-2. After the given changes (or without them, if they hang), each simple change alone. Members of
-   one kind have equal topics and one rack.
-3. Ways out of the first group that hangs. Each is played alone.
+2. Each simple change alone, after the given changes (or without them, if they hang). Of members
+   with equal topics and one rack, only one is copied or subscribes to other topics.
+3. Ways out of the first group that hangs, each alone.
 
 Cost     a few rebalances for each change; `most_plays` and `most_work` limit them. Without given
          changes, a group whose assignor always ends costs only a comparison of lists.
@@ -41,7 +41,7 @@ from .note import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The most partitions and subscriptions, added up over all groups played: some seconds of work."""
+"""The limit of partitions and subscriptions, summed over all groups played: some seconds."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -51,7 +51,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change that frees a group that hangs; `for_good` if the algorithm then always ends."""
+    """A change after which a hanging group's rebalance ends; `for_good`: all later ones end too."""
 
     change: str
     for_good: bool
@@ -62,14 +62,14 @@ class WayOut:
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """The rebalances that were played, and those of them that never end.
+    """The played rebalances that never end, and the ways out.
 
     `now`        whether the next rebalance never ends, without any change.
     `after`      the first event of the given changes whose rebalance never ends, or None.
     `following`  the simple changes whose rebalance never ends. `tried` simple changes were played;
                  `untried` more were left out, because the limit was reached.
-    `ways_out`   changes that free the first group that hangs: that of `now`, `after` or
-                 `following[0]`.
+    `ways_out`   changes after which the first hanging group's rebalance ends: the group of `now`,
+                 `after` or `following[0]`.
     """
 
     assignor: str
@@ -103,11 +103,11 @@ def endless(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> Endless | None:
-    """Plays the rebalances that could hang the group's leader.
+    """Plays the rebalances in which the group's leader could hang.
 
-    If `assignor` is None, the group's own one is used. Under another one, the members send what
-    they send under it, as in `plan`. Returns None if none of the rebalances hangs and no later one
-    can, because the general algorithm does not assign the group after the changes.
+    If `assignor` is None, the group's own assignor is used; members send the data for the assignor,
+    as in `plan`. Returns None if no played rebalance hangs, and no later one can: after the
+    changes, the general algorithm does not assign the group.
 
     Errors   those of `plan`, except NeverEnds.
     """
@@ -148,14 +148,14 @@ def endless(
 
 
 def endless_plan(plan: RebalancePlan) -> Endless | None:
-    """Returns the `endless` of a plan; what the plan has played is not played again."""
+    """Returns `endless` for a plan's group and changes; None at once if no call can hang."""
     if not may_never_end(plan.group) and not may_never_end(plan.steps[-1].before):
         return None
     return endless(plan.group, plan.assignor, plan.changes, engine=plan.engine)
 
 
 def endless_note(found: Endless) -> Note:
-    """Returns the note on what was played: a line for each sentence, and for each change."""
+    """Returns the note on the played rebalances: a line for each sentence and each change."""
     return Note("hangs", "\n".join(map(shown, _sentences(found))), detail=found.to_dict())
 
 
@@ -199,7 +199,9 @@ def may_never_end(group: GroupSpec) -> bool:
 
 
 class _Ended(NamedTuple):
-    """The group after events. If a rebalance never ends, `hung` is its group, `cause` its event."""
+    """The group after events. If a rebalance never ends, `hung` is the group in which it happens,
+    and `cause` is the text of its event.
+    """
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -209,7 +211,7 @@ class _Ended(NamedTuple):
 
 @dataclass(slots=True)
 class _Player:
-    """Plays rebalances, and subtracts each from the remaining limits `plays` and `work`."""
+    """Plays rebalances; each reduces the remaining `plays` by 1 and `work` by the group's size."""
 
     engine: Engine
     plays: int
@@ -284,7 +286,7 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    # The hung rebalances before the take-over delay the switch, but do not change its end.
+    # Rebalances that hang before the new assignor takes over only delay the switch.
     ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
     ends_always += Resubscribe(topics).events(hung)
     for event in ends_always:

@@ -29,9 +29,7 @@ TOGETHER = "The members run several clients: stop all of them together."
 
 
 class Switched(NamedTuple):
-    """A switch from `old` to `new`, with a recipe for each client that must make the switch in
-    another way.
-    """
+    """A switch from `old` to `new`; `recipes` has one for each client that needs another way."""
 
     old: str
     new: str
@@ -39,9 +37,10 @@ class Switched(NamedTuple):
 
 
 def switch_notes(plan: RebalancePlan, *, is_own: bool) -> Iterator[Note]:
-    """Yields which clients can make the switches of a plan, and how; settings have 5 spaces.
+    """Yields notes on the clients that can make the plan's switches, and how they make them. Lines
+    with settings begin with 5 spaces.
 
-    `is_own` means that the group runs the assignor of the plan, so that `compare` has its switches.
+    `is_own` is True if the group runs the plan's assignor: then `compare` shows these switches.
     """
     group, made = plan.group, (plan.group, plan.changes, plan.assignor)
     every = (*by_plug_ins(*made), *not_rolling(*made))
@@ -137,10 +136,10 @@ def _stop_all(group: GroupSpec) -> Iterator[str]:
 def not_rolling(
     group: GroupSpec, changes: Iterable[Change], assignor: str | None = None
 ) -> tuple[Switched, ...]:
-    """Returns the switches that a member of the group certainly cannot make as they are planned.
+    """Returns the planned switches that some member certainly cannot make by a rolling bounce.
 
-    A member certainly refuses a switch if every client that it may run refuses it; the result names
-    those clients. `assignor` is the one that the plan begins with (None: the group's).
+    It cannot if no client that it may run can; the result has recipes for these clients. `assignor`
+    is the one at the beginning of the plan (None: the group's).
     """
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []
@@ -157,8 +156,8 @@ def not_rolling(
 def by_plug_ins(
     group: GroupSpec, changes: Iterable[Change], assignor: str | None = None
 ) -> tuple[Switched, ...]:
-    """Returns the switches that members of kafka-python, or of one of the Python libraries, can
-    make with this project's plug-ins only.
+    """Returns the switches for which members of kafka-python, or of an unknown Python library, need
+    this project's plug-ins.
     """
     python = {KAFKA_PYTHON, AIOKAFKA}
     may_run = {clients_for(member, group.group_id) for member in group.members}
@@ -174,7 +173,7 @@ def by_plug_ins(
 
 
 def _switches(assignor: str | None, changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """Yields (old, new) for assignors with known settings, not for custom ones."""
+    """Yields (old, new) for each switch of assignor; leaves out custom ones (unknown settings)."""
     for change in changes:
         if isinstance(change, SwitchAssignor):
             if {assignor, change.assignor} <= {*BUILT_IN, *PYTHON_LIBRARIES}:
@@ -191,7 +190,9 @@ def way_back_lines(group_id: str) -> Iterator[str]:
 
 
 def copy_commands(group_id: str) -> tuple[str, str]:
-    """Returns Kafka's commands that copy offsets to another group; all members must be stopped."""
+    """Returns Kafka's commands that copy a group's offsets to another group, GROUP-2. All members
+    must be stopped before.
+    """
     command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
     old, new = (shell_option("--group", one) for one in (group_id, f"{group_id}-2"))
     return (
@@ -201,7 +202,7 @@ def copy_commands(group_id: str) -> tuple[str, str]:
 
 
 def way_text(one: Recipe, old: str, new: str) -> str:
-    """Returns the heading of a rolling recipe; kafka-python's own classes may refuse the list."""
+    """Returns the heading of a rolling recipe, with a warning if kafka-python's own class fails."""
     bounces = "two rolling bounces" if len(one.settings) == 2 else "one rolling bounce"
     if one.client != "kafka-python" or protocol_of(old) is protocol_of(new):
         return f"{_named(one)}: {bounces}"
@@ -232,7 +233,7 @@ def _named(one: Recipe) -> str:
 
 
 def settings_lines(*lines: str | None) -> Iterator[str]:
-    """Yields lines with 5 spaces: these are not wrapped, so that they can be copied."""
+    """Yields each line after 5 spaces: reports do not wrap such lines, so users can copy them."""
     for line in lines:
         for part in (line or "").splitlines():
             yield f"     {part}"

@@ -25,10 +25,10 @@ _IDLE = "no rebalance follows, because no member sees a change"
 def as_far_as_affected(
     work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change], group: GroupSpec
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` on the changes that affect a group, and why others do not.
+    """Returns the result of `work` for the changes that affect a group; the other changes as texts.
 
-    The result is None if there are changes, but none affects the group. Errors: those of `work`,
-    with the index of the change in `changes` in their path.
+    The result is None if `changes` has changes, but none affects the group. Errors: those of
+    `work`; the path of an error contains the index of the change in `changes`.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []
@@ -51,7 +51,7 @@ def as_far_as_affected(
 
 
 def is_idle(group: GroupSpec, changes: Sequence[Change]) -> bool:
-    """Returns whether all changes are of topics or subscriptions, and no rebalance follows."""
+    """Returns whether all changes edit topics or subscriptions, and none starts a rebalance."""
     ids = MadeUp(group.group_id)
     for change in changes:
         if not isinstance(change, AddPartitions | RemoveTopics | Resubscribe):

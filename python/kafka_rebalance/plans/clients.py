@@ -128,7 +128,7 @@ _BY_BYTES = {
 
 
 def clients_that_fit(group: GroupSpec) -> tuple[ClientLibrary, ...]:
-    """Returns the libraries that can have sent the members' bytes; all if a member shows none."""
+    """Returns the libraries that can have sent the members' bytes; all if one is unknown."""
     fit = [_that_fit_bytes(member) for member in group.members]
     return tuple(client for client in CLIENTS if not fit or any(client in one for one in fit))
 
@@ -144,9 +144,9 @@ def _that_fit_bytes(member: Member) -> tuple[ClientLibrary, ...]:
 
 
 def class_name(group: GroupSpec, assignor: str | None) -> str | None:
-    """Returns an assignor's name for tables: "python/range" if it is either Python library's class.
+    """Returns an assignor's name for tables: "python/range" if either Python library may run it.
 
-    The members of a group mostly run one library: one that shows its library speaks for all.
+    Most groups run one library: if one member's library is known, the others are taken to run it.
     """
     library, _, name = (assignor or "").partition("/")
     both = all(f"{one.name}/{name}" in PYTHON_LIBRARIES for one in EITHER_PYTHON)
@@ -157,13 +157,13 @@ def class_name(group: GroupSpec, assignor: str | None) -> str | None:
 
 
 def run_several(group: GroupSpec) -> bool:
-    """Returns whether the members certainly run several libraries: two can have none in common."""
+    """Returns whether the members certainly run several libraries: two members share none."""
     may_run = [frozenset(one) for one in _libraries(group)]
     return any(one.isdisjoint(other) for one in may_run for other in may_run)
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns those of the named libraries of which a member certainly runs one."""
+    """Returns the `names` that a member may run, if it can run no library outside of `names`."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]
@@ -174,7 +174,7 @@ def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
 
 
 def unknown_libraries(group: GroupSpec) -> tuple[str, ...]:
-    """Returns the libraries of the last leader and of the members that are not known, each once."""
+    """Returns the names of unknown libraries (of the last leader and of members), each once."""
     named = (group.leader_library, *(member.client_library for member in group.members))
     return tuple(name for name in dict.fromkeys(named) if name and name not in _BY_BYTES)
 
@@ -211,8 +211,8 @@ class Recipe:
 def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     """Returns the recipe for a change of assignor with this client.
 
-    An `old` that only another library has is taken for the client's assignor of that name. One
-    rolling bounce is enough if both share their name in JoinGroup: the leader's class answers.
+    If only another library has `old`, the recipe begins with the client's assignor of that name.
+    One rolling bounce is enough if `old` and `new` have the same name in JoinGroup.
     """
     if new not in client.assignors:
         return Recipe(client.name, "none")
@@ -231,7 +231,7 @@ def remote_recipe(client: ClientLibrary, new: str) -> Recipe:
 
 
 def refuses(client: ClientLibrary, *assignors: str) -> bool:
-    """Returns whether the client refuses a list of these assignors: eager and cooperative ones."""
+    """Returns whether the client refuses this list because it mixes eager and cooperative ones."""
     if len({protocol_of(name) for name in assignors}) == 1:
         return False
     own = any(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan that Rust has played, as `Step`s and `Round`s whose fields are made at their first use.
 
-Rust never sends a group back. For the group of a step, Python repeats the edits of all events up to
-it, and reads the members' partitions from the core's columns. No assignor runs again.
+Rust returns no groups. For the group of a step, Python repeats the edits of all events up to this
+step, and reads the members' partitions from the core's columns. No assignor runs again.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from .rounds import Round, Step, as_claimed, claiming, lists_eager
 
 
 class CorePlan:
-    """The core's steps, and the groups between them; `ids` makes up the same ids as the core."""
+    """The core's steps, and the group before and after each; `ids` makes up the core's ids."""
 
     def __init__(
         self, core: "_core.Plan", group: GroupSpec, changes: tuple[Change, ...], ids: MadeUp
@@ -49,7 +49,7 @@ class CorePlan:
         return self._edited[step]
 
     def after(self, step: int, rounds: int | None = None) -> GroupSpec:
-        """Returns the group after this many rounds of a step; None means all rounds."""
+        """Returns the group after the first `rounds` rounds of a step (None: all rounds)."""
         group = self.before(step).group
         played = self.rounds[step][:rounds]
         if not played:

@@ -17,7 +17,7 @@ _TASK = re.compile(r"(.+)_([0-9]+)")
 
 
 def partition_from_text(text: str) -> TopicPartition:
-    """Parses `payments-3`, or `payments[3]` as in printed plans; tasks are `0-3` or `0[3]`.
+    """Parses `payments-3`, or `payments[3]` as in printed plans; a task is `0-3` or `0[3]`.
 
     Errors: GroupError at `partition`; TypeError for anything but a string.
     """
@@ -34,7 +34,7 @@ def partition_from_text(text: str) -> TopicPartition:
 
 def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> list[str]:
     """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
-    from kafka_rebalance.explain.facts import holders  # read at use: most plans explain nothing
+    from kafka_rebalance.explain.facts import holders  # imported here: most plans explain nothing
 
     tp = _partition(partition, group)
     groups = (group, *(step.before for step in steps))
@@ -55,7 +55,7 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
 
 
 def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
-    """Returns the partition; a task of a streams group may have the form that Streams prints."""
+    """Returns the given partition; for a streams group, parses also a task as Streams prints it."""
     if isinstance(given, str):
         task = _TASK.fullmatch(given)
         if task is not None and group.subtopologies is not None:

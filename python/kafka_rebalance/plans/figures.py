@@ -81,7 +81,7 @@ def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, .
 
 
 def count_rows(figures: Figures) -> list[tuple[str, ...]]:
-    """Returns the rows after those of `figure_rows`: rebalances, and unread partitions."""
+    """Returns the rows below those of `figure_rows`: rebalances and partitions without a reader."""
     rounds = str(figures.rounds) + ("" if figures.settled else ", unsettled")
     counts = (
         ("partitions that wait while their member is down", figures.waiting),
@@ -109,8 +109,8 @@ def rack_share(
 
 
 def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float | None:
-    """Returns the share of partitions that are read in the rack of a replica, of those for which
-    the racks of the reader and of a replica are known; None if there are none.
+    """Returns the share (0 to 1) of partitions that are read in the rack of a replica. It counts
+    only partitions for which the racks of the reader and of a replica are known; None: no such one.
     """
     racks = {topic.name: topic.racks for topic in topics if topic.racks is not None}
     known = near = 0
@@ -128,7 +128,7 @@ def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float 
 def topic_balances(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, Balance]:
-    """Returns topic -> balance of its partitions over its subscribers, in the group's order."""
+    """Returns topic -> balance of its partitions over its subscribers, in the order of topics."""
     held = Counter(
         (topic, member_id) for member_id, owned in assignment.items() for topic, _ in owned
     )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists the assignors that groups of each kind can run; a broker never changes a group's kind.
 
-A consumer group has those of the leader (classic protocol) and consumer/… (KIP-848), between which
-`SwitchProtocol` changes; a share group share/… (KIP-932); a streams group streams/… (KIP-1071).
+A consumer group runs an assignor of the leader (classic protocol) or consumer/… (KIP-848), and
+`SwitchProtocol` changes it from one to the other. A share group runs share/… (KIP-932), a streams
+group streams/… (KIP-1071).
 """
 
 from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE, library_of
@@ -22,9 +23,9 @@ def protocol_kind(assignor: str) -> str:
 
 
 def never_runs(group: GroupSpec, assignor: str) -> str | None:
-    """Returns the text of an error about an assignor that the group's kind can never run, or None.
+    """Returns the text of an error if the group's kind can never run this assignor, else None.
 
-    Nothing is known about a group without an assignor.
+    Without an assignor, the group's kind is unknown, and the result is None.
     """
     if group.assignor is None or _kind(group.assignor) == _kind(assignor):
         return None
@@ -36,7 +37,7 @@ def never_runs(group: GroupSpec, assignor: str) -> str | None:
 
 
 def by_switch_protocol(old: str, new: str) -> str | None:
-    """Returns the value of `switch-protocol` that leads from `old` to `new`; None if none does.
+    """Returns the value of `switch-protocol` for a change from `old` to `new`; None if none fits.
 
     >>> by_switch_protocol("range", "consumer/uniform"), by_switch_protocol("range", "sticky")
     ('consumer/uniform', None)

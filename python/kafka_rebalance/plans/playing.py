@@ -27,7 +27,7 @@ def play_changes(
 ) -> tuple[tuple[Step, ...], Possible]:
     """Plays changes round by round; `ids` makes up the names of newcomers.
 
-    Returns the steps, and the best possible result, which is computed if it is None.
+    Returns the steps and the best possible result: `possible`, or a computed one if that is None.
     """
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
@@ -52,7 +52,7 @@ def play_changes(
             raise at_change(error, i) from None
     # 3.
     if possible is None and shares_partitions(group.assignor):
-        # No bound is known for share groups and tasks: the plan's own end is the best one.
+        # No bound is known for share groups and tasks: the plan's own end counts as the best one.
         after = Assignment.owned(steps[-1].after)
         possible = Possible(after.balance, None, (), after, {}, {})
     if possible is None:
@@ -61,7 +61,7 @@ def play_changes(
 
 
 def is_played(group: GroupSpec, change: Change) -> bool:
-    """Returns False for a change of a streams group (KIP-1071) that no plan plays.
+    """Returns whether a plan can play the change; some changes of streams groups (KIP-1071) cannot.
 
     A contract line contains the numbers of tasks, but not the topics on which they depend.
     """
@@ -72,7 +72,9 @@ def is_played(group: GroupSpec, change: Change) -> bool:
 
 
 def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
-    """Returns the group with the assignment in the leader's order, which a conversion reads."""
+    """Returns the group whose members own their partitions in the order in which the leader wrote
+    them. A conversion to a consumer group reads this order.
+    """
     if not step.rounds or step.rounds[-1].kind == "broker":
         return group
     return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)

@@ -5,8 +5,9 @@ Member ids break ties: by name for range and roundrobin, in Java's hash order fo
 assignors. A plan uses made-up ids for new members. Each *draw* plays the plan again with other ids,
 chosen at random from a seed. Then a partition
 
-    is certain   if it ends at the same member in the plan and in every draw, or always at a new one
-    depends      if it ends at different members
+    is certain   if its last owner is the same member in the plan and in every draw, or always a new
+                 member
+    depends      if its last owner differs
 
 A draw changes the UUIDs. If the name before a new member's UUID is a guess, a draw changes it too:
 the draws spread it over the positions among the sorted names of the other members
@@ -42,9 +43,9 @@ class Samples:
     the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last
     owner in the plan itself, which is not among the draws. `moves` lists the moves of each draw.
     `varied` is True if the draws change names before the UUID too, `has_newcomers` if they change
-    any id, `places_guessed` for racks of new partitions' replicas, `topics_guessed` for the order
-    of topics in new subscriptions, and `topic_ids_guessed` for ids of new topics. `throws` are the
-    errors of further draws, in which the leader's assignor throws.
+    any id, `places_guessed` if they change racks of new partitions' replicas, `topics_guessed` the
+    order of topics in new subscriptions, and `topic_ids_guessed` ids of new topics. `throws` has an
+    error for each further draw in which the leader's assignor throws.
     """
 
     draws: int
@@ -112,7 +113,7 @@ def enough_draws(plan: "RebalancePlan") -> int:
 
 
 def count_ends(plan: "RebalancePlan", draws: Iterable["Callable[[], RebalancePlan]"]) -> Samples:
-    """Counts where partitions end in `draws`: each plays the plan with other made-up ids."""
+    """Counts the last owners of partitions; each of `draws` plays the plan with other ids."""
     ends: dict[TopicPartition, Counter[str]] = {}
     moves, throws = [], []
     for play in draws:
@@ -132,7 +133,7 @@ def count_ends(plan: "RebalancePlan", draws: Iterable["Callable[[], RebalancePla
 
 
 def counted_in_core(plan: "RebalancePlan", core: "_core.Ends") -> Samples:
-    """Returns the counts of draws that the core played: those of `count_ends`."""
+    """Returns the same counts as `count_ends`, for draws that the core has played."""
     names = defaultdict(lambda: NEW, enumerate(one.member_id for one in plan.group.members))
     planned, moved, offsets, owners, draws = (
         memoryview(column).cast("I")

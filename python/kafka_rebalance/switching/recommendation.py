@@ -11,19 +11,19 @@ Each step of the rule compares the candidates that were equal in the steps befor
 6. The group's own assignor, which needs no migration; then the first in the registry's order (or
    in the caller's, if the caller names the assignors).
 
-A built-in assignor is recommended only if every member may have it: if one of the clients that the
-member's client id reveals, or else that its bytes fit (`plans/clients.py`), has the assignor. If
-the bytes are those of kafka-python or aiokafka, both must have it.
+A built-in assignor is recommended only if every member may have it: if one of the clients that fit
+the member's client id, or else its bytes (`plans/clients.py`), has the assignor. If the bytes are
+those of "kafka-python or aiokafka", both must have it.
 
-A group that has one member, and gets no other, keeps its assignor if that settles.
+A group with one member, which gets no other member, keeps its assignor if the group then settles.
 
-Assignors of a library other than that of the group's own assignor are recommended only if every
-assignor of its own library that members may have fails to settle. Members of the Python libraries
-can also have Kafka's assignors, as plug-ins, except the one with the same name in JoinGroup: the
-member that leads would decide which of the two answers.
+Another library's assignors are recommended only if no assignor of the own library that members may
+have settles. Members of the Python libraries can also have Kafka's assignors, as plug-ins, except
+the one that has the same name in JoinGroup as the group's own: then the answer would depend on
+which member leads.
 
 The members of an eager group (`rounds.lists_eager`) need one more rolling bounce to be cooperative.
-So the group's own assignor is ranked with its figures for members that list it alone.
+So the rank of the group's own assignor is that for members that list only this assignor.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ def recommend(
 ) -> tuple[str | None, str]:
     """Returns the recommended assignor (None if no candidate is possible) and the reason.
 
-    `alone` is the own assignor of an eager group, as if members listed it alone; None otherwise.
+    `alone` is the own assignor of an eager group, as if members listed only this one; else None.
     """
     own = [one.assignor for one in candidates if one.settles and one.assignor == group.assignor]
     if has_one_member and own:
@@ -120,8 +120,8 @@ def _is_alike(group: GroupSpec, assignor: str) -> bool:
 def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
     """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
 
-    These are members of which all clients that they may run lack it; and members of either Python
-    library, if one of the two lacks it. Any client may have a custom assignor.
+    A member cannot have it if every client that it may run lacks it. A member of an unknown Python
+    library cannot have it if one of the two lacks it. Any client may have a custom assignor.
     """
     known = (*BUILT_IN, *PYTHON_LIBRARIES)
     if assignor == group.assignor or not (assignor in known or protocol_kind(assignor) == CONSUMER):
@@ -146,8 +146,9 @@ def _has(client: ClientLibrary, assignor: str) -> bool:
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` compares two values, which are written in the format `show`, the first one with `unit`.
-    `equal` states after it that both candidates are equal in all earlier criteria.
+    `words` is a phrase with places for the value, the other candidate and its value. `show` is the
+    format of both values; the first also has the noun `unit`. `equal` follows the phrase: both
+    candidates are equal in all earlier criteria.
     """
 
     words: str
@@ -185,7 +186,7 @@ def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
 def _reason(
     group: GroupSpec, best: Candidate, others: Sequence[Candidate], alone: Candidate | None
 ) -> str:
-    """Returns why `best` is better than the group's own assignor, or than the next best one."""
+    """Returns why `best` is better than the group's own assignor, or else the next best one."""
     name = best.assignor if best is not alone else f"{best.assignor} alone"
     if not others:
         return f"{name} is the only one that settles"

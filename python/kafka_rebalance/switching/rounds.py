@@ -24,10 +24,10 @@ from kafka_rebalance.plans.playing import play_led
 from kafka_rebalance.plans.rounds import Round, lists_eager
 
 MOST_MEMBERS = 100
-"""The most members of a cooperative group that is played; a larger one gets a lower bound."""
+"""A cooperative group with more members is not played: its figures are lower bounds."""
 
 MOST_IN_PYTHON = 20_000
-"""The largest group, members times partitions, that a Python library's class plays in bounces."""
+"""Members times partitions; a larger group is not played with a Python library's class."""
 
 
 class Bounce(NamedTuple):
@@ -51,7 +51,7 @@ class Bounce(NamedTuple):
 
 
 def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
-    """Returns the bounces from members that list only `old` to members that list only `new`."""
+    """Returns both bounces; members list only `old` before them, and only `new` after them."""
     return _bounces(group, (old,), ((new, old), (new,)), engine)
 
 
@@ -62,7 +62,7 @@ def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> 
 
 
 def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) -> Bounce:
-    """Returns the second bounce alone, for members that already list both assignors."""
+    """Returns only the second bounce, for members that already list both assignors."""
     (only,) = _bounces(group, both, ((new,),), engine)
     return only
 
@@ -109,7 +109,7 @@ def _bounce(
 
 
 def at_least(group: GroupSpec, names: AssignorNames) -> Bounce:
-    """Returns a bounce with the least number of its rebalances, without playing them."""
+    """Returns a bounce that is not played; its `rebalances` is a lower bound."""
     dynamic = sum(member.group_instance_id is None for member in group.members)
     # A member that leaves starts a rebalance of the other members, if there are any.
     least = dynamic if len(group.members) == 1 else 2 * dynamic
@@ -123,7 +123,7 @@ def is_large(group: GroupSpec) -> bool:
 
 
 BROKERS_DEFAULT = consumer.uniform.NAME
-"""The assignor of groups of which no member names one, with the brokers' default settings."""
+"""The assignor of a group whose members name none, with the brokers' default settings."""
 
 
 def remote_bounce(group: GroupSpec, new: str, engine: Engine) -> Bounce:
@@ -131,11 +131,11 @@ def remote_bounce(group: GroupSpec, new: str, engine: Engine) -> Bounce:
 
     1. A dynamic member leaves, and comes back with the new `group.remote.assignor`.
     2. The broker takes the assignor that most members name; if none is named, its default.
-    3. A member that leaves or joins, or another assignor, is a new group epoch with a target.
-    4. In a tie, uniform assigns. If only two members name an assignor, each another one, each
-       heartbeat counts its own member's name first: the counts are then lower bounds.
+    3. If a member leaves or joins, or the assignor changes, there is a new group epoch and target.
+    4. In a tie, uniform assigns. If only two members name an assignor, and the names differ, each
+       heartbeat counts its own member's name first: the figures are then lower bounds.
 
-    Brokers do not show the names. Members of a group that runs uniform are taken to name none.
+    Brokers do not show these names. If the group runs uniform, its members are taken to name none.
 
     Source   ConsumerGroup.computePreferredServerAssignor; GroupMetadataManager:
              hasMemberSubscriptionChanged (Kafka 4.4.0).

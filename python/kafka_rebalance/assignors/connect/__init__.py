@@ -17,7 +17,10 @@ from .work import Work as Work
 def handle(
     memory: Memory, spec: ConnectSpec, now_ms: int, *, engine: Engine = "rust"
 ) -> tuple[Memory, Result]:
-    """Runs one round of the incremental leader; a new leader's memory is `Memory()`."""
+    """Runs one round of the incremental leader: returns its new memory, and the round's result.
+
+    The memory of a new leader is `Memory()`.
+    """
     if check_engine(engine) == "reference":
         return incremental.handle(memory, spec, now_ms)
     return _core.connect_incremental(memory, spec, now_ms)

@@ -26,7 +26,7 @@ def task_key(task: Task) -> tuple[bytes, int]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Connectors and tasks without duplicates; answers depend on their order."""
+    """Connectors and tasks, each once. Answers depend on their order."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()
@@ -62,7 +62,7 @@ class Work:
         )
 
     def in_hash_order(self) -> "Work":
-        """Returns the work in the order of a Java HashSet of connectors and one of tasks."""
+        """Returns the work in the orders of two Java HashSets, one of connectors, one of tasks."""
         tasks = HashTable[Task](copied_slots(len(self.tasks)))
         for task in self.tasks:
             task_hash = 31 * string_hash(task.connector) + task.task & 0xFFFFFFFF
@@ -72,8 +72,8 @@ class Work:
     def after_wire(self) -> "Work":
         """Returns the work in the order in which a worker reads it from the leader's bytes.
 
-        Connectors have hash order. Tasks are grouped by connector: first those of the connectors in
-        `connectors`, in that hash order; then those of others, in order of first appearance.
+        Connectors have hash order. Tasks are grouped by connector: first the tasks of `connectors`,
+        in that hash order; then the tasks of other connectors, in order of first appearance.
         """
         first = self.in_hash_order().connectors
         by_connector: dict[str, list[Task]] = {connector: [] for connector in first}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base class of all changes, and `apply`, which edits a group without any rebalance.
 
-A change is one event or more: the bounce of a dynamic member is two, because it leaves and comes
-back. After each event a live group rebalances until it has settled (`plans/rounds.py`). A change
+A change has one event or more: the bounce of a dynamic member has two, because it leaves and comes
+back. After each event, a live group rebalances until it has settled (`plans/rounds.py`). A change
 that does not fit the group is a GroupError at `change`; one that refers to a topic, member, client
 or rack which the group lacks is NotAffected. Mirror: `src/plans/changes/change.rs`.
 """
@@ -24,7 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, an option with the value `default` if none is given."""
+    """The first word of a change's text, and its option; `default` is the value if none is set."""
 
     name: str
     metavar: str
@@ -33,9 +33,9 @@ class Verb(NamedTuple):
 
 
 class Change(ABC):
-    """A change of a group. Its `str` is what the command line takes.
+    """A change of a group. `str(change)` is its text for the command line.
 
-    The text parses to an equal change, unless a name in it contains a comma or is only `*`.
+    The text parses to an equal change, unless a name in it contains a comma, or is `*`.
     """
 
     __slots__ = ()
@@ -55,7 +55,10 @@ class Change(ABC):
         """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns the change with the names of draw 0 replaced by those of the draw `ids`."""
+        """Returns this change for another draw: with names of `ids` instead of draw 0's.
+
+        A plan calls this before it plays the change. The default returns the change itself.
+        """
         del ids
         return self
 
@@ -70,7 +73,7 @@ def check_fields(change: Any) -> None:
 
 
 def check_least(number: int, least: int, noun: str) -> None:
-    """Raises a GroupError at `change` for a number below `least`, which is wrong in any group."""
+    """Raises a GroupError at `change` if `number` is less than `least`; no group allows that."""
     if number < least:
         raise error(f"{number} is not a number of {noun} from {least} on")
 

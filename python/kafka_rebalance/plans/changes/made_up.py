@@ -2,17 +2,17 @@
 """Makes up names and ids of members that do not exist yet. A *draw* is one choice of such ids.
 
     named     a name (the client id, or the instance id of a static member), a dash, a random UUID:
-              the broker chooses it in a classic group
-    bare      a random UUID in base64: a member of the consumer protocol chooses it; and the broker,
-              if a classic member joins a group of the consumer protocol
+              the broker chooses such an id in a classic group
+    bare      a random UUID in base64: a member of the consumer protocol chooses its own; the broker
+              chooses one for a classic member that joins a group of the consumer protocol
 
 A draw's UUIDs depend on the group's id, the draw's number and a counter. The origins of a name:
 
     given     the change names it: `client-id=`, `instance-id=`
-    shared    all members share one client id, and the new member gets it too
+    shared    all members have the same client id, and the new member gets it too
     counted   the next number, as orders-10 after orders-9; an instance id that the change does not
               name is always counted
-    copied    the name of the copied member, if it has no number, or if some members share it
+    copied    the name of the copied member, if it has no number, or if several members have it
     known     the member restarts, and keeps its name
 
 Names affect the answers, because `range` and `roundrobin` sort the members by id. So every draw
@@ -41,7 +41,7 @@ _OID = bytes.fromhex("6ba7b8129dad11d180b400c04fd430c8")
 """The namespace `uuid.NAMESPACE_OID`; the module uuid would take longer to import than a plan."""
 
 _MOST_LOOKED_AT = 10_000
-"""The most ids that are made again to find out whether a plan made one up."""
+"""The largest number of ids that `was_made_up` makes again to compare them with a name."""
 
 
 class Basis(Enum):
@@ -59,7 +59,7 @@ class Basis(Enum):
 
 
 class Newcomer(NamedTuple):
-    """A member with a made-up id; `name` is the part of the id before the UUID, if it has one."""
+    """A member with a made-up id; `name` is the part before the UUID; a bare id has none."""
 
     member_id: str
     name: str
@@ -83,7 +83,7 @@ PLANNED = Draw()
 
 
 class MadeUp:
-    """Makes up the ids of one draw (draw 0: those of the plan itself); no id occurs twice.
+    """Makes up the ids of one draw, each only once; draw 0 is the plan itself.
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
     to those of this draw, `client_aliases` maps client ids. `places_guessed`, `topics_guessed` and
@@ -102,7 +102,7 @@ class MadeUp:
         self.client_aliases: dict[str, str] = {}
 
     def alias(self, name: str) -> str:
-        """Returns the id in this draw of a member whose id (or instance id) in draw 0 is `name`."""
+        """Returns this draw's id for a member whose id or instance id in draw 0 is `name`."""
         return self.aliases.get(name, name)
 
     def newcomer(
@@ -114,7 +114,7 @@ class MadeUp:
         is_static: bool,
         is_bare: bool = False,
     ) -> Newcomer:
-        """Makes up an id that `taken` does not contain; with `is_bare`, one without the name."""
+        """Makes up an id that is not in `taken`. With `is_bare`, the id does not contain `name`."""
         while True:
             chosen = _chosen(self._group_id, self._draw, self._count)
             self._count += 1
@@ -142,7 +142,10 @@ class MadeUp:
         return id_text(_random(seed)).replace("-", "_")
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """Returns racks for new replicas in a guessed order; odd draws add those of `perhaps`."""
+        """Returns racks for new replicas, in a guessed order. Odd draws also use `perhaps`.
+
+        `perhaps` are racks that may have no brokers. Draw 0 returns `racks`.
+        """
         self.places_guessed = True
         if self._draw == 0:
             return list(racks)
@@ -154,10 +157,10 @@ class MadeUp:
     def listed(
         self, member_id: str, topics: tuple[str, ...], alike: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Returns the two or more `topics` of a new process in a guessed order.
+        """Returns the `topics` (two or more) of a new process in a guessed order.
 
-        The first process of a draw lists them as another member does (`alike`) in even draws, and
-        in another order in odd ones; each later process, at random. Draw 0 keeps `topics`.
+        The first process of an even draw lists them like another member (`alike`); that of an odd
+        draw lists them in another order. Later processes list them at random. Draw 0: `topics`.
         """
         is_first, self.topics_guessed = not self.topics_guessed, True
         if self._draw == 0:
@@ -196,8 +199,9 @@ class MadeUp:
 
 
 def was_made_up(name: str, group_id: str, members: int) -> bool:
-    """Returns whether a plan of this group makes up this id, or one that `name` shortens: one of
-    the ids of a bounce of all members, or a few more.
+    """Returns whether a plan of this group makes up the id `name`, or an id that `name` shortens.
+
+    It compares `name` with the ids of a bounce of all members, and with a few more.
     """
     first = (_chosen(group_id, 0, number) for number in range(min(members, _MOST_LOOKED_AT) + 10))
     written = ((_in_hex(one), id_text(one)) for one in first)
@@ -231,7 +235,7 @@ def prefix_of(client_id: str | None, member_id: str) -> str:
 
 
 def own_short_name(client_id: str | None, member_id: str) -> str | None:
-    """Returns the client id and the beginning of a bare id; None for an id of another kind."""
+    """Returns a bare id's short name: client id and first characters; None for other ids."""
     return f"{client_id}-{member_id[:4]}" if client_id and len(member_id) == _BARE_ID else None
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order in which a broker walks the members of a group that it assigns.
 
-A member's slot is given by the highest bits of its hash; in a slot, newer members come first. The
-table doubles before a member is put into it, if one member more would be too many, also when only
-its entry is replaced. It never shrinks, so members that the group had before the plan began could
-give it more bits. That can only matter among members that share a slot of the assignor's own map.
+The highest bits of a member's hash select its slot; in a slot, newer members come first. Before a
+member is put into the table (or replaced there), the table doubles if one more member would be too
+many. It never shrinks: a group that was larger before the plan may have a larger table. This can
+only change the order of members that share a slot of the assignor's own map.
 
 Source   BaseHashTable: baseAddOrReplace, findSlot; SnapshottableHashTable (Kafka 4.4.0).
 """
@@ -21,9 +21,10 @@ SMALLEST, LOAD = 2, 0.75
 def in_table_order(
     members: Sequence[Member], *, has_joined: bool = True, most: int = 0
 ) -> list[Member]:
-    """Returns members, newest first, in the order of the broker's table, which had at least `most`.
+    """Returns `members` (newest first) in the order of the broker's table.
 
-    `has_joined` is False while the first member's entry is not yet replaced by its record.
+    The table has had `most` members or more. `has_joined` is False until the record of the first
+    member replaces its entry in the table.
     """
     slots = SMALLEST
     while max(len(members) + has_joined, most + 1) * LOAD > slots:

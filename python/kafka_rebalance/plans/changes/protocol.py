@@ -10,8 +10,8 @@ To "consumer":
    members, in the order of the table into which it copies them.
 3. A static member does not leave. It gets its partitions back, without a new target; only the first
    one starts a rebalance, which converts the group.
-4. Members that are not yet restarted follow each new target in the classic way: they join again,
-   and an eager one revokes all its partitions for this.
+4. Members that have not yet restarted follow each new target by the classic protocol: they join
+   again, and an eager member first revokes all its partitions.
 
 To "classic": the broker assigns until the last member of the consumer protocol has left, or has
 been replaced by a static member. After a leave, the leader assigns at once; after a replacement,
@@ -51,9 +51,9 @@ _OFFERED = {CONSUMER: ("uniform", "range"), CLASSIC: tuple(BUILT_IN)}
 class SwitchProtocol(Change):
     """All members restart one after another, in join order, with another `group.protocol`.
 
-    `protocol` is "consumer" or "classic". `assignor` is that of the group afterwards: uniform (also
-    for None) or range in the broker; or a classic one, such as librdkafka/range (for None: range,
-    the first in the Java client's default list).
+    `protocol` is "consumer" or "classic". `assignor` is the group's assignor afterwards. For
+    "consumer", it is the broker's uniform (also for None) or range; for "classic", a classic one,
+    such as librdkafka/range (None: range, the first in the Java client's default list).
     """
 
     protocol: str
@@ -150,16 +150,18 @@ def copies_user_data(group: GroupSpec) -> bool:
 
 
 def _joins_again(group: GroupSpec) -> bool:
-    """Returns whether members certainly join again before the group is converted.
+    """Returns whether it is certain that members join again before the group is converted.
 
-    The return of a static member converts the assignments of the last rebalance; the group does not
-    show whether its members had joined before that.
+    Else the return of a static member converts the assignment of the last rebalance. The group does
+    not show which members were in it before that rebalance.
     """
     return len(group.members) > 1 and group.members[0].group_instance_id is None
 
 
 class _Restart(NamedTuple):
-    """The restart of one member; `left` restart after it. If `stops`, classic members are eager."""
+    """The restart of one member. `left` are the ids of members that restart after it; `stops` is
+    True if classic members are eager.
+    """
 
     member: Member
     left: frozenset[str]
@@ -182,7 +184,7 @@ class _Restart(NamedTuple):
         return Edited(after, eager=self._eager(after))
 
     def _join(self, group: GroupSpec, ids: MadeUp) -> Edited:
-        # A dynamic member has left: without members of the consumer protocol, the group is classic.
+        # The dynamic member has left. If no consumer-protocol member is left, the group is classic.
         is_bare = self.protocol == CONSUMER or bool(self.left)
         back = restarted(self.member, ids, group.members, is_bare=is_bare)
         others = (m for m in _in_brokers_order(group, self) if m.member_id != self.member.member_id)
@@ -194,7 +196,7 @@ class _Restart(NamedTuple):
         waiting = held_by(group, {self.member.member_id})
         # The broker copies its table first; the replaced member then has the last place.
         members = _in_brokers_order(group, self)
-        # The entry of the last static member keeps the group a consumer group until it is back.
+        # The last static member's entry stays while it is away, so the group is not yet classic.
         back = restarted(self.member, ids, group.members, is_bare=True)
         held = next(one for one in members if one.member_id == self.member.member_id)
         new = replace(held, member_id=back.member_id)
@@ -215,7 +217,7 @@ class _Restart(NamedTuple):
         return group if self.left else _led_by_client(group, self.assignor)
 
     def _eager(self, group: GroupSpec) -> frozenset[str]:
-        # With a leader, eager members claim their last assignment, so they need no exception.
+        # In a group with a leader, eager members claim their last assignment: no exception here.
         if not self.stops or group.assignor not in SERVER_SIDE:
             return frozenset()
         ids = frozenset(member.member_id for member in group.members)
@@ -225,8 +227,8 @@ class _Restart(NamedTuple):
 def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group with this classic assignor.
 
-    A librdkafka client sorts the topics of its subscription; its leader asks for the metadata of
-    one member after another, and the answer has this order.
+    A librdkafka client sorts the topics of its subscription. Its leader adds the topics of one
+    member after another to its request for metadata, and the broker's answer has this order.
     """
     if library_of(assignor) != "librdkafka":
         return group.edited(assignor=assignor)
@@ -240,8 +242,8 @@ def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
 
 
 def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]:
-    """Returns the members; those of a classic group that is converted, as the broker copies them
-    from the `HashMap` of the classic group into its own table.
+    """Returns the group's members. If the restart converts a classic group, their order is that in
+    which the broker copies them from the classic group's `HashMap` into its own table.
     """
     if restart.protocol == CLASSIC or group.assignor in SERVER_SIDE:
         return group.members

@@ -3,8 +3,8 @@
 
 kafka-python and aiokafka send the topics of a consumer in the order of a Python set, which differs
 between processes. The sticky classes of both libraries compare the members' *lists*, so their
-answers depend on it. No other assignor's answer does; members of a group that the broker assigns
-send sorted topics.
+answers depend on this order. No other assignor's answer depends on it; members of a group that the
+broker assigns send sorted topics.
 
 A plan uses the order in the group's line or in the change; each draw uses its own
 (`MadeUp.listed`). These classes run in Python only, so there is no mirror in Rust.
@@ -30,9 +30,10 @@ _COMPARE_LISTS = ("kafka-python/sticky", "aiokafka/sticky")
 
 
 def newly_listed(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = None) -> GroupSpec:
-    """Returns the group after these members (None: all) listed their topics for the first time.
+    """Returns the group after the members `who` (None: all) list their topics for the first time.
 
-    Only members whose library keeps a set change, and only if the assignor reads the order.
+    With a leader, the order changes only for members whose library keeps a set, and only if the
+    assignor reads it.
     """
     if group.assignor in SERVER_SIDE:
         return group.edited(
@@ -61,7 +62,7 @@ def newly_listed(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = No
 
 
 def _lists_a_set(member: Member, group: GroupSpec) -> bool:
-    """Returns whether the member may run a Python library's own class, which does not sort."""
+    """Returns whether the member may run a Python library's own class, which sorts no topics."""
     if member.client_library in ("java", "librdkafka"):
         return False
     return not {KAFKA_PYTHON, AIOKAFKA}.isdisjoint(clients_for(member, group.group_id))

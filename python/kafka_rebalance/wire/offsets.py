@@ -54,7 +54,7 @@ class CommitRequest(Request):
 
 
 class OffsetCommit(CommitRequest):
-    """Commits offsets that are visible at once; `retention_ms` (v2 to v4) None means the default."""
+    """Commits offsets, visible at once; without `retention_ms` (v2 to v4), the default counts."""
 
     retention_ms: int | None = None
 

@@ -56,7 +56,7 @@ const IN_MEMORY: &str = "writing to memory does not fail";
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Answers one line as `assign_lines` does, but passes a result line to `write` in pieces: an answer
-/// can be many times longer than its line. Returns an error line, of which nothing is written yet.
+/// can be many times longer than its line. If the line is wrong, writes nothing and returns the error.
 ///
 /// The parsed line is freed before the assignor begins: it can be twice as large as the line.
 pub fn assign_long_line(

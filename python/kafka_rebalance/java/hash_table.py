@@ -21,7 +21,7 @@ DEFAULT_SLOTS = 16
 """The number of slots of a new table, unless the caller chooses another number."""
 
 _TREEIFY_AT = 8  # the largest chain; one more key makes it a tree
-_UNTREEIFY_AT = 6  # if a tree is split, a part with at most so many keys becomes a chain
+_UNTREEIFY_AT = 6  # if a tree is split, a part with at most this many keys becomes a chain
 _MIN_TREE_TABLE = 64
 
 K = TypeVar("K")

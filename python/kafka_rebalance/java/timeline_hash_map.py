@@ -109,8 +109,8 @@ class TimelineHashMap(_HashTable[K, V]):
         super().__init__()
         self._registry = registry
         self._epoch = -1
-        self._put: set[K] = set()  # keys that were put since the snapshot, or since its last revert
-        self._older: _HashTable[K, V] | None = None  # values of the snapshot that have changed
+        self._put: set[K] = set()  # keys put since the snapshot or the last revert to it
+        self._older: _HashTable[K, V] | None = None  # what the snapshot has for changed keys
 
     def copy(self) -> "TimelineHashMap[K, V]":
         new = TimelineHashMap[K, V](self._registry)

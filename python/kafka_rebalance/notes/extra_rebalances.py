@@ -128,7 +128,7 @@ def played_further(plan: RebalancePlan, draws: int | None = None) -> Further:
     Cost     a plan and up to 8 rebalances for each draw; large groups have fewer draws.
     """
     own = [clients_for(one, plan.group.group_id) for one in plan.final.members].count((LIBRDKAFKA,))
-    leads = library_of(plan.final.assignor) == "librdkafka"  # the leader's join is planned
+    leads = library_of(plan.final.assignor) == "librdkafka"  # the plan has its join
     rejoins = min(max(0, own - leads), _MOST_REJOINS)
     draws = enough_draws(plan) if draws is None else draws
     draws = min(draws * plan.has_guesses, MOST_WORK // (1 + work(plan.final)))

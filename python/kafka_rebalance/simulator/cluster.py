@@ -124,7 +124,7 @@ class SimulatedCluster:
         """Takes a broker down: no member can read the partitions that only this broker can lead."""
         self._away.append(event)
         self._topics = None
-        for partition in self.led(event):
+        for partition in self.leaderless(event):
             self._dark[partition] += 1
             self._holds.darken(partition, now_ms, is_dark=True)
 
@@ -132,7 +132,7 @@ class SimulatedCluster:
         """Brings a broker back; for the event's `unseen_ms`, its metadata then lack the topics."""
         self._away.remove(event)
         self._topics = None
-        for partition in self.led(event):
+        for partition in self.leaderless(event):
             self._dark[partition] -= 1
             if self._dark[partition] <= 0:
                 self._holds.darken(partition, now_ms, is_dark=False)
@@ -141,8 +141,8 @@ class SimulatedCluster:
             self._unseen_until[name] = until
             self._all_seen_ms = max(self._all_seen_ms, until)
 
-    def led(self, event: Happening) -> Iterable[str]:
-        """Returns the partitions that no broker can lead while the event's broker is away.
+    def leaderless(self, event: Happening) -> Iterable[str]:
+        """Yields the partitions that no broker can lead while the event's broker is away.
 
         These are the partitions of the event's topics (of all topics if it names none). If the
         event names a rack, these are only those with all replicas in that rack.

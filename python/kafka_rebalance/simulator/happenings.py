@@ -122,7 +122,7 @@ class Happenings:
             self._move(event.for_ms)
         if self.cluster.is_reachable():
             self.metadata.refresh_soon(now_ms)  # clients of the lost broker ask another broker
-        dark = set(self.cluster.led(event))
+        dark = set(self.cluster.leaderless(event))
         for process in self.processes.values():
             if dark and dark.issuperset(process.held):
                 self.known_absences.append(Absence(process.name, now_ms, back))

@@ -18,7 +18,7 @@ _NOT_FOUND = "NotFound"  # of pyarrow's FileType
 
 @dataclass
 class OutputDirectory:
-    """A directory of output. Until `commit`, its files are below `_temporary`: readers skip `_`."""
+    """A directory of output. Until `commit`, its files are in `_temporary`, which readers skip."""
 
     path: str
     overwrite: bool = False

@@ -168,7 +168,7 @@ def _free(target: StreamsMember | None, held: Collection[TopicPartition]) -> Str
 def _revoked(
     was: StreamsMember | None, target: StreamsMember | None, held: Collection[TopicPartition]
 ) -> StreamsMember | None:
-    """Returns the tasks of a member that has given up tasks, and got only those that are free."""
+    """Returns what a member keeps if it must give up tasks; else it gets those that are free, too."""
     if was is None or target is None:
         return target
     kept, standby = (

@@ -126,7 +126,7 @@ def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None
 
 
 def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
-    """Returns the partitions with the present names of their topics, in two tables' order."""
+    """Returns the partitions with their topics' names, in the order of two tables of Kafka's."""
     sets = by_topic_id({topic: in_new_map(partitions) for topic, partitions in due.partitions})
     return by_topic_id(
         {topic: NamedPartitions(_name(state, topic), tuple(one)) for topic, one in sets.items()}

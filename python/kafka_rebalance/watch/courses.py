@@ -168,7 +168,7 @@ def _free(target: StreamsMember | None, held: Collection[TopicPartition]) -> Str
 def _revoked(
     was: StreamsMember | None, target: StreamsMember | None, held: Collection[TopicPartition]
 ) -> StreamsMember | None:
-    """Returns what a member keeps if it must give up tasks; else it gets those that are free, too."""
+    """Returns what a member keeps if it must give up tasks; else its tasks and the free ones."""
     if was is None or target is None:
         return target
     kept, standby = (

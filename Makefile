@@ -23,16 +23,15 @@ demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/bu
 	$(BIN)/kafka-rebalance demo
 
 # Tests of brokers mostly wait, so a run of all tests has more processes than two cores.
-WORKERS ?=
 PYTEST = $(BIN)/python -m pytest -q --dist loadgroup -n
 quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
 	$(PYTEST) $(or $(WORKERS),2)
 
 # Laws draw fresh seeds, and print the first; `make test FIRST_SEED=N` draws those from N on.
-FIRST_SEED ?=
-test: need-python need-cargo need-java $(VENV)/built browser ## all tests but `make frames`; those against Kafka's own classes need Maven
+test: need-python need-cargo need-java $(VENV)/built ## all tests but `make frames`; those against Kafka's own classes need Maven
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory judges || \
 	  echo "No Maven ('apt-get install maven'): tests against Kafka's own classes and a broker are skipped." >&2
+	@$(BIN)/python -m tools browser
 	cargo test --quiet
 	$(PYTEST) $(or $(WORKERS),4) --whole $(FIRST_SEED:%=--first-seed %)
 
@@ -62,27 +61,21 @@ tools/%/target/built: tools/pom.xml tools/%/pom.xml $$(shell find tools/$$* -nam
 	mvn -q -B -f tools/$*/pom.xml package
 	@touch $@
 
-bench: judges need-go $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (50 min)
-	cd benches/peers/franz && go build -o franz .
+bench: judges $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (50 min); needs Go
 	$(BIN)/python -m benches.run
 	$(BIN)/python -m benches.server_side
 
-frames: $(VENV)/built build/frames-tools ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
-	PYTHONPATH=python build/frames-tools/bin/python -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py
-
-browser: ## install a headless Chromium for the tests of pages, if the system can
-	@command -v chromium google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
-	  apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
-	  echo "No Chromium ('apt-get install chromium'): the tests of pages are skipped." >&2
+frames: $(VENV)/built ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
+	own=$$($(BIN)/python -m tools environment build/frames-tools --group frames 'pandas>=3' 'pyarrow>=18' pytest) && \
+	  PYTHONPATH=python $$own -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py
 
 docs: $(VENV)/built ## build the site of the documentation into build/site; fails at a broken link
 	$(BIN)/pip install --quiet $(call NEEDS_OF,docs)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "build/site/index.html"
 
-PYTHONS ?=
-wheel: need-python need-cargo build/wheel-tools ## build the wheel for Linux x86-64, check it, try it with every Python on the path, or with PYTHONS
-	build/wheel-tools/bin/python -m tools.wheel $(PYTHONS)
+wheel: need-python need-cargo ## build the wheel for Linux x86-64, check it, try it with every Python on the path, or with PYTHONS
+	own=$$($(PYTHON) -m tools environment build/wheel-tools --group wheel) && $$own -m tools.wheel $(PYTHONS)
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build tools/*/target benches/peers/franz/franz
@@ -91,9 +84,7 @@ clean: ## remove everything that was built
 
 # The virtual environment is installed anew when pyproject.toml changes; the core is built anew when Rust changes.
 $(VENV)/installed: pyproject.toml | need-python need-cargo
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --group dev
+	$(PYTHON) -m tools environment $(VENV) --group dev >/dev/null
 	@touch $@
 
 $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
@@ -103,17 +94,8 @@ $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
 	  > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
-build/frames-tools: NEEDS = --group frames 'pandas>=3' 'pyarrow>=18' pytest
-build/wheel-tools: NEEDS = --group wheel
-build/frames-tools build/wheel-tools: pyproject.toml | need-python
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --upgrade pip
-	$@/bin/pip install --quiet $(NEEDS)
-	@touch $@
-
 $(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2'
+	$(PYTHON) -m tools environment $(VENV) 'maturin>=1.16,<2' >/dev/null
 	@echo "building the core with cargo; meanwhile, installing what the demo needs: pyspark, pyarrow, pandas …"
 	@$(BIN)/maturin build --profile demo --features python --quiet --out $(VENV)/wheel > $(VENV)/build.log 2>&1 & build=$$!; \
 	  $(BIN)/pip install --no-compile --disable-pip-version-check $(call NEEDS_OF,spark) || { kill $$build; exit 1; }; \
@@ -134,5 +116,3 @@ need-java:
 	  'apt-get install openjdk-17-jre-headless'.)
 need-maven: need-java
 	$(call need,command -v mvn,Maven is needed to fetch Kafka's own classes: 'apt-get install maven'.)
-need-go:
-	$(call need,command -v go,Go is needed for franz-go which the benchmark measures: 'apt-get install golang'.)

@@ -12,6 +12,7 @@ import argparse
 import datetime
 import json
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -174,6 +175,9 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=75.0)
     args = parser.parse_args()
     which = args.which or "usual"
+    if shutil.which("go") is None:
+        sys.exit("Go is needed for franz-go, which is measured too: 'apt-get install golang'.")
+    subprocess.run(["go", "build", "-o", "franz", "."], cwd=HERE / "peers" / "franz", check=True)
     asked = peers(args.seconds, 10.0 if which == "quick" else args.timeout)
     rows = []
     cases = [case for case in chosen(which) if args.members in (None, case.members)]

@@ -26,7 +26,7 @@ def page_of(directory: Path, *words: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium: `make browser` installs it")
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium: `python -m tools browser` installs it")
 @pytest.mark.parametrize("width", [380, 1200])
 def test_a_history_in_the_browser(tmp_path: Path, width: int) -> None:
     seen = _seen(page_of(tmp_path), tmp_path, width)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no Chromium: `make browser` installs it, as root on Debian"
+    BROWSER is None, reason="no Chromium: `python -m tools browser` installs it"
 )
 WIDTH = 1300
 

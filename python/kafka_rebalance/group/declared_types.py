@@ -23,7 +23,7 @@ def check_fields(value: Any, *names: str) -> None:
 
     Errors: GroupError with the name of the first wrong field.
     """
-    hints = _hints(value.__class__)
+    hints = field_hints(value.__class__)
     for name in names or hints:
         given, hint = getattr(value, name), hints[name]
         is_plain = given.__class__ is hint and hint in _PLAIN
@@ -67,11 +67,12 @@ def fits(value: Any, hint: Any) -> bool:
         return isinstance(value, int | float)
     if not isinstance(value, hint):
         return False
-    return all(fits(getattr(value, name), one) for name, one in _hints(hint).items())
+    return all(fits(getattr(value, name), one) for name, one in field_hints(hint).items())
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def field_hints(kind: type) -> dict[str, Any]:
+    """Returns the types of the fields of a dataclass or NamedTuple, by name."""
     names = getattr(kind, "__dataclass_fields__", getattr(kind, "_fields", ()))
     return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
 
@@ -82,7 +83,7 @@ _PLAIN = frozenset((bool, int, str))
 
 @cache
 def _times(kind: type) -> list[str]:
-    return [name for name in _hints(kind) if name.endswith("_ms")]
+    return [name for name in field_hints(kind) if name.endswith("_ms")]
 
 
 def _named(hint: Any) -> str:

@@ -141,10 +141,12 @@ def _member_tasks(tasks: MemberTasks, name_of: NameOf) -> Json:
     active: Json = {}
     for (name, number), epoch in tasks.active.items():
         active.setdefault(name, {})[str(number)] = epoch
-    copies = {"standby": tasks.standby, "warmup": tasks.warmup}
-    return {"active": active} | {
-        role: _tasks(task_list(some), name_of) for role, some in copies.items()
-    }
+    return _target(tasks, name_of) | {"active": active}
+
+
+def _target(tasks: Any, name_of: NameOf) -> Json:
+    """Returns role -> tasks; `tasks` holds the numbers of each role, perhaps with epochs."""
+    return {role: _tasks(task_list(some), name_of) for role, some in tasks._asdict().items()}
 
 
 _FORMS: dict[str, Callable[[Any, NameOf], Any]] = {
@@ -205,17 +207,13 @@ def _answer(response: Response, name_of: NameOf) -> Json:
         case classic.DescribeGroupsResponse(groups=(group,)):
             answered: Json = _shown(group, name_of)
             return answered
-    described = () if isinstance(response, classic.ListGroupsResponse) else _groups(response)
+    is_list = isinstance(response, classic.ListGroupsResponse)
+    described = () if is_list else getattr(response, "groups", ())
     one_of = described[0] if described else response
     shown: Json = _shown(one_of, name_of) if type(one_of).__name__ in _KEYS else {}
     is_refused = shown.get("err") not in (None, str(ErrorCode.NONE))
     has_parts = isinstance(response, classic.LeaveGroupResponse)
     return {"err": shown["err"]} if is_refused and not has_parts else shown
-
-
-def _groups(response: Response) -> tuple[Any, ...]:
-    groups: tuple[Any, ...] = getattr(response, "groups", ())
-    return groups
 
 
 def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> list[Json]:
@@ -295,9 +293,7 @@ def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
 def _extra(broker: VirtualBroker, group: Any, member: Any) -> Json:
     """Returns a member's target and, in a consumer group, whether its protocol is classic."""
     if group.group_type == "streams":
-        target = group.targets.get(member.member_id, NOTHING)
-        listed = {role: task_list(some) for role, some in target._asdict().items()}
-        return {"target": {role: _tasks(some, str) for role, some in listed.items()}}
+        return {"target": _target(group.targets.get(member.member_id, NOTHING), str)}
     own = group.targets.get(member.member_id, NO_TARGET)
     extra: Json = {"target": _FORMS["ids"](own, broker.topic_name)}
     if group.group_type == "consumer":

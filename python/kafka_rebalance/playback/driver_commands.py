@@ -12,28 +12,21 @@ import struct
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from functools import partial
-from typing import Any
+from itertools import repeat
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.machine.events import ClusterTopic
-from kafka_rebalance.group.declared_types import check_fields, fits
+from kafka_rebalance.group.declared_types import check_fields, field_hints, fits
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import broker_groups as broker_assigned
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import offsets, streams_groups
 from kafka_rebalance.wire.broker_groups import TopicPartitions
-from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, MemberIdentity
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Request
+from kafka_rebalance.wire.messages import Request, field_names
 from kafka_rebalance.wire.offsets import OffsetToCommit
-from kafka_rebalance.wire.streams_groups import (
-    CopartitionGroup,
-    InternalTopic,
-    StreamsSubtopology,
-    StreamsTopology,
-    SubtopologyTasks,
-    TaskList,
-)
 
 from .virtual_broker import VirtualBroker
 
@@ -68,13 +61,16 @@ def _pairs(text: str) -> Json:
     return dict(pair.split("=") for pair in text.split())
 
 
-# Maps a field of a request to the key of a command; without the key, the field has its default.
+# Maps a field of a request, or of an entry in it, to its key in a command, where the two differ.
 _KEYS = _pairs(
     "member_id=m group_instance_id=inst instance_id=inst generation_id=gen member_epoch=epoch "
     "session_timeout_ms=st rebalance_timeout_ms=rt protocol_type=pt protocol_name=pn "
     "retention_ms=retention require_stable=stable producer_id=pid committed=commit rack_id=rack "
     "subscribed_topic_regex=regex server_assignor=assignor process_id=process client_tags=tags "
-    "shutdown_application=shutdown"
+    "shutdown_application=shutdown protocols=protos assignments=asg subscribed_topic_names=topics "
+    "active_tasks=active standby_tasks=standby warmup_tasks=warmup source_topics=sources "
+    "source_topic_regex=regexes state_changelog_topics=changelogs "
+    "repartition_sink_topics=repartition_sinks repartition_source_topics=repartition_sources"
 )
 
 # Maps a key of an `init` command to the end of a setting's name, which begins with `group_`.
@@ -145,32 +141,45 @@ def group_id_of(command: Json) -> str:
 
 def _request(broker: VirtualBroker, kind: type[Request], command: Json) -> Request:
     values: Json = {}
+    hints = field_hints(kind)
     for one in fields(kind):
-        key = _KEYS.get(one.name, "")
+        key = _KEYS.get(one.name, one.name)
         if one.name in _BUILT:
             values[one.name] = _BUILT[one.name](command)
         elif one.name == "topic_partitions":
             values[one.name] = _owned(broker, command)
         elif key in command:
-            values[one.name] = command[key]
+            values[one.name] = _value(hints[one.name], command[key])
         elif one.default is MISSING or (key in _DEFAULTS and one.default is not None):
             values[one.name] = _DEFAULTS[key]
     return kind(**values)
 
 
-def _protocols(command: Json) -> tuple[JoinGroupProtocol, ...]:
-    offered = command.get("protos", ())
-    return tuple(JoinGroupProtocol(name, _bytes(data)) for name, data in offered)
+def _value(hint: Any, given: Any) -> Any:
+    """Returns the value of a field of this type from JSON.
 
-
-def _assignments(command: Json) -> tuple[tuple[str, bytes], ...]:
-    given = command.get("asg") or {}
-    return tuple((member_id, _bytes(data)) for member_id, data in given.items())
-
-
-def _members(command: Json) -> tuple[MemberIdentity, ...]:
-    leaving = command["members"]
-    return tuple(MemberIdentity(one.get("m", ""), one.get("inst")) for one in leaving)
+    Bytes are a string, in which `hex:` stands before hex digits. Entries are a list; those of two
+    parts may be an object. A message is an object, or a list whose last value may be an object with
+    the other fields, or the value of its first field alone.
+    """
+    inner = get_args(hint)
+    if given is None:
+        return () if get_origin(hint) is tuple else None
+    if isinstance(hint, UnionType):
+        return _value(inner[0], given)
+    if hint is bytes:
+        return _bytes(given)
+    if get_origin(hint) is tuple:
+        each = given.items() if isinstance(given, dict) else given
+        return tuple(map(_value, repeat(inner[0]) if inner[-1] is ... else inner, each))
+    if not field_names(hint):
+        return given
+    hints = field_hints(hint)
+    parts = [given] if isinstance(given, str | dict) else [*given]
+    more = parts.pop() if isinstance(parts[-1], dict) else {}
+    keys = {name: _KEYS.get(name, name) for name in hints}
+    named = {name: _value(hints[name], more[key]) for name, key in keys.items() if key in more}
+    return hint(*map(_value, hints.values(), parts), **named)
 
 
 def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
@@ -190,11 +199,6 @@ def _partitions(command: Json) -> tuple[tuple[str, int], ...] | None:
     return None if listed is None else tuple(listed)
 
 
-def _names(command: Json) -> tuple[str, ...] | None:
-    names = command.get("topics")
-    return None if names is None else tuple(names)
-
-
 def _owned(broker: VirtualBroker, command: Json) -> tuple[TopicPartitions, ...] | None:
     """Returns owned partitions by topic id; the id of an unknown topic is made from its name."""
     owned = command.get("owned")
@@ -205,65 +209,12 @@ def _owned(broker: VirtualBroker, command: Json) -> tuple[TopicPartitions, ...] 
     return tuple(TopicPartitions(ids[name], tuple(owned[name])) for name in owned)
 
 
-def _topology(command: Json) -> StreamsTopology | None:
-    given = command.get("topology")
-    if given is None:
-        return None
-    subtopologies = tuple(
-        StreamsSubtopology(
-            subtopology_id,
-            source_topics=tuple(one.get("sources", ())),
-            source_topic_regex=tuple(one.get("regexes", ())),
-            state_changelog_topics=_topics(one, "changelogs"),
-            repartition_sink_topics=tuple(one.get("repartition_sinks", ())),
-            repartition_source_topics=_topics(one, "repartition_sources"),
-            copartition_groups=tuple(map(_places, one.get("copartition_groups", ()))),
-        )
-        for subtopology_id, one in given["subtopologies"].items()
-    )
-    return StreamsTopology(given.get("epoch", 0), subtopologies)
-
-
-def _topics(subtopology: Json, key: str) -> tuple[InternalTopic, ...]:
-    """Returns internal topics; each is a name, or an object with `name` and `partitions`."""
-    return tuple(
-        InternalTopic(one)
-        if isinstance(one, str)
-        else InternalTopic(one["name"], one.get("partitions", 0))
-        for one in subtopology.get(key, ())
-    )
-
-
-def _places(group: Json) -> CopartitionGroup:
-    """Returns a co-partition group: indexes in the subtopology's lists of the same names."""
-    return CopartitionGroup(
-        *(tuple(group.get(key, ())) for key in ("sources", "regexes", "repartition_sources"))
-    )
-
-
-def _tasks(command: Json, key: str) -> TaskList | None:
-    given = command.get(key)
-    if given is None:
-        return None
-    return tuple(SubtopologyTasks(name, tuple(numbers)) for name, numbers in given.items())
-
-
 # Maps a request's field to the function that builds its value from a command.
 _BUILT: dict[str, Callable[[Json], Any]] = {
     "group_id": group_id_of,
     "group_ids": lambda command: (group_id_of(command),),
-    "protocols": _protocols,
-    "assignments": _assignments,
-    "members": _members,
     "offsets": _offsets,
     "partitions": _partitions,
-    "subscribed_topic_names": _names,
-    "states": lambda command: tuple(command.get("states", ())),
-    "types": lambda command: tuple(command.get("types", ())),
-    "topology": _topology,
-    "active_tasks": lambda command: _tasks(command, "active"),
-    "standby_tasks": lambda command: _tasks(command, "standby"),
-    "warmup_tasks": lambda command: _tasks(command, "warmup"),
 }
 
 

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import MissingExtra, WireError
+from kafka_rebalance.group.declared_types import field_hints
 
 try:
     from kio.index import load_entity_schema
@@ -142,7 +143,7 @@ def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
 
 def filled(schema: Any, fields: Mapping[str, Any]) -> Any:
     """Returns an object of a dataclass of kio; `fields` has its values by name."""
-    hints = _hints(schema)
+    hints = field_hints(schema)
     return schema(
         **{name: _value(hints[name], value) for name, value in fields.items() if name in hints}
     )
@@ -163,12 +164,6 @@ def _value(hint: Any, value: Any) -> Any:
         if dataclasses.is_dataclass(kind) and isinstance(value, dict):
             return filled(kind, value)
     return value
-
-
-@cache
-def _hints(schema: Any) -> dict[str, Any]:
-    names = {field.name for field in dataclasses.fields(schema)}
-    return {name: hint for name, hint in typing.get_type_hints(schema).items() if name in names}
 
 
 @cache

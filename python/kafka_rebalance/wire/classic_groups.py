@@ -23,7 +23,7 @@ class JoinGroupProtocol(NamedTuple):
 class MemberIdentity(NamedTuple):
     """A member that leaves or is removed; an administrator may give only the instance id."""
 
-    member_id: str
+    member_id: str = UNKNOWN_MEMBER
     group_instance_id: str | None = None
 
 

@@ -65,7 +65,7 @@ class StreamsSubtopology(NamedTuple):
 class StreamsTopology(NamedTuple):
     """A topology; `epoch` is the application's version of it."""
 
-    epoch: Int32
+    epoch: Int32 = 0
     subtopologies: tuple[StreamsSubtopology, ...] = ()
 
 

@@ -7,9 +7,7 @@
 
 use std::time::Instant;
 
-use _core::assignors::connect::incremental;
-use _core::assignors::connect::memory::Memory;
-use _core::assignors::connect::spec::ConnectSpec;
+use _core::assignors::connect::incremental::{self, ConnectSpec, Memory};
 use _core::assignors::connect::work::{Names, Work, configured};
 
 fn main() {

@@ -16,8 +16,6 @@ pub mod classic {
 pub mod connect {
     pub mod eager;
     pub mod incremental;
-    pub mod memory;
-    pub mod spec;
     pub mod work;
 }
 pub mod consumer {

@@ -4,8 +4,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, Self, final
 
-from kafka_rebalance.assignors.connect.memory import Memory
-from kafka_rebalance.assignors.connect.spec import ConnectSpec, Result
+from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory, Result
 from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import AnomalyKind

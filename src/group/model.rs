@@ -13,6 +13,8 @@ pub const NEWEST_SUBSCRIPTION: u8 = 3;
 
 /// Index into `GroupSpec::members`, which is in join order.
 pub type MemberId = u32;
+/// Stands in arrays of members for a place without one.
+pub const NOBODY: MemberId = MemberId::MAX;
 /// Number of a partition within one group.
 pub type PartitionId = u32;
 /// Index into `GroupSpec::topics`: declared topics, then others that members subscribe to or own.

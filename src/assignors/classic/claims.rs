@@ -8,14 +8,15 @@ use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
 use crate::group::lists::Lists;
-use crate::group::model::{Member, MemberId, PartitionId, TopicId, TopicPartition, UserData};
+use crate::group::model::{
+    Member, MemberId, NOBODY, PartitionId, TopicId, TopicPartition, UserData,
+};
 use crate::group::ownership::{Assignment, offsets};
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::java::order::grouping_order;
 
 pub const NO_GENERATION: i32 = -1;
-pub const NOBODY: MemberId = MemberId::MAX;
 
 /// The claims of a group's members, the ids of its partitions, and the orders of its members and
 /// topics.

@@ -5,11 +5,11 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::claims::{Claims, NOBODY};
+use super::claims::Claims;
 use super::racks::Racks;
 use crate::error::GroupError;
 use crate::group::lists::Lists;
-use crate::group::model::{MemberId, PartitionId, TopicId};
+use crate::group::model::{MemberId, NOBODY, PartitionId, TopicId};
 
 /// The answer. `transferring` lists, each with its new owner, the partitions that another member
 /// has to revoke first, and those that are multiply owned (claimed twice in one generation).

@@ -2,11 +2,11 @@
 //! Mirror of `cooperative_sticky.py`: assigns as sticky does, but withholds a partition from its
 //! new owner while another member must first revoke it.
 
-use super::claims::{Claims, NOBODY, Sent, settle};
+use super::claims::{Claims, Sent, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
 use crate::group::lists::Lists;
-use crate::group::model::{MemberId, PartitionId};
+use crate::group::model::{MemberId, NOBODY, PartitionId};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;

@@ -14,13 +14,13 @@ mod smallest;
 
 use std::ops::Range;
 
-use super::claims::{Claims, NOBODY, Scratch};
+use super::claims::{Claims, Scratch};
 use super::constrained::without_kept;
 use super::racks::Racks;
 use super::subscriptions::{Subscribers, Subscriptions};
 use crate::error::GroupError;
 use crate::group::lists::Lists;
-use crate::group::model::{MemberId, PartitionId, TopicId};
+use crate::group::model::{MemberId, NOBODY, PartitionId, TopicId};
 use balance::Balance;
 pub use balance::score;
 use holdings::Holdings;

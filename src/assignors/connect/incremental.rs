@@ -4,11 +4,45 @@
 
 use rustc_hash::FxHashMap;
 
-use super::memory::Memory;
-use super::spec::{Answer, ConnectSpec};
 use super::work::{Names, Work, WorkerId};
 use crate::error::GroupError;
 use crate::java::order::java_hash_order;
+
+/// The input of one round.
+pub struct ConnectSpec {
+    /// The workers in member order, each with the work that it reports as running.
+    pub running: Vec<(WorkerId, Work)>,
+    /// All configured work, sorted.
+    pub target: Work,
+    pub max_delay_ms: i64,
+    pub generation_id: i32,
+    pub last_completed_generation_id: i32,
+}
+
+/// Mirror of `Result`.
+#[derive(Debug, PartialEq)]
+pub struct Answer {
+    /// Both `assigned` and `revoked` are in member order.
+    pub assigned: Vec<(WorkerId, Work)>,
+    pub revoked: Vec<(WorkerId, Work)>,
+    pub delay_ms: i64,
+    pub scheduled_rebalance_ms: i64,
+}
+
+/// The data that the leader keeps from one rebalance to the next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    /// Both `assigned` and `revoked` are sorted.
+    pub assigned: Work,
+    pub revoked: Work,
+    pub generation_id: i32,
+    pub members: Vec<WorkerId>,
+    pub candidates: Vec<WorkerId>,
+    pub scheduled_rebalance_ms: i64,
+    pub delay_ms: i64,
+    pub revoked_in_previous: bool,
+    pub revoking_rounds: i64,
+}
 
 /// A worker, and its work as it changes during the round.
 struct Worker {

@@ -10,11 +10,10 @@ use rustc_hash::FxHashMap;
 use super::movements::dies;
 use super::subscriptions::merge_sort;
 use crate::error::GroupError;
-use crate::group::model::{Member, MemberId, PartitionId, TopicId, TopicPartition};
+use crate::group::model::{Member, MemberId, NOBODY, PartitionId, TopicId, TopicPartition};
 use crate::group::ownership::offsets;
 use crate::group::spec::GroupSpec;
 
-pub const NOBODY: MemberId = MemberId::MAX;
 const NO_GENERATION: i32 = -1;
 
 pub struct Numbers {

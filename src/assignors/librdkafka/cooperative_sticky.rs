@@ -2,12 +2,12 @@
 //! Mirror of `cooperative_sticky.py`: takes the general algorithm's answer, and withholds
 //! partitions until their owners have revoked them.
 
-use super::claims::{NOBODY, settle};
+use super::claims::settle;
 use super::general;
 use super::movements::dies;
 use super::subscriptions::{compare_by_instance, members_with_topics};
 use crate::error::GroupError;
-use crate::group::model::MemberId;
+use crate::group::model::{MemberId, NOBODY};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;

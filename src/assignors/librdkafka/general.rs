@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use super::claims::{NOBODY, Numbers, Settled};
+use super::claims::{Numbers, Settled};
 use super::movements::{MoveRecords, NAME, dies};
 use crate::assignors::classic::general::score;
 use crate::assignors::classic::racks::sorted;
 use crate::assignors::classic::subscriptions::Subscribers;
 use crate::error::GroupError;
-use crate::group::model::{MemberId, PartitionId, RackId, TopicId};
+use crate::group::model::{MemberId, NOBODY, PartitionId, RackId, TopicId};
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 

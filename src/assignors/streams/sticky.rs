@@ -8,7 +8,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::GroupError;
-use crate::group::model::{MemberId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, NOBODY, TopicId, TopicPartition};
 use crate::group::ownership::{Assignment, offsets};
 use crate::group::spec::GroupSpec;
 use crate::group::streams::{StreamsMember, Subtopology};
@@ -18,8 +18,6 @@ use crate::java::order::{compare_names, java_hash_order, name_ranks, string_hash
 use crate::java::priority_queue::PriorityQueue;
 
 pub const NAME: &str = "streams/sticky";
-
-const NOBODY: u32 = u32::MAX;
 
 pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     let members = members(group)?;

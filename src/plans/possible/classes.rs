@@ -4,11 +4,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::group::model::{MemberId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, NOBODY, TopicId, TopicPartition};
 use crate::group::ownership::offsets;
 use crate::group::spec::GroupSpec;
 
-pub const NOBODY: MemberId = MemberId::MAX;
 pub const NO_CLASS: u32 = u32::MAX;
 
 pub struct Classes {

@@ -4,10 +4,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::classes::{Classes, NO_CLASS, NOBODY};
+use super::classes::{Classes, NO_CLASS};
 use super::flow::{Flow, UNLIMITED};
 use super::levels::ClassLevel;
-use crate::group::model::MemberId;
+use crate::group::model::{MemberId, NOBODY};
 
 pub struct LevelMoves {
     pub moves: i64,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/optimum.py`: the best result that is possible for a group.
 
-use super::classes::{Classes, NOBODY};
+use super::classes::Classes;
 use super::levels::{ClassLevel, levels};
 use super::moves::{Holdings, LevelMoves, least_moves};
-use crate::group::model::{MemberId, TopicPartition};
+use crate::group::model::{MemberId, NOBODY, TopicPartition};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 

@@ -7,9 +7,9 @@ import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.registry import Engine, check_engine
 
 from . import eager, incremental
-from .memory import Memory as Memory
-from .spec import ConnectSpec as ConnectSpec
-from .spec import Result as Result
+from .incremental import ConnectSpec as ConnectSpec
+from .incremental import Memory as Memory
+from .incremental import Result as Result
 from .work import Task as Task
 from .work import Work as Work
 

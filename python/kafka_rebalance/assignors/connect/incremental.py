@@ -38,11 +38,59 @@ from typing import TypeVar
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.java.order import java_hash_order, name_key
 
-from .memory import Memory
-from .spec import ConnectSpec, Result
-from .work import Task, Work, configured
+from .work import NOTHING, Task, Work, configured
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectSpec:
+    """The input of a round: the workers in member order, each with the work that it reports.
+
+    `config` maps each connector to its number of tasks. `max_delay_ms` is the setting
+    scheduled.rebalance.max.delay.ms. `generation_id` is the generation that this round makes;
+    `last_completed_generation_id` is the newest one whose assignment the leader has received.
+    """
+
+    running: Mapping[str, Work]
+    config: Mapping[str, int]
+    max_delay_ms: int
+    generation_id: int
+    last_completed_generation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The work that each worker starts and stops; the next round follows after `delay_ms`.
+
+    `scheduled_rebalance_ms` is the time of that round. If none is scheduled, both are 0.
+    """
+
+    assigned: Mapping[str, Work]
+    revoked: Mapping[str, Work]
+    delay_ms: int
+    scheduled_rebalance_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The memory of a leader after a round; the memory of a new leader is `Memory()`.
+
+    assigned                the work of all workers, and the waiting lost work; sorted
+    revoked                 the work that the round revoked; sorted
+    candidates              the workers that had no work in some round while lost work waited
+    scheduled_rebalance_ms  the time of the next round in ms; 0 if none is scheduled
+    """
+
+    assigned: Work = NOTHING
+    revoked: Work = NOTHING
+    generation_id: int = -1
+    members: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    scheduled_rebalance_ms: int = 0
+    delay_ms: int = 0
+    revoked_in_previous: bool = False
+    revoking_rounds: int = 0
 
 
 @dataclass(eq=False, slots=True)

@@ -19,11 +19,10 @@
 use super::owners::Owners;
 use super::smallest::Smallest;
 use super::{Build, Run};
-use crate::assignors::classic::claims::NOBODY;
 use crate::assignors::classic::movements::{self, Movements};
 use crate::error::GroupError;
 use crate::group::lists::Lists;
-use crate::group::model::{MemberId, PartitionId, TopicId};
+use crate::group::model::{MemberId, NOBODY, PartitionId, TopicId};
 
 /// The number of the first pass whose state is saved. Most groups need fewer passes.
 const FIRST_SAVED_PASS: usize = 8;

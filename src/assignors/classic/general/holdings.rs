@@ -4,9 +4,8 @@
 //! While partitions move, members have no lists: one log records which member got which partition.
 //! A member's list is made from it: the partitions that the member still holds, in log order.
 
-use crate::assignors::classic::claims::NOBODY;
 use crate::group::lists::Lists;
-use crate::group::model::{MemberId, PartitionId};
+use crate::group::model::{MemberId, NOBODY, PartitionId};
 
 /// Marks an entry of the log whose partition was taken away.
 const GONE: PartitionId = PartitionId::MAX;

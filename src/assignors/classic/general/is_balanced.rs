@@ -18,9 +18,8 @@
 
 use super::balance::{Balance, Witness};
 use super::topics_of;
-use crate::assignors::classic::claims::NOBODY;
 use crate::error::GroupError;
-use crate::group::model::{MemberId, PartitionId};
+use crate::group::model::{MemberId, NOBODY, PartitionId};
 
 impl Balance<'_, '_, '_> {
     /// Whether the move of partition `id` to `better` already proves that the group is unbalanced.

@@ -13,7 +13,7 @@ import kafka_rebalance as kr
 import kafka_rebalance._core as _core
 from kafka_rebalance import GroupSpec, Member, Topic
 from kafka_rebalance.cli import main
-from kafka_rebalance.report.plans.plan import print_plan
+from kafka_rebalance.report.plans.plan import names_in_plan, print_plan
 from tests.support.planned_groups import captured, pair
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_draws_in_which_the_assignor_throws_are_counted_and_printed(
     assert samples.throws
     assert samples.draws + len(samples.throws) == 8
     assert all(sum(ends.values()) == samples.draws for ends in samples.ends.values())
-    print_plan(plan, samples, everything=False)
+    print_plan(plan, samples, names_in_plan(plan), everything=False)
     printed = " ".join(capsys.readouterr().out.split())
     failing = f"In {len(samples.throws)} of 8 draws of UUIDs, the rebalance fails: {name} raises"
     assert failing in printed

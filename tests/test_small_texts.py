@@ -17,7 +17,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import fleet, fleet_summary, main
 from kafka_rebalance.plans import best_possible
 from kafka_rebalance.report.plans.page import plan_page
-from kafka_rebalance.report.plans.plan import print_explanation, print_plan
+from kafka_rebalance.report.plans.plan import names_in_plan, print_explanation, print_plan
 from kafka_rebalance.report.text.tables import table_lines
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def test_members_that_keep_theirs_are_counted_if_there_are_any(
     for members, counts in keep.items():
         group = _owning("cooperative-sticky", {"t": len(members) + 1}, dict.fromkeys(members, "t"))
         plan = kr.plan(group, None, ["add-members=1"])
-        print_plan(plan, None, everything=False)
+        print_plan(plan, None, names_in_plan(plan), everything=False)
         for shown in (plan_page(plan), capsys.readouterr().out):
             found = re.findall(r"\d+ members? keeps? what (?:it has|they have)", shown)
             assert found == [KEEP[count] for count in counts if count]
@@ -194,7 +194,7 @@ def test_members_without_partitions_are_idle_and_keep_nothing(
     group = _owning("range", {"t": 2}, {"a": "t", "b": "t"})
     for count, idle in ((1, "1 member is idle"), (2, "2 members are idle")):
         plan = kr.plan(group, None, [f"add-members={count}"])
-        print_plan(plan, None, everything=False)
+        print_plan(plan, None, names_in_plan(plan), everything=False)
         out = capsys.readouterr().out
         for shown in (plan_page(plan), out):
             assert f"2 members keep what they have; {idle}" in shown

@@ -13,7 +13,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.plans.figures import Figures
 from kafka_rebalance.report.plans.figures import moves_text, print_plans
-from kafka_rebalance.report.plans.plan import print_plan
+from kafka_rebalance.report.plans.plan import names_in_plan, print_plan
 from kafka_rebalance.report.text.tables import table_lines
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def test_every_command_fits(
         word, *rest = words
         assert main([word, str(file), *rest]) == 0
     for group in groups:
-        print_plan(kr.plan(group, changes=["remove-rack=a"]), None, everything=False)
+        plan = kr.plan(group, changes=["remove-rack=a"])
+        print_plan(plan, None, names_in_plan(plan), everything=False)
     for line in capsys.readouterr().out.splitlines():
         assert len(line) <= min(columns, MOST) or " " not in line.strip()
 

@@ -231,10 +231,10 @@ def test_one_topic_has_one_order() -> None:
 
 
 def test_the_printed_plan_names_what_was_drawn(capsys: pytest.CaptureFixture[str]) -> None:
-    from kafka_rebalance.report.plans.plan import print_plan
+    from kafka_rebalance.report.plans.plan import names_in_plan, print_plan
 
     plan = kr.plan(group_of(), changes=["add-members=1"])
-    print_plan(plan, plan.sample(), everything=False)
+    print_plan(plan, plan.sample(), names_in_plan(plan), everything=False)
     text = " ".join(capsys.readouterr().out.split())
     assert "lists its topics in an order of its own" in text
     assert "8 draws of UUIDs and the order of topics: 6 moves; 12 of 12 partitions end" in text

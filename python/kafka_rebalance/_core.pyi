@@ -98,6 +98,7 @@ class Unavailable:
 @final
 class Ends:
     moves: Final[list[int]]
+    depends: Final[Partitions]
     partitions: Final[Partitions]
     planned: Final[bytes]
     moved: Final[bytes]
@@ -182,6 +183,7 @@ def plan(
     draw: Draw,
 ) -> Plan | None: ...
 def sample(
+    plan: Plan,
     group: Interned,
     generation_id: int | None,
     assignor: str,

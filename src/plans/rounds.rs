@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::assignors::Assignor;
 use crate::error::GroupError;
 use crate::group::model::{MemberId, TopicPartition};
-use crate::group::ownership::{Assignment, PartitionSet};
+use crate::group::ownership::{Assignment, PartitionSet, offsets};
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::plans::changes::draft::Draft;
@@ -168,6 +168,8 @@ pub struct Tally<'i> {
     pub unsettled: bool,
     /// The rounds themselves; None if the caller needs only the totals.
     pub kept: Option<Kept>,
+    /// Whether the partitions without a reader are neither counted nor kept.
+    only_moves: bool,
     pub interrupt: Option<&'i Interrupt>,
 }
 
@@ -175,12 +177,14 @@ impl<'i> Tally<'i> {
     pub fn keeping(interrupt: &'i Interrupt) -> Self {
         Self {
             kept: Some(Kept::default()),
-            ..Self::counting(interrupt)
+            interrupt: Some(interrupt),
+            ..Self::default()
         }
     }
 
-    pub fn counting(interrupt: &'i Interrupt) -> Self {
+    pub fn of_moves(interrupt: &'i Interrupt) -> Self {
         Self {
+            only_moves: true,
             interrupt: Some(interrupt),
             ..Self::default()
         }
@@ -198,7 +202,6 @@ impl<'i> Tally<'i> {
         for _ in 0..MOST_ROUNDS {
             // 1. Members claim partitions. After a change of assignor, or if they are eager with a
             //    cooperative assignor, they claim none. During a switch, some members are eager.
-            let held = group.spec();
             let claims = |m: usize| !starts_over && !group.members[m].forgets;
             let mut sent = forgetful(group.spec(), claims);
             if !eager {
@@ -213,14 +216,18 @@ impl<'i> Tally<'i> {
                 None => answer(&sent, group.assignor, &Interrupt::default())?,
             };
             // 3. Count the partitions that members gain.
-            let (gained, _) = difference(&held, &answer);
+            let (gained, _) = difference(|m| &group.members[m].owned, &answer);
             self.rounds += 1;
             self.moves += gained;
             // 4. Count the partitions that no member reads in this round.
-            let unavailable = self.without_reader(&sent, eager);
+            let unavailable = if self.only_moves {
+                Vec::new()
+            } else {
+                self.without_reader(&sent, eager)
+            };
             // 5. From here on, the members hold the answer, in a new generation.
-            let (_, loses) = difference(&sent, &answer);
-            let held = self.kept.is_some().then(|| held_by_all(&held));
+            let (_, loses) = difference(|m| sent.owned(m as MemberId), &answer);
+            let held = self.kept.is_some().then(|| held_by_all(group));
             let generation_id = in_new_generation(group, &answer);
             if let (Some(kept), Some(held)) = (&mut self.kept, held) {
                 kept.round(Round {
@@ -235,7 +242,7 @@ impl<'i> Tally<'i> {
                 return Ok(());
             }
             // A group whose state occurs again never settles.
-            let state = held_by_all(&group.spec());
+            let state = held_by_all(group);
             if seen.contains(&state) {
                 break;
             }
@@ -355,8 +362,8 @@ fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
     group
 }
 
-/// How many partitions the members gain, and how many they lose.
-fn difference(held: &GroupSpec, answer: &Assignment) -> (u64, u64) {
+/// How many partitions the members gain, and how many they lose; `held` returns those of a member.
+fn difference<'g>(held: impl Fn(usize) -> &'g [TopicPartition], answer: &Assignment) -> (u64, u64) {
     let (mut gained, mut revoked) = (0, 0);
     let mut old: Vec<TopicPartition> = Vec::new();
     let mut new: Vec<TopicPartition> = Vec::new();
@@ -364,15 +371,16 @@ fn difference(held: &GroupSpec, answer: &Assignment) -> (u64, u64) {
         let gone = from.iter().filter(|tp| sorted.binary_search(tp).is_err());
         gone.count() as u64
     };
-    for m in 0..held.members.len() as u32 {
-        if held.owned(m) == answer.of(m) {
+    for m in 0..answer.offsets.len() - 1 {
+        let (before, after) = (held(m), answer.of(m as MemberId));
+        if before == after {
             continue; // most members keep exactly their partitions
         }
         old.clear();
-        old.extend_from_slice(held.owned(m));
+        old.extend_from_slice(before);
         old.sort_unstable();
         new.clear();
-        new.extend_from_slice(answer.of(m));
+        new.extend_from_slice(after);
         new.sort_unstable();
         gained += missing(&new, &old);
         revoked += missing(&old, &new);
@@ -380,10 +388,13 @@ fn difference(held: &GroupSpec, answer: &Assignment) -> (u64, u64) {
     (gained, revoked)
 }
 
-pub fn held_by_all(group: &GroupSpec) -> Assignment {
-    let members = 0..group.members.len() as MemberId;
-    let lists = members.map(|m| group.owned(m).to_vec());
-    Assignment::of_lists(&lists.collect::<Vec<_>>())
+pub fn held_by_all(group: &Draft) -> Assignment {
+    let lists = || group.members.iter().map(|member| &member.owned);
+    Assignment {
+        offsets: offsets(lists().map(|list| list.len() as u32)),
+        partitions: lists().flatten().copied().collect(),
+        ..Assignment::default()
+    }
 }
 
 fn in_new_generation(group: &mut Draft, answer: &Assignment) -> i32 {

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::rebalance_plan::Played;
 use crate::group::model::{MemberId, TopicPartition};
+use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
 /// Stands for all new members.
@@ -34,14 +35,20 @@ pub struct Ends {
 }
 
 impl Ends {
-    pub fn of_plan(played: &Played) -> Self {
+    /// The ends of the plan itself: what its members hold `after` it, and the index that each of
+    /// them has in the given group.
+    pub fn of_plan<'a>(
+        topics: impl Iterator<Item = &'a str>,
+        after: &Assignment,
+        origins: &[Option<MemberId>],
+    ) -> Self {
         let mut ends = Self::default();
-        let topics = ends.numbers(played.draft.topics.iter().map(|topic| &*topic.name));
-        for member in &played.draft.members {
-            for tp in &member.owned {
+        let topics = ends.numbers(topics);
+        for (m, origin) in (0..).zip(origins) {
+            for tp in after.of(m) {
                 let place = ends.place(tp, &topics);
                 ends.planned.resize(ends.partitions.len(), NEW);
-                ends.planned[place] = member.origin.unwrap_or(NEW);
+                ends.planned[place] = origin.unwrap_or(NEW);
             }
         }
         ends
@@ -57,6 +64,17 @@ impl Ends {
                 self.count(place, member.origin.unwrap_or(NEW));
             }
         }
+    }
+
+    /// The partitions whose last owner is not the same in the plan and all draws.
+    pub fn depends(&self) -> Vec<TopicPartition> {
+        let differs = |&(at, _): &(usize, &TopicPartition)| match self.owners[at][..] {
+            [] => false,
+            [(owner, _)] => self.planned.get(at) != Some(&owner),
+            _ => true,
+        };
+        let partitions = self.partitions.iter().enumerate().filter(differs);
+        partitions.map(|(_, tp)| *tp).collect()
     }
 
     /// For each partition, the number of draws in which it changes its owner in `group`.

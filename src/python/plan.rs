@@ -14,7 +14,7 @@ use super::group::Interned;
 use super::interrupt::interruptibly;
 use super::possible::Possible;
 use super::{by_name, listed};
-use crate::group::model::TopicPartition;
+use crate::group::model::{MemberId, TopicPartition};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::plans::changes::change::Change;
@@ -106,6 +106,10 @@ struct Computed {
     ids: Vec<Py<PyString>>,
     topic_names: Vec<String>,
     topics: Py<PyTuple>,
+    /// The partitions that the members of the last step hold at the end.
+    after: Assignment,
+    /// The index of each of these members in the given group; None for a new member.
+    origins: Vec<Option<MemberId>>,
 }
 
 impl Computed {
@@ -135,9 +139,6 @@ pub struct Plan {
     moves: u64,
     #[pyo3(get)]
     rack_share_after: Option<f64>,
-    /// The partitions that the members of the last step hold at the end.
-    #[pyo3(get)]
-    after: Py<Columns>,
     /// None if the plan is a draw: the plan once more, with other made-up ids.
     #[pyo3(get)]
     possible: Option<Py<Possible>>,
@@ -145,6 +146,14 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
+    /// The partitions that the members of the last step hold at the end.
+    #[getter]
+    fn after(&self, py: Python<'_>) -> Columns {
+        let steps = &self.computed.kept.steps;
+        let last = &steps[steps.len() - 1];
+        self.computed.columns(py, last, &self.computed.after)
+    }
+
     #[getter]
     fn unavailable(&self, py: Python<'_>) -> PyResult<Unavailable> {
         let mut counts: FxHashMap<TopicPartition, u32> = FxHashMap::default();
@@ -299,6 +308,7 @@ struct Outcome {
     kept: Kept,
     topic_names: Vec<String>,
     after: Assignment,
+    origins: Vec<Option<MemberId>>,
     rack_share_after: Option<f64>,
     /// The best possible result and its assignment; None if the plan is a draw.
     best: Option<(optimum::Possible, Assignment)>,
@@ -307,8 +317,9 @@ struct Outcome {
 impl Outcome {
     fn of(spec: &GroupSpec, mut played: Played, is_draw: bool) -> Self {
         let last = played.draft.spec();
-        let (after, rack_share_after) = (held_by_all(&last), rack_share(&last));
+        let (after, rack_share_after) = (held_by_all(&played.draft), rack_share(&last));
         drop(last);
+        let origins = played.draft.members.iter().map(|one| one.origin).collect();
         let best = (!is_draw).then(|| {
             let began = played.as_it_began(spec);
             let possible = optimum::Possible::of(&began);
@@ -323,6 +334,7 @@ impl Outcome {
             moves: played.tally.moves,
             kept: played.tally.kept.unwrap_or_default(),
             after,
+            origins,
             rack_share_after,
             best,
         }
@@ -339,6 +351,8 @@ impl Outcome {
             topics: PyTuple::new(py, &self.topic_names)?.unbind(),
             topic_names: self.topic_names,
             kept: self.kept,
+            after: self.after,
+            origins: self.origins,
         });
         let steps = &computed.kept.steps;
         let last = &steps[steps.len() - 1];
@@ -361,7 +375,6 @@ impl Outcome {
             places_guessed: self.places_guessed,
             moves: self.moves,
             rack_share_after: self.rack_share_after,
-            after: Py::new(py, computed.columns(py, last, &self.after))?,
             possible: possible.transpose()?,
             computed: computed.clone(),
         })
@@ -416,11 +429,12 @@ pub fn plan(
 }
 
 /// The fields of `samples::Ends`; the owners of partition i are at `offsets[i]..offsets[i + 1]`. An
-/// owner is an index of the given group's members, or `u32::MAX` for a new member. `moved` is what
-/// `Ends::moved` returns.
+/// owner is an index of the given group's members, or `u32::MAX` for a new member. `moved` and
+/// `depends` are what the functions of `samples::Ends` with these names return.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Ends {
     moves: Vec<u64>,
+    depends: Py<Partitions>,
     partitions: Py<Partitions>,
     planned: Py<PyBytes>,
     moved: Py<PyBytes>,
@@ -429,10 +443,12 @@ pub struct Ends {
     draws: Py<PyBytes>,
 }
 
-/// Plays a plan that `plan` could play with the made-up ids of each draw, and counts the ends.
+/// Plays the changes of `plan`, a plan of the same group, with the made-up ids of each draw, and
+/// counts the ends.
 #[pyfunction]
 pub fn sample(
     py: Python<'_>,
+    plan: &Bound<'_, Plan>,
     group: &Bound<'_, Interned>,
     generation_id: Option<i32>,
     assignor: &str,
@@ -443,16 +459,17 @@ pub fn sample(
     let changes = read_changes(changes).ok_or_else(|| PyTypeError::new_err("not changes"))?;
     let draws = listed::<DrawFields>(draws)?.into_iter().map(Draw::from);
     let draws: Vec<Draw> = draws.collect();
-    let spec = group.get().spec();
+    let (spec, planned) = (group.get().spec(), &*plan.get().computed);
     let size = spec.size() * (spec.members.len() + 1) * draws.len();
     let (ends, moved) = interruptibly(py, size, |interrupt| {
         let play = |draw| {
-            let tally = Tally::counting(interrupt);
+            let tally = Tally::of_moves(interrupt);
             let ids = MadeUp::new(spec.group_id, draw);
             let played = Played::of(spec, assignor, &changes, generation_id, ids, tally);
             played.map_err(|(place, error)| at(error, place))
         };
-        let mut ends = samples::Ends::of_plan(&play(Draw::default())?);
+        let names = planned.topic_names.iter().map(|name| &**name);
+        let mut ends = samples::Ends::of_plan(names, &planned.after, &planned.origins);
         for draw in draws {
             ends.add(&play(draw)?);
         }
@@ -465,8 +482,10 @@ pub fn sample(
         Some(*end)
     });
     let pairs = || ends.owners.iter().flatten();
+    let partitions = |some: &[_]| Py::new(py, Partitions::of(py, &topics, some));
     Ok(Ends {
-        partitions: Py::new(py, Partitions::of(py, &topics, &ends.partitions))?,
+        depends: partitions(&ends.depends())?,
+        partitions: partitions(&ends.partitions)?,
         planned: native(py, ends.planned.iter().copied()),
         moved: native(py, moved.into_iter()),
         offsets: native(py, std::iter::once(0).chain(offsets)),

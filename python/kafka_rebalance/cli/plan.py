@@ -170,9 +170,10 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan
 
     planned = answer.planned
+    names = names_of(answer.led, planned)
     show = partial(
         print_notes,
-        names=names_of(answer.led, planned),
+        names=names,
         given="" if args.assignor else given(args, planned.group.group_id),
         made_up=planned.made_up,
         everything=args.all,
@@ -184,7 +185,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     if args.explain is not None:
         print_explanation(planned, args.explain)
     else:
-        print_plan(planned, _samples(planned, args), everything=args.all)
+        print_plan(planned, _samples(planned, args), names, everything=args.all)
         if args.how_long:
             print_times(*_how_long(planned))
     show(note for note in notes if note.kind not in (*FIRST, *SAID_OF_STEPS))

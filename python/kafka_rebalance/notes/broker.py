@@ -28,7 +28,7 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
     """Returns the notes; none for a plan in which only leaders assign."""
     switches = [one for one in plan.changes if isinstance(one, SwitchProtocol)]
     found = [*_switch(plan, switches[-1])] if switches else []
-    names = {one.group.assignor for one in plan.rounds}
+    names = {one.assignor for one in plan.rounds}
     if any(map(assigns_tasks, names)):
         found += _of_streams(plan)
     elif any(map(shares_partitions, names)):
@@ -103,7 +103,7 @@ def _order(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _of_consumers(plan: RebalancePlan) -> Iterator[Note]:
-    by_broker = [one for one in plan.rounds if one.group.assignor in SERVER_SIDE]
+    by_broker = [one for one in plan.rounds if one.kind == "broker"]
     if any(one.moves for one in by_broker):
         yield Note(
             "stops",

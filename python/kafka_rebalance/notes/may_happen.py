@@ -11,7 +11,6 @@ Source   ConsumerCoordinator.onJoinComplete, ClassicGroup (Kafka 4.4.0: SyncGrou
 
 from collections.abc import Iterator
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.plans.changes import AddPartitions, Resubscribe
 from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
@@ -21,13 +20,13 @@ from .note import Note
 
 def may_happen(plan: RebalancePlan) -> tuple[Note, ...]:
     """Returns these notes on a plan; none if it has no rebalance in which a leader assigns."""
-    led = [one for one in plan.rounds if one.group.assignor not in SERVER_SIDE]
-    return tuple(_of(plan)) if led else ()
+    is_led = any(one.kind != "broker" for one in plan.rounds)
+    return tuple(_of(plan)) if is_led else ()
 
 
 def _of(plan: RebalancePlan) -> Iterator[Note]:
     cooperative = [one for one in plan.rounds if one.kind == "cooperative"]
-    if any(sum(map(bool, one.revoked.values())) > 1 for one in cooperative):
+    if any(sum(map(bool, one.revoked.counts())) > 1 for one in cooperative):
         yield Note(
             "missed",
             "One rebalance more is possible: if one member that revokes is slower than another, it "

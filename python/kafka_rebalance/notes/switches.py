@@ -42,10 +42,13 @@ def switch_notes(plan: RebalancePlan, *, is_own: bool) -> Iterator[Note]:
 
     `is_own` is True if the group runs the plan's assignor: then `compare` shows these switches.
     """
+    switch = next((one for one in plan.changes if isinstance(one, SwitchAssignor)), None)
+    if switch is None:
+        return
     group, made = plan.group, (plan.group, plan.changes, plan.assignor)
     every = (*by_plug_ins(*made), *not_rolling(*made))
     if not every:
-        yield from _whole_switch(plan, is_own=is_own)
+        yield _whole_switch(switch, is_own=is_own)
     ways: set[str] = set()
     for old, new in dict.fromkeys((one.old, one.new) for one in every):
         named = (one for one in every if (one.old, one.new) == (old, new))
@@ -86,10 +89,7 @@ def _switch_note(
     return Note(kind, "\n".join(map(shown, lines)), ask=ask, detail=detail)
 
 
-def _whole_switch(plan: RebalancePlan, *, is_own: bool) -> Iterator[Note]:
-    switch = next((one for one in plan.changes if isinstance(one, SwitchAssignor)), None)
-    if switch is None:
-        return
+def _whole_switch(switch: SwitchAssignor, *, is_own: bool) -> Note:
     new = switch.assignor
     if new in SERVER_SIDE:
         text = f"{switch} is planned as the rebalance in which {new} takes over."
@@ -99,7 +99,7 @@ def _whole_switch(plan: RebalancePlan, *, is_own: bool) -> Iterator[Note]:
         parts = "settings, restarts, and the rebalances and moves of each bounce"
     if is_own:
         text += f" This command has the whole switch ({parts}):"
-    yield Note("whole switch", text, ask=_whole(new) if is_own else None)
+    return Note("whole switch", text, ask=_whole(new) if is_own else None)
 
 
 def _whole(new: str) -> str:

@@ -140,6 +140,7 @@ def _round(
     nobody_waits = shares_partitions(name) and not assigns_tasks(name)
     return Round(
         group=group,
+        assignor=name,
         generation_id=next_generation(group),
         protocol=RebalanceProtocol.COOPERATIVE,
         held=held,

@@ -102,6 +102,7 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
 
     return Round.lazy(
         group=group,
+        assignor=lambda: plan.before(step).group.assignor or "",
         generation_id=lambda: core.generation_id,
         protocol=lambda: protocol,
         held=lambda: assignment(core.held),

@@ -149,11 +149,11 @@ def as_led(group: GroupSpec, led: Sequence[LedPlan]) -> GroupSpec:
 
 
 def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
-    evidence = [library_evidence(member, group.group_id) for member in group.members]
-    if any(one is None or one[0] not in LACK_CONSUMER_PROTOCOL for one in evidence):
-        return
     for i, change in enumerate(changes):
-        if isinstance(change, SwitchProtocol) and change.protocol == CONSUMER:
+        if not isinstance(change, SwitchProtocol) or change.protocol != CONSUMER:
+            continue
+        evidence = [library_evidence(member, group.group_id) for member in group.members]
+        if all(one is not None and one[0] in LACK_CONSUMER_PROTOCOL for one in evidence):
             first = group.members[0]
             name = first.group_instance_id or first.member_id
             so = f"so neither {name} nor any other member restarts with group.protocol=consumer"

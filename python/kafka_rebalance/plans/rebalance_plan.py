@@ -40,7 +40,6 @@ import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
-    SERVER_SIDE,
     Engine,
     assigns_tasks,
     check_engine,
@@ -240,9 +239,9 @@ class RebalancePlan:
             raise GroupError("draws", f"{draws} is not a number of draws from 1 on")
         chosen = [Draw(number, draws, self.newcomers) for number in range(1, draws + 1)]
         if self._core is not None:
-            where = (self.group.generation_id, self.assignor, self.changes, chosen)
+            where = (self._core, self.group.interned(), self.group.generation_id, self.assignor)
             try:
-                return counted_in_core(self, _core.sample(self.group.interned(), *where))
+                return counted_in_core(self, _core.sample(*where, self.changes, chosen))
             except AssignorThrows:  # Python plays all draws below, and records the errors
                 pass
         played = (self.group, self.changes, self.engine)
@@ -331,7 +330,7 @@ def played(
         ids.places_guessed,
         ids.topics_guessed,
         ids.topic_ids_guessed
-        and any(one.group.assignor in SERVER_SIDE for step in steps for one in step.rounds),
+        and any(one.kind == "broker" for step in steps for one in step.rounds),
     )
 
 

@@ -81,6 +81,7 @@ class Round(LazyFields):
     """One rebalance.
 
     `group`          the group as the leader sees it: the members with their claims.
+    `assignor`       the name of the assignor that answers.
     `generation_id`  the generation that the rebalance creates.
     `held`           the partitions that the members held at the beginning; `delta` is the
                      difference between them and `assignment`.
@@ -90,6 +91,7 @@ class Round(LazyFields):
     """
 
     group: GroupSpec = field(repr=False)
+    assignor: str
     generation_id: int
     protocol: RebalanceProtocol
     held: Assignment = field(repr=False)
@@ -106,7 +108,7 @@ class Round(LazyFields):
     @property
     def kind(self) -> str:
         """Returns "eager", "cooperative", or "broker" for a target that the broker computes."""
-        return "broker" if self.group.assignor in SERVER_SIDE else self.protocol.name.lower()
+        return "broker" if self.assignor in SERVER_SIDE else self.protocol.name.lower()
 
     @property
     def moves(self) -> int:
@@ -230,6 +232,7 @@ def play(
         rounds.append(
             Round(
                 group=sent,
+                assignor=assignor,
                 generation_id=generation_id,
                 protocol=protocol,
                 held=held,

@@ -19,12 +19,15 @@ the topics of new subscriptions in another order, if the answer can depend on it
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.assigning import partitions_from
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition
+
+from .rounds import LazyFields
 
 if TYPE_CHECKING:
     import kafka_rebalance._core as _core
@@ -36,12 +39,13 @@ FEWEST_DRAWS, MOST_DRAWS = 8, 32
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class Samples(LazyFields):
     """The last owner of each partition in `draws` plays of a plan with other ids.
 
     `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
     the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last
-    owner in the plan itself, which is not among the draws. `moves` lists the moves of each draw.
+    owner in the plan itself, which is not among the draws. `depends` has the partitions whose last
+    owner is not the same in the plan and all draws. `moves` lists the moves of each draw.
     `varied` is True if the draws change names before the UUID too, `has_newcomers` if they change
     any id, `places_guessed` if they change racks of new partitions' replicas, `topics_guessed` the
     order of topics in new subscriptions, and `topic_ids_guessed` ids of new topics. `throws` has an
@@ -53,6 +57,7 @@ class Samples:
     planned: dict[TopicPartition, str] = field(repr=False, hash=False)
     moved: dict[TopicPartition, int] = field(repr=False, hash=False)
     ends: dict[TopicPartition, Counter[str]] = field(repr=False, hash=False)
+    depends: frozenset[TopicPartition] = field(repr=False)
     moves: tuple[int, ...]
     has_newcomers: bool = True
     places_guessed: bool = False
@@ -60,17 +65,7 @@ class Samples:
     topic_ids_guessed: bool = False
     throws: tuple[str, ...] = ()
 
-    @property
-    def depends(self) -> frozenset[TopicPartition]:
-        """Returns the partitions whose last owner is not the same in the plan and all draws."""
-        return frozenset(
-            tp
-            for tp, ends in self.ends.items()
-            if len(ends) > 1 or (ends and self.planned.get(tp, "") not in ends)
-        )
-
     def to_dict(self) -> dict[str, Any]:
-        depends = self.depends
         return {
             "draws": self.draws,
             "varied": [
@@ -91,7 +86,7 @@ class Samples:
                     "topic": tp.topic,
                     "partition": tp.partition,
                     "moved": self.moved[tp],
-                    "depends_on_ids": tp in depends,
+                    "depends_on_ids": tp in self.depends,
                     "planned": self.planned.get(tp),
                     "ends": dict(sorted(ends.items())),
                 }
@@ -129,45 +124,72 @@ def count_ends(plan: "RebalancePlan", draws: Iterable["Callable[[], RebalancePla
     ends = {tp: ends.get(tp, Counter()) for tp in (planned | ends)}
     began = {tp: member_id for member_id, owned in plan.before.items() for tp in owned}
     moved = {tp: sum(each.values()) - each.get(began.get(tp, ""), 0) for tp, each in ends.items()}
-    return _samples(plan, moves, planned, moved, ends, throws)
+    depends = [
+        tp
+        for tp, each in ends.items()
+        if len(each) > 1 or (each and planned.get(tp, "") not in each)
+    ]
+    return _samples(
+        plan,
+        moves,
+        throws,
+        planned=lambda: planned,
+        moved=lambda: moved,
+        ends=lambda: ends,
+        depends=lambda: frozenset(depends),
+    )
 
 
 def counted_in_core(plan: "RebalancePlan", core: "_core.Ends") -> Samples:
     """Returns the same counts as `count_ends`, for draws that the core has played."""
     names = defaultdict(lambda: NEW, enumerate(one.member_id for one in plan.group.members))
-    planned, moved, offsets, owners, draws = (
-        memoryview(column).cast("I")
-        for column in (core.planned, core.moved, core.offsets, core.owners, core.draws)
+
+    @cache
+    def partitions() -> tuple[TopicPartition, ...]:
+        return partitions_from(core.partitions)
+
+    def numbers(column: bytes) -> Sequence[int]:
+        return memoryview(column).cast("I")
+
+    def ends() -> dict[TopicPartition, Counter[str]]:
+        owners = map(names.__getitem__, numbers(core.owners))
+        counts = [*zip(owners, numbers(core.draws), strict=True)]
+        # Counter() takes five times longer.
+        ends = {tp: Counter.__new__(Counter) for tp in partitions()}
+        for each, (start, end) in zip(ends.values(), pairwise(numbers(core.offsets)), strict=True):
+            dict.update(each, counts[start:end])
+        return ends
+
+    def planned() -> dict[TopicPartition, str]:
+        owners = map(names.__getitem__, numbers(core.planned))
+        return dict(zip(partitions(), owners, strict=False))
+
+    return _samples(
+        plan,
+        core.moves,
+        planned=planned,
+        moved=lambda: dict(zip(partitions(), numbers(core.moved), strict=True)),
+        ends=ends,
+        depends=lambda: frozenset(partitions_from(core.depends)),
     )
-    counts = [*zip(map(names.__getitem__, owners), draws, strict=True)]
-    partitions = partitions_from(core.partitions)
-    ends = {tp: Counter.__new__(Counter) for tp in partitions}  # Counter() takes five times longer
-    for each, (start, end) in zip(ends.values(), pairwise(offsets), strict=True):
-        dict.update(each, counts[start:end])
-    ended = dict(zip(partitions, map(names.__getitem__, planned), strict=False))
-    return _samples(plan, core.moves, ended, dict(zip(partitions, moved, strict=True)), ends)
 
 
 def _samples(
     plan: "RebalancePlan",
     moves: Sequence[int],
-    planned: dict[TopicPartition, str],
-    moved: dict[TopicPartition, int],
-    ends: dict[TopicPartition, Counter[str]],
     throws: Sequence[str] = (),
+    **counts: Callable[[], Any],
 ) -> Samples:
-    return Samples(
-        len(moves),
-        any(newcomer.basis.is_guess for newcomer in plan.newcomers),
-        planned,
-        moved,
-        ends,
-        tuple(moves),
-        bool(plan.newcomers),
-        plan.places_guessed,
-        plan.topics_guessed,
-        plan.topic_ids_guessed,
-        tuple(throws),
+    return Samples.lazy(
+        draws=lambda: len(moves),
+        varied=lambda: any(newcomer.basis.is_guess for newcomer in plan.newcomers),
+        moves=lambda: tuple(moves),
+        has_newcomers=lambda: bool(plan.newcomers),
+        places_guessed=lambda: plan.places_guessed,
+        topics_guessed=lambda: plan.topics_guessed,
+        topic_ids_guessed=lambda: plan.topic_ids_guessed,
+        throws=lambda: tuple(throws),
+        **counts,
     )
 
 

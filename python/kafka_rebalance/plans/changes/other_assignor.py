@@ -24,6 +24,8 @@ from kafka_rebalance.group.spec import GroupSpec
 
 def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group with this assignor; its members have the data that they then send."""
+    if assignor == group.assignor:
+        return group
     # 1.
     if group.assignor is None or protocol_name(group.assignor) == protocol_name(assignor):
         return group.edited(assignor=assignor, rebalance_protocol=group.rebalance_protocol)

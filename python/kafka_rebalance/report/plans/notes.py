@@ -32,7 +32,8 @@ _GROUPS_NAMED = 3
 
 def names_of(led: Iterable[LedPlan], *plans: RebalancePlan) -> dict[str, str]:
     """Returns member id -> short name, as in the plans' tables; `--leader` takes these names."""
-    each = [*(one.plan for one in led if one.plan is not None), *plans]
+    others = (one.plan for one in led if not any(one.plan is known for known in (None, *plans)))
+    each = [*others, *plans]
     return {id_: name for one in each for id_, name in names_in_plan(one).items()}
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints a plan as tables; members without changes are left out unless `everything` is printed."""
 
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.notes.lost_rack import step_note
@@ -29,12 +30,13 @@ _MOST_CHARACTERS = 34
 _CHARACTERS_IN_SENTENCE = 60
 
 
-def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
+def print_plan(
+    plan: RebalancePlan, samples: Samples | None, names: Mapping[str, str], *, everything: bool
+) -> None:
     """Prints figures, then the changes of each round; with `everything`, long lists are not cut."""
     figures = plan.figures()
     print_wrapped(plan.title, "", "  ")
     print_figures(plan, figures)
-    names = names_in_plan(plan)
     shown = quiet = 0
     before = () if everything else _before_switch(plan)
     if before:
@@ -133,16 +135,22 @@ def changing_members(one: Round) -> set[str]:
     return _with_some(one.revoked) | _with_some(one.gained) | _with_some(one.withheld)
 
 
+def _members(one: Round) -> Sequence[str]:
+    """Returns the members' ids in the order in which the leader or the broker sees them."""
+    if one.assignor in KAFKAS:
+        return one.held.member_ids  # these are in join order, and the group need not be made
+    return [member.member_id for member in one.group.members]
+
+
 ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
 
 
 def round_rows(
-    one: Round, names: dict[str, str], most: int | None = None, *, everything: bool = False
+    one: Round, names: Mapping[str, str], most: int | None = None, *, everything: bool = False
 ) -> list[tuple[str, ...]]:
     """Returns a row for each member with changes, or all; a list has at most `most` characters."""
     rows, changing = [], changing_members(one)
-    for member in one.group.members:
-        who = member.member_id
+    for who in _members(one):
         if everything or who in changing:
             parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
             texts = (partitions_text(part, most) for part in parts)
@@ -150,7 +158,7 @@ def round_rows(
     return rows
 
 
-def _print_round(title: str, one: Round, names: dict[str, str], *, everything: bool) -> None:
+def _print_round(title: str, one: Round, names: Mapping[str, str], *, everything: bool) -> None:
     most = None if everything else _MOST_CHARACTERS
     rows = round_rows(one, names, most, everything=everything)
     shown = rows if everything else rows[:_MOST_ROWS]
@@ -179,7 +187,7 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
     print()
 
 
-def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -> None:
+def _print_standby(standby: Delta, names: Mapping[str, str], *, everything: bool) -> None:
     """Prints the changes of standby tasks, if there are any."""
     most = None if everything else _MOST_CHARACTERS
     rows = [
@@ -202,7 +210,7 @@ def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -
 
 def quiet_notes(one: Round) -> list[str]:
     """Returns sentences on members without changes: how many keep partitions, how many are idle."""
-    quiet = {member.member_id for member in one.group.members} - changing_members(one)
+    quiet = {*_members(one)} - changing_members(one)
     idle = len(quiet - _with_some(one.kept))
     kept, notes = len(quiet) - idle, []
     if kept:
@@ -237,7 +245,7 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
         print_wrapped(line, "  ")
 
 
-def _print_draws(samples: Samples, names: dict[str, str]) -> None:
+def _print_draws(samples: Samples, names: Mapping[str, str]) -> None:
     """Prints which partitions have different owners at the end of different draws."""
     depends, varied = samples.depends, _varied(samples)
     if samples.throws:
@@ -282,7 +290,7 @@ def _varied(samples: Samples) -> str:
     return in_words(drawn)
 
 
-def _ends_of(tp: TopicPartition, samples: Samples, names: dict[str, str]) -> str:
+def _ends_of(tp: TopicPartition, samples: Samples, names: Mapping[str, str]) -> str:
     """Returns how often a partition moves, and its most frequent owners in the draws."""
     ends = ", ".join(
         f"{names.get(member_id, member_id)} {count}"

@@ -203,8 +203,8 @@ def first_failure(copy: Path, options: Iterable[str]) -> str | None:
 def found_by(fault: Fault, copy: Path, workers: Sequence[str], *, whole: bool) -> str | None:
     """Returns the first quick test that finds the fault, or (`whole`) the first test; else None."""
     quick = f"not ({' or '.join(NOT_QUICK)})"
+    files = near(fault, copy)
     with planted(fault, copy):
-        files = near(fault, copy)
         found = first_failure(copy, ["-m", quick, *files]) if files else None
         found = found or first_failure(copy, workers)
         if found or not whole:

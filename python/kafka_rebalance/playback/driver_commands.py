@@ -24,9 +24,15 @@ from kafka_rebalance.wire import broker_groups as broker_assigned
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import offsets, streams_groups
 from kafka_rebalance.wire.broker_groups import TopicPartitions
+from kafka_rebalance.wire.classic_groups import JoinGroupProtocol
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, field_names
 from kafka_rebalance.wire.offsets import OffsetToCommit
+from kafka_rebalance.wire.streams_groups import (
+    InternalTopic,
+    StreamsSubtopology,
+    SubtopologyTasks,
+)
 
 from .virtual_broker import VirtualBroker
 
@@ -67,7 +73,7 @@ _KEYS = _pairs(
     "session_timeout_ms=st rebalance_timeout_ms=rt protocol_type=pt protocol_name=pn "
     "retention_ms=retention require_stable=stable producer_id=pid committed=commit rack_id=rack "
     "subscribed_topic_regex=regex server_assignor=assignor process_id=process client_tags=tags "
-    "shutdown_application=shutdown protocols=protos assignments=asg subscribed_topic_names=topics "
+    "shutdown_application=shutdown protocols=protos subscribed_topic_names=topics "
     "active_tasks=active standby_tasks=standby warmup_tasks=warmup source_topics=sources "
     "source_topic_regex=regexes state_changelog_topics=changelogs "
     "repartition_sink_topics=repartition_sinks repartition_source_topics=repartition_sources"
@@ -87,6 +93,9 @@ _SETTINGS = _pairs(
     "tsr=streams_num_standby_replicas twu=streams_num_warmup_replicas "
     "tags=streams_rack_aware_assignment_tags"
 )
+
+_ASSIGNMENTS = field_hints(classic.SyncGroup)["assignments"]
+_NAMED = (tuple[str, bytes], StreamsSubtopology, SubtopologyTasks)
 
 # Key -> default, where the field has no default or another one.
 _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
@@ -158,28 +167,29 @@ def _request(broker: VirtualBroker, kind: type[Request], command: Json) -> Reque
 def _value(hint: Any, given: Any) -> Any:
     """Returns the value of a field of this type from JSON.
 
-    Bytes are a string, in which `hex:` stands before hex digits. Entries are a list; those of two
-    parts may be an object. A message is an object, or a list whose last value may be an object with
-    the other fields, or the value of its first field alone.
+    Bytes are a string, in which `hex:` stands before hex digits. Entries are a list; those in
+    `_NAMED` are an object, whose keys are their first fields. A message is an object; a protocol is
+    a list, and an internal topic may be only a name.
     """
     inner = get_args(hint)
-    if given is None:
-        return () if get_origin(hint) is tuple else None
     if isinstance(hint, UnionType):
-        return _value(inner[0], given)
+        return None if given is None else _value(inner[0], given)
     if hint is bytes:
         return _bytes(given)
     if get_origin(hint) is tuple:
-        each = given.items() if isinstance(given, dict) else given
+        each = given.items() if inner[0] in _NAMED else given
         return tuple(map(_value, repeat(inner[0]) if inner[-1] is ... else inner, each))
     if not field_names(hint):
         return given
     hints = field_hints(hint)
-    parts = [given] if isinstance(given, str | dict) else [*given]
-    more = parts.pop() if isinstance(parts[-1], dict) else {}
-    keys = {name: _KEYS.get(name, name) for name in hints}
-    named = {name: _value(hints[name], more[key]) for name, key in keys.items() if key in more}
-    return hint(*map(_value, hints.values(), parts), **named)
+    if hint is InternalTopic and isinstance(given, str):
+        return InternalTopic(given)
+    *first, last = given if hint in (JoinGroupProtocol, *_NAMED) else (given,)
+    if first and not isinstance(last, dict):
+        return hint(*map(_value, hints.values(), (*first, last)))
+    keys = {_KEYS.get(name, name): name for name in hints}
+    found = {keys[key]: one for key, one in last.items() if key in keys}
+    return hint(*first, **{name: _value(hints[name], one) for name, one in found.items()})
 
 
 def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
@@ -213,6 +223,7 @@ def _owned(broker: VirtualBroker, command: Json) -> tuple[TopicPartitions, ...] 
 _BUILT: dict[str, Callable[[Json], Any]] = {
     "group_id": group_id_of,
     "group_ids": lambda command: (group_id_of(command),),
+    "assignments": lambda command: _value(_ASSIGNMENTS, command.get("asg") or {}),
     "offsets": _offsets,
     "partitions": _partitions,
 }

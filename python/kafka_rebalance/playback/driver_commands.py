@@ -148,7 +148,7 @@ def group_id_of(command: Json) -> str:
 # Requests -----------------------------------------------------------------------------------------
 
 
-def _request(broker: VirtualBroker, kind: type[Request], command: Json) -> Request:
+def _request(broker: VirtualBroker, kind: Any, command: Json) -> Any:
     values: Json = {}
     hints = field_hints(kind)
     for one in fields(kind):

@@ -32,8 +32,8 @@ _GROUPS_NAMED = 3
 
 def names_of(led: Iterable[LedPlan], *plans: RebalancePlan) -> dict[str, str]:
     """Returns member id -> short name, as in the plans' tables; `--leader` takes these names."""
-    others = (one.plan for one in led if not any(one.plan is known for known in (None, *plans)))
-    each = [*others, *plans]
+    of_led = (one.plan for one in led if one.plan is not None)
+    each = [*(one for one in of_led if not any(one is plan for plan in plans)), *plans]
     return {id_: name for one in each for id_, name in names_in_plan(one).items()}
 
 

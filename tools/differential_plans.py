@@ -22,6 +22,7 @@ from tests.support import java_clients
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
 from tests.support.generate_changes import with_protocol
+from tests.support.java_clients import Bounced, alone, bounced
 from tests.support.oracle import Oracle
 from tools import judge
 from tools.judge import Block, Outcome
@@ -87,16 +88,32 @@ def differences(oracle: Oracle, plans: list[PLANS]) -> Iterator[dict[str, Any]]:
         where: dict[str, Any] = {"name": group.group_id, "changes": texts, "case": group.to_dict()}
         if kr.plan(group, None, texts, engine="reference").to_dict() != plan.to_dict():
             yield where | {"difference": f"{texts}: the engines differ"}
-        for step in plan.steps:
-            what = java_clients.difference(oracle, step)
+        for one in _with_lists(group, texts, plan):
+            what = java_clients.difference_in_bounce(oracle, one)
             if what is not None:
-                yield where | {"difference": f"{texts}: {step.cause}: {what}"}
+                yield where | {"difference": f"{texts}: {one.step.cause}: {what}"}
                 break
     for (group, texts, plan), row in zip(plans, _in_bulk(plans), strict=True):
         figures = {name: row[name] for name in kr.Figures.__slots__}
         if row["error"] is not None or figures != plan.figures().to_dict():
             problem = f"{texts}: the figures in bulk differ: {row}"
             yield {"name": group.group_id, "difference": problem, "case": group.to_dict()}
+
+
+def _with_lists(group: kr.GroupSpec, texts: list[str], plan: kr.RebalancePlan) -> Iterator[Bounced]:
+    """Yields the steps with the members' lists; plans of fewer changes show where a switch begins."""
+    first, state = 0, group
+    for number, text in enumerate(texts, 1):
+        end = len(kr.plan(group, None, texts[:number]).steps)
+        steps = plan.steps[first:end]
+        verb, _, new = text.partition("=")
+        if verb == "switch-assignor":
+            yield from bounced(state, new, steps)
+        else:
+            for step in steps:
+                assignor = step.before.assignor or ""
+                yield Bounced(step, alone(step.before), assignor)
+        first, state = end, plan.steps[end - 1].after
 
 
 def _in_bulk(plans: list[PLANS]) -> list[dict[str, Any]]:

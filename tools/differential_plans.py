@@ -101,7 +101,7 @@ def differences(oracle: Oracle, plans: list[PLANS]) -> Iterator[dict[str, Any]]:
 
 
 def _with_lists(group: kr.GroupSpec, texts: list[str], plan: kr.RebalancePlan) -> Iterator[Bounced]:
-    """Yields the steps with the members' lists; plans of fewer changes show where a switch begins."""
+    """Yields the steps with the members' lists; plans of fewer changes show whose step it is."""
     first, state = 0, group
     for number, text in enumerate(texts, 1):
         end = len(kr.plan(group, None, texts[:number]).steps)

@@ -103,3 +103,39 @@ def test_a_client_that_never_sends_a_generation(engine: Engine) -> None:
 def test_java_plays_the_same_rounds(oracle: Oracle, change: str) -> None:
     plan = kr.plan(_owning_two_topics(), None, [change])
     assert [java_clients.difference(oracle, step) for step in plan.steps] == [None]
+
+
+CLAIMED = (  # by i, a, b, c: None while the member is away
+    (2, 3, 3, 2),
+    *((0, None, 3, 3), (0, 0, 4, 4), (0, 0, 3, 3)),
+    *((0, 0, None, 3), (0, 0, 0, 4), (0, 0, 0, 3)),
+)
+"""How many partitions the members of a real group claimed in the generations 2 to 8."""
+
+
+@pytest.mark.parametrize("new", ["sticky", "roundrobin"])
+def test_in_a_bounce_restarted_members_claim_nothing(engine: Engine, new: str) -> None:
+    """Java's consumers (Kafka 4.4.0) did so on a broker: d left, then all restarted with `new`
+    before cooperative-sticky in their list; i is static.
+    """
+    members = tuple(
+        kr.Member(
+            f"{name}-0b5c2d1e-0000-4000-8000-123456789000",
+            ("t", "u"),
+            client_id=name,
+            group_instance_id="i" if name == "i" else None,
+        )
+        for name in "iabcd"
+    )
+    topics = (kr.Topic("t", 7), kr.Topic("u", 5))
+    group = kr.GroupSpec("g", topics, members, "cooperative-sticky")
+    group = group.owning(kr.assign(group), generation_id=1)
+    changes = [f"remove-member={members[-1].member_id}", f"switch-assignor={new}"]
+    rounds = kr.plan(group, None, changes, engine=engine).rounds
+    claimed = [
+        {m.client_id: len(m.owned_partitions) for m in one.group.members}
+        for one in rounds
+        if one.assignor == "cooperative-sticky"
+    ]
+    assert [tuple(one.get(name) for name in "iabc") for one in claimed] == [*CLAIMED]
+    assert [one.generation_id for one in rounds] == [*range(2, 11)]

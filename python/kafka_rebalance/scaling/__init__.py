@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many members: what each number of members of a group brings, and what the step costs."""
+
+from .choice import Choice, choose
+from .counts import Count, Scaled, scale
+
+__all__ = ["Choice", "Count", "Scaled", "choose", "scale"]

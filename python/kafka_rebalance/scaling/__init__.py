@@ -3,5 +3,9 @@
 
 from .choice import Choice, choose
 from .counts import Count, Scaled, scale
+from .load import Given, Load, MemberLoad
+from .variants import Ranges, Times
 
-__all__ = ["Choice", "Count", "Scaled", "choose", "scale"]
+__all__ = [
+    "Choice", "Count", "Given", "Load", "MemberLoad", "Ranges", "Scaled", "Times", "choose", "scale",
+]  # fmt: skip

@@ -19,14 +19,9 @@ def answer(
     if present.fullest is None:
         return f"the present {counted(now)} cannot be compared: {present.error}"
     who = "member" if per_replica == 1 else "replica"
-    said = [_more(present, [one for one in counts if one.members > now], who, noun)]
-    fewer = [one for one in counts if one.members < now and _does_as_well(one, present)]
-    if fewer:
-        same = read_text(present, noun)
-        first = f"{counted(fewer[0].replicas, who)} would do as well as {present.replicas}"
-        said.append(f"{first}: the fullest member has {same} either way")
-    elif present.idle:
-        said.append(f"{present.idle} of the {now} members have nothing to read")
+    said = _compared(counts, present, who, noun)
+    if present.idle:
+        said.append(f"{present.idle} of the {counted(now)} have nothing to read")
     worth = [one.replicas for one in counts if one.useful]
     said.append(f"worth having: {_spans(worth, [one.replicas for one in counts])}")
     if not knows_owners:
@@ -34,40 +29,59 @@ def answer(
     return "; ".join(said)
 
 
-def read_text(one: "Count", noun: str) -> str:
-    """Returns what the fullest member reads, such as `3 partitions` or `120 records a second`."""
-    return counted(one.fullest or 0, noun) if one.rate is None else f"{one.rate:,.0f} records a second"
+def read_text(one: "Count", noun: str = "") -> str:
+    """Returns what the fullest member reads, such as `3 partitions` or `120 records a second`.
+
+    Without a noun, the number alone; both ends of a range.
+    """
+    if one.rate is not None:
+        return f"{one.rate:,.0f}{' records a second' * bool(noun)}"
+    least, most = one.ranges.get("fullest", (one.fullest, one.fullest))
+    number = f"{most}" if least == most else f"{least} to {most}"
+    return f"{number} {noun}{'' if most == 1 else 's'}" if noun else number
 
 
-def _to_read(one: "Count") -> float:
+def to_read(one: "Count") -> float:
+    """Returns what the fullest member reads, as a number to compare with that of another count."""
     return (one.fullest or 0) if one.rate is None else one.rate
 
 
-def _does_as_well(one: "Count", present: "Count") -> bool:
-    return one.error is None and _to_read(one) <= _to_read(present) * (1 + 1e-9)
-
-
-def _more(present: "Count", more: Sequence["Count"], who: str, noun: str) -> str:
-    """Returns what the counts above the present one bring."""
-    same = read_text(present, noun)
+def _compared(counts: Sequence["Count"], present: "Count", who: str, noun: str) -> list[str]:
+    """Returns which smaller counts do as well, which larger ones bring nothing, and which help."""
+    more = [one for one in counts if one.members > present.members]
     useless = [*takewhile(lambda one: not one.useful, more)]
-    if not more:
-        return f"{counted(present.replicas, who)} now: the fullest member has {same}"
-    step = more[len(useless)] if len(useless) < len(more) else None
-    brings = ""
+    fewer = [
+        one
+        for one in counts
+        if one.members < present.members
+        and one.error is None
+        and to_read(one) <= to_read(present) * (1 + 1e-9)
+    ]
+    alike = []
+    if fewer:
+        alike.append(f"{counted(fewer[0].replicas, who)} would do as well as {present.replicas}")
     if useless:
         first, last = useless[0].replicas, useless[-1].replicas
         which = f"{first} to {last}" if first < last else f"{first}"
-        worse = any(_to_read(one) > _to_read(present) for one in useless if one.error is None)
-        has = f"{same}{' or more' if worse else ''}"
-        brings = f"{which} {who}s bring nothing: the fullest member has {has} either way"
-    if step is None:
-        return brings
-    cost = f"{counted(step.moves or 0, noun)} move, {step.stops} stop"
-    then = f"the fullest member then has {read_text(step, noun)}"
-    if useless:
-        return f"{brings}; {step.replicas} is the next step: {then}, {cost}"
-    return f"{counted(step.replicas, who)} help: {then} instead of {same}, {cost}"
+        alike.append(f"{which} {who}s bring nothing")
+    same = read_text(present, noun)
+    said = []
+    if alike:
+        answered = [one for one in useless if one.error is None]
+        or_more = " or more" * any(to_read(one) > to_read(present) for one in answered)
+        said.append(f"{', and '.join(alike)}: the fullest member has {same}{or_more} either way")
+    if len(useless) < len(more):
+        said.append(_next_step(more[len(useless)], who, noun, is_first=not useless))
+    return said or [f"{counted(present.replicas, who)} now: the fullest member has {same}"]
+
+
+def _next_step(step: "Count", who: str, noun: str, *, is_first: bool) -> str:
+    """Returns what the next useful count brings, and its costs."""
+    which = (
+        f"{counted(step.replicas, who)} help" if is_first else f"{step.replicas} is the next step"
+    )
+    cost = f"{step.moves} move and {step.stops} stop"
+    return f"{which}: the fullest member then has {read_text(step, noun)}; {cost} on the way"
 
 
 def _spans(numbers: Sequence[int], among: Sequence[int]) -> str:

@@ -116,9 +116,7 @@ def _ranges(plays: Sequence[RebalancePlan]) -> Ranges:
         "idle": [sum(not owned for owned in one.after.values()) for one in plays],
     }
     return {
-        name: (min(values), max(values))
-        for name, values in figures.items()
-        if len({*values}) > 1
+        name: (min(values), max(values)) for name, values in figures.items() if len({*values}) > 1
     }
 
 

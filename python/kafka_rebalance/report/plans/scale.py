@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints and draws what each number of members of a group brings."""
+
+import math
+from collections.abc import Sequence
+
+from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.report.text.names import counted, cut
+from kafka_rebalance.report.text.pages import bar_chart, page, table
+from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.tables import print_filled_table, print_table
+from kafka_rebalance.scaling import Choice, Count, Scaled
+from kafka_rebalance.scaling.sentences import read_text
+
+_LONGEST_ID = 40
+_COLUMNS = (
+    "members", "brings", "fullest", "possible", "records/s", "waiting", "catch up s", "moves",
+    "stop", "idle", "settled s", "unread partition-s",
+)  # fmt: skip
+_WHY = {
+    "ids": "the ids of new members",
+    "leaving": "which members leave (figures: those that joined last)",
+    "leader": "which member leads",
+}
+
+
+def print_scaled(scaled: Scaled, choice: Choice | None) -> None:
+    """Prints the answer in words, a row for each count, and what the figures assume."""
+    print_wrapped(f"{scaled.group_id}: {scaled.because}.")
+    if choice is not None:
+        print_wrapped(f"For an autoscaler: {choice.because}.")
+    print_filled_table(_columns(scaled), _rows(scaled), right=_COLUMNS[2:])
+    for note in _notes(scaled):
+        print_wrapped(note)
+
+
+def print_many(scaled: Sequence[Scaled]) -> None:
+    """Prints a line for each group: the present count, the least that does as well, the next."""
+    heads = [
+        "group",
+        "assignor",
+        "members",
+        "fullest",
+        "enough",
+        "next step",
+        "then",
+        "moves",
+        "stop",
+    ]
+    rows = []
+    for one in scaled:
+        now = one.now
+        worth = [each for each in one.counts if each.useful]
+        enough = [each.members for each in worth if each.members <= now.members]
+        step = next((each for each in worth if each.members > now.members), None)
+        cells = (
+            [str(step.members), read_text(step), f"{step.moves}", f"{step.stops}"]
+            if step
+            else [""] * 4
+        )
+        name = cut(one.group_id, _LONGEST_ID)
+        least = str(enough[-1]) if enough else ""
+        rows.append([name, one.assignor, str(now.members), read_text(now), least, *cells])
+    print_table(heads, rows, whole=True, names=2)
+
+
+def scale_page(scaled: Scaled) -> str:
+    """Returns an HTML page: the answer, a picture of the fullest member and the moves, the table."""
+    answered = [one for one in scaled.counts if one.error is None]
+    names = [f"{one.replicas}{' *' * one.useful}{_present(one, scaled)}" for one in answered]
+    fullest = {
+        "partitions of the fullest member": [one.fullest or 0 for one in answered],
+        "the least possible": [one.possible or 0 for one in answered],
+    }
+    costs = {
+        "moves": [one.moves or 0 for one in answered],
+        "partitions that stop": [one.stops or 0 for one in answered],
+    }
+    title = f"{scaled.group_id}, {scaled.assignor}: how many members"
+    pictures = "".join(
+        f"<figure><figcaption>{caption}</figcaption>\n{bar_chart(caption, names, series)}</figure>"
+        for caption, series in (
+            ("What a number of members brings (* it helps)", fullest),
+            ("What the step to it costs", costs),
+        )
+    )
+    return page(
+        title,
+        [
+            f"<p>{escaped(scaled.because)}.</p>",
+            f'<div class="pictures">{pictures}</div>',
+            table(_columns(scaled), _rows(scaled)),
+            *(f'<p class="note">{escaped(note)}</p>' for note in _notes(scaled)),
+        ],
+    )
+
+
+def _present(one: Count, scaled: Scaled) -> str:
+    return ", now" if one.members == scaled.members else ""
+
+
+def _columns(scaled: Scaled) -> list[str]:
+    return ["members" if scaled.per_replica == 1 else "replicas", *_COLUMNS[1:]]
+
+
+def _rows(scaled: Scaled) -> list[list[str]]:
+    return [[str(one.replicas), _brings(one, scaled), *_figures(one)] for one in scaled.counts]
+
+
+def _brings(one: Count, scaled: Scaled) -> str:
+    if one.error is not None:
+        return f"error: {one.error}"
+    return f"{'less to read' if one.useful else 'nothing'}{_present(one, scaled)}"
+
+
+def _figures(one: Count) -> list[str]:
+    if one.error is not None:
+        return [""] * (len(_COLUMNS) - 2)
+    caught = one.catch_up_s
+    times = one.times
+    return [
+        _ranged(one, "fullest"),
+        f"{one.possible}",
+        "" if one.rate is None else f"{one.rate:,.0f}",
+        "" if one.lag is None else f"{one.lag:,.0f}",
+        "" if caught is None else ("never" if caught == math.inf else f"{caught:,.0f}"),
+        _ranged(one, "moves"),
+        _ranged(one, "stops"),
+        _ranged(one, "idle"),
+        "" if times is None else ("never" if times.settled_s is None else f"{times.settled_s:.1f}"),
+        "" if times is None else f"{times.unread_partition_s:,.1f}",
+    ]
+
+
+def _ranged(one: Count, name: str) -> str:
+    value = f"{getattr(one, name)}"
+    least, most = one.ranges.get(name, (None, None))
+    return value if least is None else f"{value} ({least}-{most})"
+
+
+def _notes(scaled: Scaled) -> list[str]:
+    """Returns sentences about the ranges, about steps that never settle, and about the seconds."""
+    depends = list(dict.fromkeys(why for one in scaled.counts for why in one.depends_on))
+    draws = [one.draws for one in scaled.counts if one.draws]
+    found = []
+    if depends:
+        found.append(
+            f"Ranges in brackets depend on {'; on '.join(_WHY[why] for why in depends)}. Each step "
+            f"was played {counted(max(draws, default=0), 'more time')} at most."
+        )
+    elif draws:
+        found.append(
+            "No figure depends on the ids of new members or on which members leave, in "
+            f"{min(draws)} to {max(draws)} plays of each step."
+        )
+    unsettled = [str(one.replicas) for one in scaled.counts if one.settled is False]
+    if unsettled:
+        found.append(f"The group never settles with {', '.join(unsettled)}.")
+    missing = dict.fromkeys(one.times_missing for one in scaled.counts if one.times_missing)
+    found += [f"No figures in seconds: {why}." for why in missing]
+    if scaled.assumed is not None:
+        found.append(f"Seconds are simulated, as `simulate --from` does it: {scaled.assumed}.")
+    return found

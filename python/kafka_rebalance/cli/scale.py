@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance scale`: shows which numbers of members help a group, and what each step costs."""
+"""`kafka-rebalance scale`: shows which numbers of members help, and what each step costs."""
 
 import argparse
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.group import contract
@@ -13,7 +12,7 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.report.text.sentences import print_note
-from kafka_rebalance.scaling import Choice, Scaled, choose, scale
+from kafka_rebalance.scaling import Scaled, choose, scale
 from kafka_rebalance.scaling.load import Given
 
 from .groups import add_input, answers
@@ -62,13 +61,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_assignor(parser)
     parser.add_argument(
-        "--samples",
-        type=whole(0),
-        metavar="N",
-        help="play each step again N times with other ids of new members, or with other members "
-        "that leave (default: 8 to 32 for one group, else 0)",
-    )
-    parser.add_argument(
         "--output", type=Path, metavar="FILE.html", help="draw the counts as an HTML page"
     )
     parser.set_defaults(run=run, parser=parser, changes=[])
@@ -81,21 +73,20 @@ def run(args: argparse.Namespace) -> int:
         args.parser.error("argument --output: name a file that ends in .html")
     tally = Tally()
     many: list[Scaled] = []
-    drawn = False
     for (group, scaled), _, alone in answers(args, tally, partial(_answer, args)):
         one = _scaled(args, group, in_detail=True) if alone else scaled
         if args.json:
-            print(contract.dumps(_json(one)), flush=True)
+            choice = {"choice": choose(one).to_dict()} if one.load.is_known else {}
+            print(contract.dumps(one.to_dict() | choice), flush=True)
         elif alone:
             from kafka_rebalance.report.plans.scale import print_scaled
 
-            print_scaled(one, _choice(one))
+            print_scaled(one)
         else:
             many.append(one)
         if args.output is not None:
-            if drawn:
+            if not alone:
                 args.parser.error("--output needs one group: name it with --group")
-            drawn = True
             _draw(one, args.output)
     if many:
         from kafka_rebalance.report.plans.scale import print_many
@@ -112,7 +103,6 @@ def _answer(
 
 
 def _scaled(args: argparse.Namespace, group: GroupSpec, *, in_detail: bool) -> Scaled:
-    default = None if in_detail else 0
     return scale(
         group,
         args.members,
@@ -121,7 +111,7 @@ def _scaled(args: argparse.Namespace, group: GroupSpec, *, in_detail: bool) -> S
         rate=None if args.rate is None else dict(args.rate),
         lag=_lag(args, group) if args.lag is None else dict(args.lag),
         capacity=args.capacity,
-        samples=default if args.samples is None else args.samples,
+        samples=None if in_detail else 0,
         how_long=in_detail,
         engine=args.engine,
     )
@@ -142,20 +132,8 @@ def _lag(args: argparse.Namespace, group: GroupSpec) -> Given | None:
     ]
     of_group = {group.group_id: partitions}
     configs = cluster_configs(args)
-    return {**group_lags(args.bootstrap_server, of_group, configs=configs)[group.group_id]}
-
-
-def _choice(scaled: Scaled) -> Choice | None:
-    """Returns what an autoscaler should ask for, if the loads are known."""
-    load = scaled.load
-    if load.capacity is None or (load.rate is None and load.lag is None):
-        return None
-    return choose(scaled)
-
-
-def _json(scaled: Scaled) -> dict[str, Any]:
-    choice = _choice(scaled)
-    return scaled.to_dict() | ({} if choice is None else {"choice": choice.to_dict()})
+    found = group_lags(args.bootstrap_server, of_group, configs=configs)[group.group_id]
+    return {**dict[TopicPartition | str, float](found)}
 
 
 def _draw(scaled: Scaled, path: Path) -> None:

@@ -7,5 +7,6 @@ from .load import Given, Load, MemberLoad
 from .variants import Ranges, Times
 
 __all__ = [
-    "Choice", "Count", "Given", "Load", "MemberLoad", "Ranges", "Scaled", "Times", "choose", "scale",
+    "Choice", "Count", "Given", "Load", "MemberLoad", "Ranges", "Scaled", "Times", "choose",
+    "scale",
 ]  # fmt: skip

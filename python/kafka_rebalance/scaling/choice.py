@@ -9,12 +9,12 @@ Everything is counted in records. A count of members costs, over the next `horiz
     members   a share of what the members could read (`member_share`): a member is worth having only
               if it saves more records than that from waiting
 
-The count with the least cost is chosen. The present count has no step: so no step is chosen whose
-cost exceeds its gain, and a step is not taken back as long as rates and lag stay the same. Counts
-that are not useful are never chosen.
+The count with the least cost is chosen, of those that are useful and the present one. The present
+count has no step: so no step is chosen whose cost exceeds its gain, and no step is taken back as
+long as the members' rates and lag stay the same.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from kafka_rebalance.errors import GroupError
@@ -22,15 +22,18 @@ from kafka_rebalance.group.spec import counted
 
 from .counts import Count, Scaled
 
-HORIZON_S, MEMBER_SHARE, PAUSE_S = 300.0, 0.1, 3.0
+PAUSE_S = 3.0
+"""How long a partition stops if the simulator did not play it: a Java member's heartbeat interval.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The number of replicas to ask for, beside the present one, and the reason.
 
-    `waiting`, `step` and `kept_waiting` are records: those that wait with the chosen number, those
-    that its step stops, and those that wait with the present number.
+    `waiting` and `step` are the records of its cost; `kept_waiting` are those that wait if the
+    present number is kept. KEDA's scaler `metrics-api` reads `to_dict` as JSON, with the
+    valueLocation `replicas` and the targetValue 1.
     """
 
     group_id: str
@@ -43,11 +46,7 @@ class Choice:
     because: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the document for autoscalers.
-
-        KEDA's scaler `metrics-api` reads it with valueLocation `replicas` and targetValue 1.
-        """
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 def choose(
@@ -55,80 +54,59 @@ def choose(
     *,
     least: int = 1,
     most: int | None = None,
-    horizon_s: float = HORIZON_S,
-    member_share: float = MEMBER_SHARE,
-    pause_s: float = PAUSE_S,
+    horizon_s: float = 300.0,
+    member_share: float = 0.1,
 ) -> Choice:
     """Chooses among the counts of `scale`, from `least` to `most` replicas.
 
-    `scaled` needs rates or lag, and the capacity of a member. `pause_s` is how long a partition
-    stops, where the simulator has not played the step: one heartbeat interval of a Java consumer.
-
-    Errors   GroupError at `capacity`, `rate`, `horizon_s`, `member_share`, `pause_s`, or at `least`
-             if no count that has an answer is from `least` to `most`.
+    Errors   GroupError at `capacity` if `scaled` lacks the capacity, or rates and lag; at `least`
+             if no count from `least` to `most` has an answer.
     """
     capacity = scaled.load.capacity
-    if capacity is None:
-        raise GroupError("capacity", "is not given: how many records a second a member can read")
-    if scaled.load.rate is None and scaled.load.lag is None:
-        raise GroupError("rate", "neither rates nor lag are given, so no count is better than now")
-    for name, value in (("horizon_s", horizon_s), ("pause_s", pause_s)):
-        if not value > 0:
-            raise GroupError(name, f"{value} is not a number of seconds above 0")
-    if not 0 <= member_share < 1:
-        raise GroupError("member_share", f"{member_share} is not a share from 0 to below 1")
+    if capacity is None or not scaled.load.is_known:
+        problem = "give how many records a second a member can read, and the rate or the lag"
+        raise GroupError("capacity", problem)
     now = scaled.now
 
     def waiting(one: Count) -> float:
         return sum(max(0.0, lag + (rate - capacity) * horizon_s) for rate, lag in one.loads)
 
-    def step(one: Count) -> float:
-        if one is now:
-            return 0.0
-        if one.times is not None and one.stops:
-            return one.stopped_rate * one.times.unread_partition_s / one.stops
-        return one.stopped_rate * pause_s
-
-    def cost(one: Count) -> tuple[float, bool, int]:
+    def cost(one: Count) -> tuple[float, bool]:
         members = member_share * capacity * horizon_s * one.members
-        return waiting(one) + step(one) + members, one is not now, one.members
+        return waiting(one) + _step(one) + members, one is not now
 
     candidates = [
         one
         for one in scaled.counts
-        if one.error is None
-        and (one.useful or one is now)
-        and least <= one.replicas <= (one.replicas if most is None else most)
+        if one.error is None and (one.useful or one is now) and one.replicas >= least
+        if most is None or one.replicas <= most
     ]
     if not candidates:
-        problem = f"no count from {least} to {'any number' if most is None else most} has an answer"
-        raise GroupError("least", problem)
+        raise GroupError("least", f"no count from {least} to {most or 'any'} has an answer")
     chosen = min(candidates, key=cost)
+    records = (round(waiting(chosen)), round(_step(chosen)), round(waiting(now)))
     return Choice(
         scaled.group_id,
         chosen.replicas,
         now.replicas,
         chosen.members,
-        round(waiting(chosen)),
-        round(step(chosen)),
-        round(waiting(now)),
-        _because(chosen, now, horizon_s, waiting(chosen), step(chosen), waiting(now)),
+        *records,
+        _because(chosen.members, now.members, horizon_s, *records),
     )
 
 
+def _step(one: Count) -> float:
+    """Returns the records that arrive for stopped partitions; 0 for the present count."""
+    each_s = one.times.unread_partition_s / one.stops if one.times and one.stops else PAUSE_S
+    return one.stopped_rate * each_s
+
+
 def _because(
-    chosen: Count, now: Count, horizon_s: float, waiting: float, step: float, kept: float
+    chosen: int, now: int, horizon_s: float, waiting: int, step: int, kept_waiting: int
 ) -> str:
-    after = f"in {horizon_s:g} s"
-    if chosen is now:
-        return f"{counted(now.members)} stay: no step saves more records than it costs {after}"
-    costs = f"the step stops partitions for which {step:,.0f} arrive"
-    if chosen.members > now.members:
-        return (
-            f"{counted(chosen.members)} instead of {now.members}: {after}, {waiting:,.0f} records "
-            f"wait instead of {kept:,.0f}; {costs}"
-        )
+    if chosen == now:
+        return f"{counted(now)} stay: within {horizon_s:g} s, no step gains more than it costs"
     return (
-        f"{counted(chosen.members)} instead of {now.members} are enough: {after}, {waiting:,.0f} "
-        f"records wait; {costs}"
+        f"{counted(chosen)} instead of {now}: in {horizon_s:g} s, {waiting:,} records wait "
+        f"instead of {kept_waiting:,}; {step:,} arrive for partitions that the step stops"
     )

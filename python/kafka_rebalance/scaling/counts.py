@@ -29,7 +29,6 @@ from kafka_rebalance.assignors.assigning import assignor_of
 from kafka_rebalance.assignors.registry import Engine, shares_partitions
 from kafka_rebalance.errors import AssignorThrows, GroupError, NoMembersLeft
 from kafka_rebalance.group.field_paths import a_type
-from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts, require_group
 from kafka_rebalance.notes.leaders import no_answer
@@ -61,9 +60,9 @@ class Count:
     `lag`         records that wait for the member with the most; None if no lag is known.
     `catch_up_s`  seconds until no record waits; infinite if a member never catches up.
     `ranges`      figure -> its least and most value where it depends on something that is not
-                  known, in the order of `depends_on`: "ids" of new members, which members are
-                  "leaving", or the "leader". `draws` plays were compared.
-    `times`       the simulated seconds (`variants.py`), or None; `times_missing` is then the reason.
+                  known, as `depends_on` lists it: the "ids" of new members, which members are
+                  "leaving", or the "leader". `draws` more plays were compared.
+    `times`       the simulated seconds, or None; `times_missing` is then the reason.
     `error`       why there is no answer; all figures are then None.
     """
 
@@ -226,7 +225,7 @@ def _count(
 ) -> Count:
     """Returns the figures of a plan; None stands for the group as it is."""
     after = Assignment.owned(group) if played is None else played.after
-    unread: Iterable[TopicPartition] = () if played is None else played.unavailable
+    unread = {} if played is None else played.unavailable
     loads = load.of_members(after)
     if played is not None:
         possible = played.possible.balance
@@ -241,19 +240,19 @@ def _count(
         possible=possible.max,
         moves=0 if played is None else played.moves,
         rebalances=0 if played is None else len(played.rounds),
-        stops=len([*unread]),
+        stops=len(unread),
         idle=sum(not owned for owned in after.values()),
         settled=played is None or played.settled,
         rate=None if load.rate is None else max((one.rate for one in loads), default=0.0),
         lag=None if load.lag is None else max((one.lag for one in loads), default=0.0),
         catch_up_s=load.catch_up_s(loads),
         loads=loads,
-        stopped_rate=load.rate_of(unread),
+        stopped_rate=math.fsum((load.rate or {}).get(tp, 0.0) for tp in unread),
     )
 
 
 def _marked(found: list[Count]) -> tuple[Count, ...]:
-    """Returns the counts, the useful ones marked; rates are sums, so nearly equal ones are equal."""
+    """Returns the counts, the useful ones marked; sums of rates are equal if nearly equal."""
     least, marked = math.inf, []
     for one in found:
         to_read = one.fullest if one.rate is None else one.rate
@@ -269,14 +268,9 @@ def _default(group: GroupSpec, per_replica: int) -> list[int]:
     if not shares_partitions(group.assignor):
         most = max(now + per_replica, min(most, total + per_replica))
     every = range(per_replica, most + 1, per_replica)
-    if len(every) <= _MOST_SHOWN:
-        return [*every]
-    return [
-        n
-        for n in every
-        if abs(n - now) <= _NEAR * per_replica
-        or -(-total // n) != -(-total // max(1, n - per_replica))
-    ]
+    near = _NEAR * per_replica if len(every) > _MOST_SHOWN else most
+    steps = {-(-total // n): n for n in reversed(every)}
+    return [n for n in every if abs(n - now) <= near or n in steps.values()]
 
 
 def _checked(counts: Iterable[int], per_replica: int) -> list[int]:

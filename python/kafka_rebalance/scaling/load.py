@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the members of a group have to read: records a second, and records not yet read.
 
-All values are of partitions. A partition that several members share counts for each of them with
-an equal part.
+A partition that several members share counts for each of them with an equal part.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafka_rebalance.errors import GroupError
@@ -29,42 +28,42 @@ class MemberLoad(NamedTuple):
 
 
 class Load(NamedTuple):
-    """Each partition's records a second and its lag; a partition that is not listed has 0.
+    """Each partition's records a second and its lag, or None if not known; others have 0.
 
-    None if they are not known. `capacity` is how many records a second one member can read.
+    `capacity` is how many records a second one member can read.
     """
 
     rate: Mapping[TopicPartition, float] | None
     lag: Mapping[TopicPartition, float] | None
     capacity: float | None
 
+    @property
+    def is_known(self) -> bool:
+        """Returns whether `choose` can compare counts by it."""
+        return self.capacity is not None and (self.rate is not None or self.lag is not None)
+
     def of_members(self, assignment: Assignment) -> tuple[MemberLoad, ...]:
         """Returns the load of each member, in the order of the assignment."""
         readers = Counter(tp for owned in assignment.values() for tp in owned)
-        rate, lag = self.rate or {}, self.lag or {}
+        rate, lag = (
+            {tp: (given or {}).get(tp, 0.0) / count for tp, count in readers.items()}
+            for given in (self.rate, self.lag)
+        )
         return tuple(
-            MemberLoad(
-                math.fsum(rate.get(tp, 0.0) / readers[tp] for tp in owned),
-                math.fsum(lag.get(tp, 0.0) / readers[tp] for tp in owned),
-            )
+            MemberLoad(math.fsum(rate[tp] for tp in owned), math.fsum(lag[tp] for tp in owned))
             for owned in assignment.values()
         )
 
-    def rate_of(self, partitions: Iterable[TopicPartition]) -> float:
-        return math.fsum((self.rate or {}).get(tp, 0.0) for tp in partitions)
-
-    def catch_up_s(self, members: Iterable[MemberLoad]) -> float | None:
+    def catch_up_s(self, members: tuple[MemberLoad, ...]) -> float | None:
         """Returns the seconds until no record waits; infinite if a member never catches up.
 
         None if the lag or the capacity is not known.
         """
         if self.lag is None or self.capacity is None:
             return None
-        free = ((one, self.capacity - one.rate) for one in members)
-        return max(
-            (one.lag / rest if rest > 0 else math.inf for one, rest in free if one.lag or rest < 0),
-            default=0.0,
-        )
+        free = [(lag, self.capacity - rate) for rate, lag in members]
+        waits = (lag / rest if rest > 0 else math.inf for lag, rest in free if lag or rest < 0)
+        return max(waits, default=0.0)
 
 
 def load_of(
@@ -85,22 +84,22 @@ def _spread(
     if not isinstance(given, Mapping):
         raise TypeError(f"{path}: {a_type(given)} is not a mapping; give {{topic: number}}")
     counts = partition_or_task_counts(group)
-    of_topics: dict[TopicPartition, float] = {}
-    of_partitions: dict[TopicPartition, float] = {}
+    spread: dict[TopicPartition, float] = {}
+    own: dict[TopicPartition, float] = {}
     for name, number in given.items():
         value = _number(path, number)
         if isinstance(name, str) and name in counts:
-            each = range(counts[name])
-            of_topics |= {TopicPartition(name, p): value / len(each) for p in each}
+            each = [TopicPartition(name, p) for p in range(counts[name])]
+            spread |= {tp: value / len(each) for tp in each}
             continue
         try:
             tp = partition_from_text(name) if isinstance(name, str) else TopicPartition(*name)
         except GroupError:
-            raise GroupError(path, f"the group has no topic {quoted(str(name))}") from None
+            tp = TopicPartition(str(name), 0)
         if tp.partition >= counts.get(tp.topic, 0):
-            raise GroupError(path, f"the group has no topic or partition {quoted(str(tp))}")
-        of_partitions[tp] = value
-    return of_topics | of_partitions
+            raise GroupError(path, f"the group has no topic or partition {quoted(str(name))}")
+        own[tp] = value
+    return spread | own
 
 
 def _number(path: str, value: object) -> float:

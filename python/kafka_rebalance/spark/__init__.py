@@ -50,6 +50,7 @@ from .probe import ExecutorPython, probe_executors
 from .recorded_lines import EVENTS_SCHEMA, coordinator_events, with_broker_logs
 from .recorded_patterns import PATTERNS_SCHEMA, rebalance_patterns
 from .recorded_rebalances import HISTORY_SCHEMA, rebalance_history
+from .scale_groups import SCALE_SCHEMA, scale_groups
 from .schema import (
     ASSIGNMENT_SCHEMA,
     COMPARE_SCHEMA,
@@ -68,11 +69,12 @@ __all__ = [
     "ASSIGNMENT_SCHEMA", "BOUNDS_SCHEMA", "CAUSES_SCHEMA", "COMMITS_SCHEMA", "COMPARE_SCHEMA",
     "EACH_CHANGE_SCHEMA", "EVENTS_SCHEMA", "GROUPS_SCHEMA", "HISTOGRAM_SCHEMA", "HISTORY_SCHEMA",
     "INPUT_SCHEMA", "KINDS_SCHEMA", "OUTPUT_SCHEMA", "OWNERS_SCHEMA", "PATTERNS_SCHEMA",
-    "PLAN_SCHEMA", "RECORDS_SCHEMA", "SUMMARY_SCHEMA", "Done", "ExecutorPython", "GroupRecords",
-    "Inventories", "SchemaError", "assign_files", "assign_groups", "assign_lines", "assign_owners",
-    "assign_udf", "committed_offsets", "compare_files", "compare_groups", "coordinator_events",
-    "count_causes", "count_records", "current_groups", "explode_assignment", "fleet_histogram",
-    "fleet_summary", "keep_current_groups", "kept_records", "offset_bounds", "plan_each_change",
-    "plan_files", "plan_groups", "probe_executors", "read_consumer_offsets", "rebalance_history",
-    "rebalance_patterns", "register_functions", "stream_consumer_offsets", "with_broker_logs",
+    "PLAN_SCHEMA", "RECORDS_SCHEMA", "SCALE_SCHEMA", "SUMMARY_SCHEMA", "Done", "ExecutorPython",
+    "GroupRecords", "Inventories", "SchemaError", "assign_files", "assign_groups", "assign_lines",
+    "assign_owners", "assign_udf", "committed_offsets", "compare_files", "compare_groups",
+    "coordinator_events", "count_causes", "count_records", "current_groups", "explode_assignment",
+    "fleet_histogram", "fleet_summary", "keep_current_groups", "kept_records", "offset_bounds",
+    "plan_each_change", "plan_files", "plan_groups", "probe_executors", "read_consumer_offsets",
+    "rebalance_history", "rebalance_patterns", "register_functions", "scale_groups",
+    "stream_consumer_offsets", "with_broker_logs",
 ]  # fmt: skip

@@ -5,11 +5,11 @@ import math
 from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
-from kafka_rebalance.report.text.names import counted, cut
+from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.report.text.pages import bar_chart, page, table
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
-from kafka_rebalance.scaling import Choice, Count, Scaled
+from kafka_rebalance.scaling import Count, Scaled, choose
 from kafka_rebalance.scaling.sentences import read_text
 
 _LONGEST_ID = 40
@@ -24,11 +24,11 @@ _WHY = {
 }
 
 
-def print_scaled(scaled: Scaled, choice: Choice | None) -> None:
+def print_scaled(scaled: Scaled) -> None:
     """Prints the answer in words, a row for each count, and what the figures assume."""
     print_wrapped(f"{scaled.group_id}: {scaled.because}.")
-    if choice is not None:
-        print_wrapped(f"For an autoscaler: {choice.because}.")
+    if scaled.load.is_known:
+        print_wrapped(f"For an autoscaler: {choose(scaled).because}.")
     print_filled_table(_columns(scaled), _rows(scaled), right=_COLUMNS[2:])
     for note in _notes(scaled):
         print_wrapped(note)
@@ -65,7 +65,7 @@ def print_many(scaled: Sequence[Scaled]) -> None:
 
 
 def scale_page(scaled: Scaled) -> str:
-    """Returns an HTML page: the answer, a picture of the fullest member and the moves, the table."""
+    """Returns an HTML page: the answer, pictures of the fullest member and the moves, the table."""
     answered = [one for one in scaled.counts if one.error is None]
     names = [f"{one.replicas}{' *' * one.useful}{_present(one, scaled)}" for one in answered]
     fullest = {
@@ -110,7 +110,7 @@ def _rows(scaled: Scaled) -> list[list[str]]:
 def _brings(one: Count, scaled: Scaled) -> str:
     if one.error is not None:
         return f"error: {one.error}"
-    return f"{'less to read' if one.useful else 'nothing'}{_present(one, scaled)}"
+    return f"{'' if one.useful else 'nothing'}{_present(one, scaled)}".removeprefix(", ")
 
 
 def _figures(one: Count) -> list[str]:
@@ -140,19 +140,13 @@ def _ranged(one: Count, name: str) -> str:
 
 def _notes(scaled: Scaled) -> list[str]:
     """Returns sentences about the ranges, about steps that never settle, and about the seconds."""
-    depends = list(dict.fromkeys(why for one in scaled.counts for why in one.depends_on))
-    draws = [one.draws for one in scaled.counts if one.draws]
+    depends = dict.fromkeys(why for one in scaled.counts for why in one.depends_on)
+    draws = max((one.draws for one in scaled.counts), default=0)
     found = []
-    if depends:
-        found.append(
-            f"Ranges in brackets depend on {'; on '.join(_WHY[why] for why in depends)}. Each step "
-            f"was played {counted(max(draws, default=0), 'more time')} at most."
-        )
-    elif draws:
-        found.append(
-            "No figure depends on the ids of new members or on which members leave, in "
-            f"{min(draws)} to {max(draws)} plays of each step."
-        )
+    if draws:
+        on = "; on ".join(_WHY[why] for why in depends)
+        ranges = f"Ranges in brackets depend on {on}" if depends else "No figure varies"
+        found.append(f"{ranges}: each step was played up to {draws} times with others.")
     unsettled = [str(one.replicas) for one in scaled.counts if one.settled is False]
     if unsettled:
         found.append(f"The group never settles with {', '.join(unsettled)}.")

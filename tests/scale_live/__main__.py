@@ -11,7 +11,8 @@ partitions of its fullest member, the moves and the rebalances are compared with
     in turn    the members came or went in several rebalances: then with one step for each of them
     wrong      all else
 
-Prints a line for each step. The exit code is 0 if no step was wrong, else 1.
+A generation in which no partition and no member changed is idle, and not counted: members join
+again for reasons of their own. Prints a line for each step. The exit code is 0 if no step was wrong, else 1.
 """
 
 from __future__ import annotations
@@ -66,11 +67,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a step did: partitions of the fullest member, moves, rebalances; members in between."""
+    """What a step did: partitions of the fullest member, moves, rebalances that changed something,
+    idle ones, and the numbers of members in all generations.
+    """
 
     fullest: int
     moves: int
     rebalances: int
+    idle: int = 0
     sizes: tuple[int, ...] = ()
 
 
@@ -159,19 +163,24 @@ def _moved(before: GroupSpec, after: GroupSpec) -> int:
 
 def _in_log(records: Sequence[Written]) -> Seen:
     """Returns what the generations after the first one did."""
-    moves, held = 0, records[0].assigned()
+    moves, idle, held = 0, 0, _sets(records[0])
     for record in records[1:]:
-        after = record.assigned()
-        moves += sum(len({*after[one]} - {*held.get(one, ())}) for one in after)
+        after = _sets(record)
+        moves += sum(len(after[one] - held.get(one, frozenset())) for one in after)
+        idle += after == held
         held = after
     sizes = tuple(len(record.value.members) for record in records)
-    return Seen(max(map(len, held.values())), moves, len(records) - 1, sizes)
+    return Seen(max(map(len, held.values())), moves, len(records) - 1 - idle, idle, sizes)
+
+
+def _sets(record: Written) -> dict[str, frozenset[tuple[str, int]]]:
+    return {member: frozenset(owned) for member, owned in record.assigned().items()}
 
 
 def _verdict(before: GroupSpec, more: int, told: Count, seen: Seen) -> str:
     figures = {name: getattr(seen, name) for name in ("fullest", "moves", "rebalances")}
     if all(getattr(told, name) == value for name, value in figures.items()):
-        return "as told"
+        return f"as told: {seen.idle} idle" if seen.idle else "as told"
     if all(_in_range(told, name, value) for name, value in figures.items()):
         return f"in range: it depends on {' and '.join(told.depends_on)}"
     between = {*seen.sizes} - {len(before.members), told.members}

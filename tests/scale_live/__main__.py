@@ -12,7 +12,8 @@ partitions of its fullest member, the moves and the rebalances are compared with
     wrong      all else
 
 A generation in which no partition and no member changed is idle, and not counted: members join
-again for reasons of their own. Prints a line for each step. The exit code is 0 if no step was wrong, else 1.
+again for reasons of their own. Prints a line for each step. The exit code is 0 if no step was
+wrong, else 1.
 """
 
 from __future__ import annotations

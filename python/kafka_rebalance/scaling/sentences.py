@@ -22,8 +22,9 @@ def answer(
     said = _compared(counts, present, who, noun)
     if present.idle:
         said.append(f"{present.idle} of the {counted(now)} have nothing to read")
-    worth = [one.replicas for one in counts if one.useful]
-    said.append(f"worth having: {_spans(worth, [one.replicas for one in counts])}")
+    worth = dict.fromkeys(one.replicas for one in counts if one.useful)
+    every = dict.fromkeys(one.replicas for one in counts)
+    said.append(f"worth having: {_spans([*worth], [*every])}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
     return "; ".join(said)
@@ -80,8 +81,9 @@ def _next_step(step: "Count", who: str, noun: str, *, is_first: bool) -> str:
     which = (
         f"{counted(step.replicas, who)} help" if is_first else f"{step.replicas} is the next step"
     )
-    cost = f"{step.moves} move and {step.stops} stop"
-    return f"{which}: the fullest member then has {read_text(step, noun)}; {cost} on the way"
+    moves = counted(step.moves or 0, noun)
+    cost = f"{moves} move{'s' * (step.moves == 1)} and {step.stops} stop on the way"
+    return f"{which}: the fullest member then has {read_text(step, noun)} ({cost})"
 
 
 def _spans(numbers: Sequence[int], among: Sequence[int]) -> str:

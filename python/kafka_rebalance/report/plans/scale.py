@@ -14,8 +14,8 @@ from kafka_rebalance.scaling.sentences import read_text
 
 _LONGEST_ID = 40
 _COLUMNS = (
-    "members", "brings", "fullest", "possible", "records/s", "waiting", "catch up s", "moves",
-    "stop", "idle", "settled s", "unread partition-s",
+    "fullest", "possible", "records/s", "lag", "catch up s", "moves", "stop", "idle", "settled s",
+    "unread s",
 )  # fmt: skip
 _WHY = {
     "ids": "the ids of new members",
@@ -29,7 +29,7 @@ def print_scaled(scaled: Scaled) -> None:
     print_wrapped(f"{scaled.group_id}: {scaled.because}.")
     if scaled.load.is_known:
         print_wrapped(f"For an autoscaler: {choose(scaled).because}.")
-    print_filled_table(_columns(scaled), _rows(scaled), right=_COLUMNS[2:])
+    print_filled_table(_columns(scaled), _rows(scaled), right=_COLUMNS)
     for note in _notes(scaled):
         print_wrapped(note)
 
@@ -67,7 +67,7 @@ def print_many(scaled: Sequence[Scaled]) -> None:
 def scale_page(scaled: Scaled) -> str:
     """Returns an HTML page: the answer, pictures of the fullest member and the moves, the table."""
     answered = [one for one in scaled.counts if one.error is None]
-    names = [f"{one.replicas}{' *' * one.useful}{_present(one, scaled)}" for one in answered]
+    names = [_named(one, scaled) for one in answered]
     fullest = {
         "partitions of the fullest member": [one.fullest or 0 for one in answered],
         "the least possible": [one.possible or 0 for one in answered],
@@ -80,7 +80,7 @@ def scale_page(scaled: Scaled) -> str:
     pictures = "".join(
         f"<figure><figcaption>{caption}</figcaption>\n{bar_chart(caption, names, series)}</figure>"
         for caption, series in (
-            ("What a number of members brings (* it helps)", fullest),
+            ("What each number brings", fullest),
             ("What the step to it costs", costs),
         )
     )
@@ -95,27 +95,25 @@ def scale_page(scaled: Scaled) -> str:
     )
 
 
-def _present(one: Count, scaled: Scaled) -> str:
-    return ", now" if one.members == scaled.members else ""
-
-
 def _columns(scaled: Scaled) -> list[str]:
-    return ["members" if scaled.per_replica == 1 else "replicas", *_COLUMNS[1:]]
+    return ["members" if scaled.per_replica == 1 else "replicas", *_COLUMNS]
 
 
 def _rows(scaled: Scaled) -> list[list[str]]:
-    return [[str(one.replicas), _brings(one, scaled), *_figures(one)] for one in scaled.counts]
+    return [[_named(one, scaled), *_figures(one)] for one in scaled.counts]
 
 
-def _brings(one: Count, scaled: Scaled) -> str:
-    if one.error is not None:
-        return f"error: {one.error}"
-    return f"{'' if one.useful else 'nothing'}{_present(one, scaled)}".removeprefix(", ")
+def _named(one: Count, scaled: Scaled) -> str:
+    """Returns the number of replicas; marks the present one, useless ones and those with errors."""
+    if one.members == scaled.members:
+        return f"{one.replicas} now"
+    mark = "error" if one.error is not None else "" if one.useful else "nothing"
+    return f"{one.replicas} {mark}".rstrip()
 
 
 def _figures(one: Count) -> list[str]:
     if one.error is not None:
-        return [""] * (len(_COLUMNS) - 2)
+        return [""] * len(_COLUMNS)
     caught = one.catch_up_s
     times = one.times
     return [
@@ -126,7 +124,7 @@ def _figures(one: Count) -> list[str]:
         "" if caught is None else ("never" if caught == math.inf else f"{caught:,.0f}"),
         _ranged(one, "moves"),
         _ranged(one, "stops"),
-        _ranged(one, "idle"),
+        _ranged(one, "idle") if one.idle else "",
         "" if times is None else ("never" if times.settled_s is None else f"{times.settled_s:.1f}"),
         "" if times is None else f"{times.unread_partition_s:,.1f}",
     ]
@@ -147,11 +145,15 @@ def _notes(scaled: Scaled) -> list[str]:
         on = "; on ".join(_WHY[why] for why in depends)
         ranges = f"Ranges in brackets depend on {on}" if depends else "No figure varies"
         found.append(f"{ranges}: each step was played up to {draws} times with others.")
+    found += [f"{one.replicas}: {one.error}." for one in scaled.counts if one.error]
     unsettled = [str(one.replicas) for one in scaled.counts if one.settled is False]
     if unsettled:
         found.append(f"The group never settles with {', '.join(unsettled)}.")
     missing = dict.fromkeys(one.times_missing for one in scaled.counts if one.times_missing)
     found += [f"No figures in seconds: {why}." for why in missing]
     if scaled.assumed is not None:
-        found.append(f"Seconds are simulated, as `simulate --from` does it: {scaled.assumed}.")
+        found.append(
+            "Seconds until it has settled, and partition-seconds without a reader, are simulated, "
+            f"as `simulate --from` does it: {scaled.assumed}."
+        )
     return found

@@ -132,8 +132,7 @@ def _lag(args: argparse.Namespace, group: GroupSpec) -> Given | None:
     ]
     of_group = {group.group_id: partitions}
     configs = cluster_configs(args)
-    found = group_lags(args.bootstrap_server, of_group, configs=configs)[group.group_id]
-    return {**dict[TopicPartition | str, float](found)}
+    return group_lags(args.bootstrap_server, of_group, configs=configs)[group.group_id]
 
 
 def _draw(scaled: Scaled, path: Path) -> None:

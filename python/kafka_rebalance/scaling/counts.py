@@ -61,7 +61,8 @@ class Count:
     `catch_up_s`  seconds until no record waits; infinite if a member never catches up.
     `ranges`      figure -> its least and most value where it depends on something that is not
                   known, as `depends_on` lists it: the "ids" of new members, which members are
-                  "leaving", or the "leader". `draws` more plays were compared.
+                  "leaving", the "leader", or "timing": a slow member may cause one rebalance more.
+                  `draws` more plays were compared.
     `times`       the simulated seconds, or None; `times_missing` is then the reason.
     `error`       why there is no answer; all figures are then None.
     """

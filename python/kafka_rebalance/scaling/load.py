@@ -16,7 +16,7 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.plans.explanation import partition_from_text
 
-Given = Mapping[TopicPartition | str, float]
+Given = Mapping[TopicPartition, float] | Mapping[str, float] | Mapping[TopicPartition | str, float]
 """Partition or topic -> a number; that of a topic is spread evenly over its partitions."""
 
 

@@ -15,6 +15,8 @@ from typing import NamedTuple, Self
 
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.notes.extra_rebalances import extra_rebalances
+from kafka_rebalance.notes.may_happen import may_happen
 from kafka_rebalance.plans import LedPlan, RebalancePlan
 from kafka_rebalance.plans.changes import Change, RemoveMembers
 from kafka_rebalance.plans.changes.edits import Edited, GroupEvent, without
@@ -71,9 +73,21 @@ def range_over(planned: RebalancePlan, led: Sequence[LedPlan], samples: int | No
     draws = enough_draws(planned) if samples is None else samples
     why, plays = _plays(planned, draws)
     again = [*_answered(plays)]
-    sources = {why: _ranges([planned, *again]), "leader": _ranges(leads)}
-    depends_on = tuple(source for source, ranges in sources.items() if ranges)
-    return Varied(len(again), depends_on, _ranges([planned, *again, *leads]))
+    sources: dict[str, object] = {why: _ranges([planned, *again]), "leader": _ranges(leads)}
+    ranges = _ranges([planned, *again, *leads])
+    if _may_be_late(planned):
+        planned_rounds = len(planned.rounds)
+        least, most = ranges.get("rebalances", (planned_rounds, planned_rounds))
+        sources["timing"] = ranges["rebalances"] = (least, most + 1)
+    depends_on = tuple(source for source, found in sources.items() if found)
+    return Varied(len(again), depends_on, ranges)
+
+
+def _may_be_late(planned: RebalancePlan) -> bool:
+    """Returns whether a slow member, or one that joins again, may cause one rebalance more."""
+    if any(note.kind == "missed" for note in may_happen(planned)):
+        return True
+    return bool(planned.rounds) and extra_rebalances(planned.group, planned.changes) is not None
 
 
 def _plays(planned: RebalancePlan, draws: int) -> "tuple[str, Iterator[RebalancePlan | None]]":

@@ -142,9 +142,11 @@ def _notes(scaled: Scaled) -> list[str]:
     draws = max((one.draws for one in scaled.counts), default=0)
     found = []
     if draws:
-        on = "; on ".join(_WHY[why] for why in depends)
-        ranges = f"Ranges in brackets depend on {on}" if depends else "No figure varies"
+        on = "; on ".join(text for why, text in _WHY.items() if why in depends)
+        ranges = f"Ranges in brackets depend on {on}" if on else "No figure varies"
         found.append(f"{ranges}: each step was played up to {draws} times with others.")
+    if "timing" in depends:
+        found.append("Some steps can take one rebalance more, if a member is slow to join again.")
     found += [f"{one.replicas}: {one.error}." for one in scaled.counts if one.error]
     unsettled = [str(one.replicas) for one in scaled.counts if one.settled is False]
     if unsettled:

@@ -33,12 +33,17 @@ from kafka_rebalance import (
     assign,
     plan,
 )
-from kafka_rebalance.scaling import choose, scale
+from kafka_rebalance.plans import plans_by_leader
+from kafka_rebalance.scaling import choose, counts, scale
 from kafka_rebalance.simulator.timing import timed
 from tests.support.imports import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from kafka_rebalance.assignors import Engine
+    from kafka_rebalance.plans import LedPlan
+    from kafka_rebalance.plans.changes import Change
 
     Rule = Callable[["Day"], float]
 
@@ -195,6 +200,11 @@ def by_choice() -> Rule:
     return metric
 
 
+@cache
+def _plans(group: GroupSpec, changes: tuple[Change, ...], engine: Engine) -> tuple[LedPlan, ...]:
+    return plans_by_leader(group, changes, engine=engine)
+
+
 def _chosen(day: Day, settings: dict[str, Any]) -> int:
     rates = [sum(each) / len(day.recent) for each in zip(*day.recent, strict=True)]
     tps = [TopicPartition("orders", p) for p in range(len(rates))]
@@ -250,6 +260,10 @@ def table(scenario: dict[str, Any], curves: list[str]) -> str:
 
 
 def main() -> None:
+    # The plans of a group do not depend on its load: the same ones are needed each minute.
+    vars(counts)["plans_by_leader"] = lambda group, changes, *, engine: _plans(
+        group, tuple(changes), engine
+    )
     parser = argparse.ArgumentParser(prog="python -m tools.scale_day")
     parser.add_argument("--curves", help="only these, separated by commas; the page stays")
     arguments = parser.parse_args()

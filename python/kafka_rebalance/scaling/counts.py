@@ -163,12 +163,10 @@ def scale(
              A step that Kafka's assignor does not answer, or that leaves no member, has an `error`.
     """
     require_group(group)
-    if per_replica < 1:
-        raise GroupError("per_replica", f"{per_replica} is not a number of members from 1 on")
     name = assignor_of(group, assignor)
     load = load_of(group, rate, lag, capacity)
     now = len(group.members)
-    wanted = _default(group, per_replica) if counts is None else _checked(counts, per_replica)
+    wanted = _wanted(group, counts, per_replica)
     found, assumed = [], None
     for members in sorted({*wanted, now}):
         replicas = -(-members // per_replica)
@@ -192,8 +190,7 @@ def scale(
         found.append(one)
     # 3.
     marked = _marked(found)
-    noun = "partition" if group.subtopologies is None else "task"
-    because = answer(marked, now, per_replica, noun, knows_owners=_owns(group))
+    because = answer(group, marked, per_replica, knows_owners=_owns(group))
     return Scaled(group.group_id, name, now, per_replica, because, marked, assumed, load)
 
 
@@ -261,6 +258,12 @@ def _marked(found: list[Count]) -> tuple[Count, ...]:
         least = min(least, to_read) if useful and to_read is not None else least
         marked.append(replace(one, useful=useful))
     return tuple(marked)
+
+
+def _wanted(group: GroupSpec, counts: Iterable[int] | None, per_replica: int) -> list[int]:
+    if per_replica < 1:
+        raise GroupError("per_replica", f"{per_replica} is not a number of members from 1 on")
+    return _default(group, per_replica) if counts is None else _checked(counts, per_replica)
 
 
 def _default(group: GroupSpec, per_replica: int) -> list[int]:

@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.group.spec import counted
+from kafka_rebalance.group.spec import GroupSpec, counted
 
 if TYPE_CHECKING:
     from .counts import Count
 
 
 def answer(
-    counts: Sequence["Count"], now: int, per_replica: int, noun: str, *, knows_owners: bool
+    group: GroupSpec, counts: Sequence["Count"], per_replica: int, *, knows_owners: bool
 ) -> str:
-    """Returns the answer about counts in ascending order, of which one is `now` members."""
+    """Returns the answer about counts in ascending order; one of them is the present count."""
+    now, noun = len(group.members), "partition" if group.subtopologies is None else "task"
     present = next(one for one in counts if one.members == now)
     if present.fullest is None:
         return f"the present {counted(now)} cannot be compared: {present.error}"

@@ -46,11 +46,11 @@ from .kafka_records import (
     stream_consumer_offsets,
 )
 from .kept_groups import keep_current_groups, kept_records
+from .member_counts import SCALE_SCHEMA, scale_groups
 from .probe import ExecutorPython, probe_executors
 from .recorded_lines import EVENTS_SCHEMA, coordinator_events, with_broker_logs
 from .recorded_patterns import PATTERNS_SCHEMA, rebalance_patterns
 from .recorded_rebalances import HISTORY_SCHEMA, rebalance_history
-from .scale_groups import SCALE_SCHEMA, scale_groups
 from .schema import (
     ASSIGNMENT_SCHEMA,
     COMPARE_SCHEMA,

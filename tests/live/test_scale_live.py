@@ -19,6 +19,7 @@ def test_real_groups_scale_as_told() -> None:
     if missing := missing_tools():
         pytest.skip(missing)
     counts = run(steps=2 * len(GROUPS), seed=3)
+    assert counts.pop("by command") == 1
     assert counts.total() == 2 * len(GROUPS)
     assert counts["wrong"] == 0
     assert counts["as told"] > 0

@@ -19,6 +19,7 @@ wrong, else 1.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
@@ -34,6 +35,7 @@ from tests.modern_live.judge import TIMEOUT_S, owned, settled
 from tests.modern_live.members import JAVA, LIBRDKAFKA, Client, Members
 from tests.prediction.log import OffsetsLog, generations
 from tests.support.broker import Broker
+from tests.support.prompt import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,7 +97,19 @@ def run(steps: int, seed: int) -> Counter[str]:
             what, verdict = _step(members, log, random, stage)
             counts[verdict.partition(":")[0]] += 1
             print(f"{stage.group_id}, {what}: {verdict}", flush=True)
+        counts["by command"] = _by_command(broker.bootstrap_server, stages[0])
     return counts
+
+
+def _by_command(server: str, stage: Stage) -> int:
+    """Returns 1 if the command, which also reads the lag, answers as Python does."""
+    arguments = ("--bootstrap-server", server, "--group", stage.group_id, "--capacity", 9)
+    ran = command("scale", "--json", *arguments)
+    assert ran.returncode == 0, ran.stderr
+    line = json.loads(ran.stdout)
+    assert line["choice"]["replicas"] >= 1
+    assert all(one["lag"] is not None for one in line["counts"])
+    return 1
 
 
 def _stage(members: Members, random: Random, name: str) -> Stage:

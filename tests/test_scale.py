@@ -218,7 +218,8 @@ def test_what_depends_on_ids_is_said_to() -> None:
     assert ten.moves is not None
     sampled = kr.plan(SAMPLE["orders"], None, ["add-members=1"]).sample()
     assert ten.ranges["moves"] == (min(*sampled.moves, ten.moves), max(*sampled.moves, ten.moves))
-    assert kr.scale(SAMPLE["payments"], [11]).counts[-1].depends_on == ()
+    eleven = kr.scale(SAMPLE["payments"], [11]).counts[-1]
+    assert (eleven.depends_on, eleven.ranges) == (("timing",), {"rebalances": (2, 3)})
 
 
 def test_without_known_owners_the_present_count_is_the_next_rebalance() -> None:
@@ -253,7 +254,6 @@ def test_a_count_without_an_answer_has_the_plans_words() -> None:
     [
         ({"counts": [-1]}, "counts[0]: -1 is not a number from 0 to 100000"),
         ({"counts": [100_001]}, "counts[0]: 100001 is not a number from 0 to 100000"),
-        ({"counts": []}, "counts: is empty: give the numbers of members to play"),
         ({"per_replica": 0}, "per_replica: 0 is not a number of members from 1 on"),
         ({"assignor": "none"}, 'assignor: "none" is not known'),
         ({"rate": {"u": 1}}, 'rate: the group has no topic or partition "u"'),
@@ -306,7 +306,7 @@ def test_with_rates_a_count_helps_if_the_busiest_member_has_less() -> None:
 
 def chosen(group: kr.GroupSpec, rate: float, lag: float = 0.0, **options: float) -> Any:
     found = kr.scale(group, range(1, 25), rate={"t": rate}, lag={"t": lag}, capacity=100, samples=0)
-    return choose(found, **options)  # type: ignore[arg-type]
+    return choose(found, **options)
 
 
 def test_the_document_is_what_keda_reads() -> None:
@@ -322,15 +322,11 @@ def test_a_step_is_taken_only_if_it_gains_more_than_it_costs() -> None:
     group = formed(24, 8, "cooperative-sticky")
     assert chosen(group, 750).replicas == 8
     assert chosen(group, 790, lag=500).because == (
-        "8 members stay: within 300 s, no step gains more than it costs"
+        "8 members stay: in 300 s, no step gains more than it costs"
     )
     assert chosen(group, 100).replicas < 8
     assert chosen(group, 750, lag=60_000).replicas > 8
     assert chosen(group, 750, lag=60_000, member_share=0.9).replicas == 8
-    assert chosen(group, 100, least=6).replicas == 6
-    assert chosen(group, 2000, most=12).replicas == 12
-    with pytest.raises(kr.GroupError, match="least: no count from 30 to any has an answer"):
-        chosen(group, 100, least=30)
     with pytest.raises(kr.GroupError, match="capacity: give how many records a second"):
         choose(kr.scale(group, [3]))
 
@@ -342,10 +338,7 @@ def test_no_step_is_taken_back_while_the_load_stays(seeds: Seeds) -> None:
         group = formed(24, random.randint(1, 24), random.choice(["cooperative-sticky", "range"]))
         rate, lag = random.uniform(0, 2600), random.choice([0.0, random.uniform(0, 2e5)])
         first = chosen(group, rate, lag)
-        assert first.waiting + first.step <= first.kept_waiting + (
-            0.1 * 100 * 300 * max(0, len(group.members) - first.members) + 1
-        )
-        assert chosen(formed(24, first.members, group.assignor or ""), rate, lag).replicas == (
+        assert chosen(formed(24, first.replicas, group.assignor or ""), rate, lag).replicas == (
             first.replicas
         )
 
@@ -366,7 +359,7 @@ def test_one_group_on_the_command_line(sample: Path) -> None:
     assert run.stdout.startswith("orders: 10 to 11 members bring nothing: the fullest member has 6")
     assert "10 nothing" in run.stdout
     assert "9 now" in run.stdout
-    assert "Ranges in brackets depend on which members leave" in run.stdout
+    assert "Ranges in brackets depend on the ids of new members; on which members" in run.stdout
     assert "sessions of 45 s." in " ".join(run.stdout.split())
     assert max(map(len, run.stdout.splitlines())) <= 100
 

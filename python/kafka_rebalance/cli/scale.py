@@ -74,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
     tally = Tally()
     many: list[Scaled] = []
     for (group, scaled), _, alone in answers(args, tally, partial(_answer, args)):
-        one = _scaled(args, group, in_detail=True) if alone else scaled
+        is_whole = args.group is not None or not alone
+        one = scaled if is_whole else _scaled(args, group, in_detail=True)
         if args.json:
             choice = {"choice": choose(one).to_dict()} if one.load.is_known else {}
             print(contract.dumps(one.to_dict() | choice), flush=True)
@@ -87,7 +88,11 @@ def run(args: argparse.Namespace) -> int:
         if args.output is not None:
             if not alone:
                 args.parser.error("--output needs one group: name it with --group")
-            _draw(one, args.output)
+            from kafka_rebalance.report.plans.scale import scale_page
+
+            with written(args.output) as path:
+                path.write_text(scale_page(one), encoding="utf-8")
+            print_note(f"drawn to {args.output}")
     if many:
         from kafka_rebalance.report.plans.scale import print_many
 
@@ -99,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
 def _answer(
     args: argparse.Namespace, group: GroupSpec, _: Sequence[Change]
 ) -> tuple[GroupSpec, Scaled]:
-    return group, _scaled(args, group, in_detail=False)
+    return group, _scaled(args, group, in_detail=args.group is not None)
 
 
 def _scaled(args: argparse.Namespace, group: GroupSpec, *, in_detail: bool) -> Scaled:
@@ -130,17 +135,8 @@ def _lag(args: argparse.Namespace, group: GroupSpec) -> Given | None:
         if topic.name in read
         for p in range(topic.partitions)
     ]
-    of_group = {group.group_id: partitions}
-    configs = cluster_configs(args)
+    of_group, configs = {group.group_id: partitions}, cluster_configs(args)
     return group_lags(args.bootstrap_server, of_group, configs=configs)[group.group_id]
-
-
-def _draw(scaled: Scaled, path: Path) -> None:
-    from kafka_rebalance.report.plans.scale import scale_page
-
-    with written(path) as part:
-        part.write_text(scale_page(scaled), encoding="utf-8")
-    print_note(f"drawn to {path}")
 
 
 def _counts(text: str) -> list[int]:

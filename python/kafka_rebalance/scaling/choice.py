@@ -31,42 +31,28 @@ PAUSE_S = 3.0
 class Choice:
     """The number of replicas to ask for, beside the present one, and the reason.
 
-    `waiting` and `step` are the records of its cost; `kept_waiting` are those that wait if the
-    present number is kept. KEDA's scaler `metrics-api` reads `to_dict` as JSON, with the
-    valueLocation `replicas` and the targetValue 1.
+    KEDA's scaler `metrics-api` reads `to_dict` as JSON, with the valueLocation `replicas` and the
+    targetValue 1.
     """
 
     group_id: str
     replicas: int
     replicas_now: int
-    members: int
-    waiting: int
-    step: int
-    kept_waiting: int
     because: str
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def choose(
-    scaled: Scaled,
-    *,
-    least: int = 1,
-    most: int | None = None,
-    horizon_s: float = 300.0,
-    member_share: float = 0.1,
-) -> Choice:
-    """Chooses among the counts of `scale`, from `least` to `most` replicas.
+def choose(scaled: Scaled, *, horizon_s: float = 300.0, member_share: float = 0.1) -> Choice:
+    """Chooses among the counts of `scale`, which must know the load.
 
-    Errors   GroupError at `capacity` if `scaled` lacks the capacity, or rates and lag; at `least`
-             if no count from `least` to `most` has an answer.
+    Errors   GroupError at `capacity` if `scaled` lacks the capacity, or both rates and lag.
     """
-    capacity = scaled.load.capacity
+    capacity, now = scaled.load.capacity, scaled.now
     if capacity is None or not scaled.load.is_known:
         problem = "give how many records a second a member can read, and the rate or the lag"
         raise GroupError("capacity", problem)
-    now = scaled.now
 
     def waiting(one: Count) -> float:
         return sum(max(0.0, lag + (rate - capacity) * horizon_s) for rate, lag in one.loads)
@@ -75,38 +61,19 @@ def choose(
         members = member_share * capacity * horizon_s * one.members
         return waiting(one) + _step(one) + members, one is not now
 
-    candidates = [
-        one
-        for one in scaled.counts
-        if one.error is None and (one.useful or one is now) and one.replicas >= least
-        if most is None or one.replicas <= most
-    ]
-    if not candidates:
-        raise GroupError("least", f"no count from {least} to {most or 'any'} has an answer")
-    chosen = min(candidates, key=cost)
-    records = (round(waiting(chosen)), round(_step(chosen)), round(waiting(now)))
-    return Choice(
-        scaled.group_id,
-        chosen.replicas,
-        now.replicas,
-        chosen.members,
-        *records,
-        _because(chosen.members, now.members, horizon_s, *records),
-    )
+    chosen = min((one for one in scaled.counts if one.useful or one is now), key=cost)
+    after = f"in {horizon_s:g} s"
+    because = f"{counted(now.members)} stay: {after}, no step gains more than it costs"
+    if chosen is not now:
+        because = (
+            f"{counted(chosen.members)} instead of {now.members}: {after}, {waiting(chosen):,.0f} "
+            f"records wait instead of {waiting(now):,.0f}; {_step(chosen):,.0f} arrive for "
+            "partitions that the step stops"
+        )
+    return Choice(scaled.group_id, chosen.replicas, now.replicas, because)
 
 
 def _step(one: Count) -> float:
     """Returns the records that arrive for stopped partitions; 0 for the present count."""
     each_s = one.times.unread_partition_s / one.stops if one.times and one.stops else PAUSE_S
     return one.stopped_rate * each_s
-
-
-def _because(
-    chosen: int, now: int, horizon_s: float, waiting: int, step: int, kept_waiting: int
-) -> str:
-    if chosen == now:
-        return f"{counted(now)} stay: within {horizon_s:g} s, no step gains more than it costs"
-    return (
-        f"{counted(chosen)} instead of {now}: in {horizon_s:g} s, {waiting:,} records wait "
-        f"instead of {kept_waiting:,}; {step:,} arrive for partitions that the step stops"
-    )

@@ -38,7 +38,7 @@ from kafka_rebalance.plans.changes.members import MOST_NEW_MEMBERS
 from kafka_rebalance.plans.leaders import has_no_answer
 
 from .load import Given, Load, MemberLoad, load_of
-from .sentences import answer
+from .sentences import answer, to_read
 from .variants import Ranges, Times, range_over, times_of
 
 _FEWEST_SHOWN, _MOST_SHOWN, _NEAR = 12, 48, 8
@@ -48,7 +48,6 @@ _FEWEST_SHOWN, _MOST_SHOWN, _NEAR = 12, 48, 8
 class Count:
     """A number of members: the group after the step from its present members to this number.
 
-    `replicas`    how many pods or processes these are.
     `fullest`     the most partitions (tasks, in a streams group) of one member.
     `possible`    the least that the fullest member could have, under any assignor; proven.
     `moves`       gained partitions, added up over all members and rebalances.
@@ -152,12 +151,11 @@ def scale(
 ) -> Scaled:
     """Returns what each number of members brings, and what the step to it from now costs.
 
-    `counts` are numbers of replicas, each with `per_replica` members (threads); None means from 1
-    to twice the present number, and only the steps of an even split if these are many. `rate` and
-    `lag` map topics or partitions to records a second and to records not yet read; `capacity` is
-    how many records a second a member can read. `samples` is how often each step is played again
-    with other ids, or other members that leave: None means 8 to 32 times, as in
-    `RebalancePlan.sample`. With `how_long`, the simulator plays each step.
+    `counts` are numbers of replicas, each with `per_replica` members (threads); None means up to
+    twice the present number. `rate` and `lag` are records a second that arrive, and records not yet
+    read; a member can read `capacity` records a second. `samples` is how often each step is played
+    with other ids, or other members that leave (None: 8 to 32 times, as `RebalancePlan.sample`).
+    With `how_long`, the simulator plays each step.
 
     Errors   those of `plan`; GroupError at `counts[i]`, `rate`, `lag`, `capacity`, `per_replica`.
              A step that Kafka's assignor does not answer, or that leaves no member, has an `error`.
@@ -165,9 +163,10 @@ def scale(
     require_group(group)
     name = assignor_of(group, assignor)
     load = load_of(group, rate, lag, capacity)
-    now = len(group.members)
-    wanted = _wanted(group, counts, per_replica)
-    found, assumed = [], None
+    now, found, assumed = len(group.members), [], None
+    if per_replica < 1:
+        raise GroupError("per_replica", f"{per_replica} is not a number of members from 1 on")
+    wanted = _default(group, per_replica) if counts is None else _checked(counts, per_replica)
     for members in sorted({*wanted, now}):
         replicas = -(-members // per_replica)
         # 1.
@@ -253,17 +252,10 @@ def _marked(found: list[Count]) -> tuple[Count, ...]:
     """Returns the counts, the useful ones marked; sums of rates are equal if nearly equal."""
     least, marked = math.inf, []
     for one in found:
-        to_read = one.fullest if one.rate is None else one.rate
-        useful = to_read is not None and to_read < least * (1 - 1e-9)
-        least = min(least, to_read) if useful and to_read is not None else least
+        useful = one.error is None and to_read(one) < least * (1 - 1e-9)
+        least = to_read(one) if useful else least
         marked.append(replace(one, useful=useful))
     return tuple(marked)
-
-
-def _wanted(group: GroupSpec, counts: Iterable[int] | None, per_replica: int) -> list[int]:
-    if per_replica < 1:
-        raise GroupError("per_replica", f"{per_replica} is not a number of members from 1 on")
-    return _default(group, per_replica) if counts is None else _checked(counts, per_replica)
 
 
 def _default(group: GroupSpec, per_replica: int) -> list[int]:
@@ -278,8 +270,6 @@ def _default(group: GroupSpec, per_replica: int) -> list[int]:
 
 
 def _checked(counts: Iterable[int], per_replica: int) -> list[int]:
-    if isinstance(counts, str) or not isinstance(counts, Iterable):
-        raise TypeError(f"counts: {a_type(counts)} is not a list of numbers; give range(1, 21)")
     wanted = [*counts]
     for i, one in enumerate(wanted):
         if not isinstance(one, int) or isinstance(one, bool):
@@ -287,6 +277,4 @@ def _checked(counts: Iterable[int], per_replica: int) -> list[int]:
         if not 0 <= one * per_replica <= MOST_NEW_MEMBERS:
             problem = f"{one} is not a number from 0 to {MOST_NEW_MEMBERS // per_replica}"
             raise GroupError(f"counts[{i}]", problem)
-    if not wanted:
-        raise GroupError("counts", "is empty: give the numbers of members to play")
     return [one * per_replica for one in wanted]

@@ -36,6 +36,8 @@ def read_text(one: "Count", noun: str = "") -> str:
 
     Without a noun, the number alone; both ends of a range.
     """
+    if one.error is not None:
+        return "error"
     if one.rate is not None:
         return f"{one.rate:,.0f}{' records a second' * bool(noun)}"
     least, most = one.ranges.get("fullest", (one.fullest, one.fullest))
@@ -79,9 +81,9 @@ def _compared(counts: Sequence["Count"], present: "Count", who: str, noun: str) 
 
 def _next_step(step: "Count", who: str, noun: str, *, is_first: bool) -> str:
     """Returns what the next useful count brings, and its costs."""
-    which = (
-        f"{counted(step.replicas, who)} help" if is_first else f"{step.replicas} is the next step"
-    )
+    which = f"{counted(step.replicas, who)} help"
+    if not is_first:
+        which = f"{step.replicas} is the next step"
     moves = counted(step.moves or 0, noun)
     cost = f"{moves} move{'s' * (step.moves == 1)} and {step.stops} stop on the way"
     return f"{which}: the fullest member then has {read_text(step, noun)} ({cost})"
@@ -89,13 +91,11 @@ def _next_step(step: "Count", who: str, noun: str, *, is_first: bool) -> str:
 
 def _spans(numbers: Sequence[int], among: Sequence[int]) -> str:
     """Returns `1 to 4, 6`: a span has no gap in `among`."""
-    place = {number: i for i, number in enumerate(among)}
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and place[found[-1][-1]] == place[number] - 1:
+    found: list[list[int]] = [[]]
+    for number in among:
+        if number in numbers:
             found[-1].append(number)
-        else:
-            found.append([number])
-    return ", ".join(
-        f"{one[0]} to {one[-1]}" if len(one) > 2 else ", ".join(map(str, one)) for one in found
-    )
+        elif found[-1]:
+            found.append([])
+    spans = (f"{one[0]} to {one[-1]}" if len(one) > 2 else one for one in found if one)
+    return ", ".join(one if isinstance(one, str) else ", ".join(map(str, one)) for one in spans)

@@ -7,22 +7,25 @@ any pods of a Deployment: so other sets of members leave in the plays, all of th
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from random import Random
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from kafka_rebalance.errors import AssignorThrows, GroupError
-from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.extra_rebalances import extra_rebalances
 from kafka_rebalance.notes.may_happen import may_happen
 from kafka_rebalance.plans import LedPlan, RebalancePlan
 from kafka_rebalance.plans.changes import Change, RemoveMembers
-from kafka_rebalance.plans.changes.edits import Edited, GroupEvent, without
 from kafka_rebalance.plans.changes.made_up import PLANNED, Draw
 from kafka_rebalance.plans.rebalance_plan import replay
 from kafka_rebalance.plans.samples import enough_draws
+
+_LEAVES = "leaves"
+"""The client id of members that leave together, and of no other; no assignor reads client ids."""
 
 Ranges = dict[str, tuple[int, int]]
 
@@ -46,41 +49,23 @@ class Varied(NamedTuple):
     ranges: Ranges
 
 
-@dataclass(frozen=True, slots=True)
-class _Leave(Change):
-    """These members leave, in one rebalance. Only Python plays it: no text of a change names it."""
-
-    members: tuple[str, ...]
-
-    VERBS = ()
-
-    @classmethod
-    def parse(cls, verb: str, value: str) -> Self:
-        raise NotImplementedError(verb, value)
-
-    def __str__(self) -> str:
-        return f"remove-members={len(self.members)}"
-
-    def events(self, group: GroupSpec) -> list[GroupEvent]:
-        del group
-        cause = f"{counted(len(self.members))} leave"
-        return [GroupEvent(cause, lambda group, _: Edited(without(group, {*self.members})))]
-
-
 def range_over(planned: RebalancePlan, led: Sequence[LedPlan], samples: int | None) -> Varied:
     """Returns how the figures of a step vary over `samples` plays, and over its leaders."""
     leads = [one.plan for one in led if one.plan is not None]
     draws = enough_draws(planned) if samples is None else samples
     why, plays = _plays(planned, draws)
-    again = [*_answered(plays)]
-    sources: dict[str, object] = {why: _ranges([planned, *again]), "leader": _ranges(leads)}
+    again = []
+    for group, changes, ids in plays:
+        with suppress(AssignorThrows):  # on the group of this play alone
+            again.append(replay(group, changes, planned.engine, ids, planned.possible))
+    sources: dict[str, Ranges] = {why: _ranges([planned, *again]), "leader": _ranges(leads)}
     ranges = _ranges([planned, *again, *leads])
     if _may_be_late(planned):
-        planned_rounds = len(planned.rounds)
-        least, most = ranges.get("rebalances", (planned_rounds, planned_rounds))
-        sources["timing"] = ranges["rebalances"] = (least, most + 1)
-    depends_on = tuple(source for source, found in sources.items() if found)
-    return Varied(len(again), depends_on, ranges)
+        rounds = len(planned.rounds)
+        least, most = ranges.get("rebalances", (rounds, rounds))
+        sources["timing"] = {"rebalances": (least, most + 1)}
+        ranges |= sources["timing"]
+    return Varied(len(again), tuple(why for why, found in sources.items() if found), ranges)
 
 
 def _may_be_late(planned: RebalancePlan) -> bool:
@@ -90,34 +75,33 @@ def _may_be_late(planned: RebalancePlan) -> bool:
     return bool(planned.rounds) and extra_rebalances(planned.group, planned.changes) is not None
 
 
-def _plays(planned: RebalancePlan, draws: int) -> "tuple[str, Iterator[RebalancePlan | None]]":
-    leaves = next((one for one in planned.changes if isinstance(one, RemoveMembers)), None)
-    if leaves is not None and leaves.count:
-        chosen = _leaving(planned.group, leaves.count, draws)
-        return "leaving", (_replay(planned, (one,), PLANNED) for one in chosen)
-    ids = range(1, draws + 1) if planned.has_guesses else ()
-    guesses = (Draw(number, draws, planned.newcomers) for number in ids)
-    return "ids", (_replay(planned, planned.changes, one) for one in guesses)
+_Play = tuple[GroupSpec, tuple[Change, ...], Draw]
 
 
-def _replay(planned: RebalancePlan, changes: tuple[Change, ...], ids: Draw) -> RebalancePlan | None:
-    try:
-        return replay(planned.group, changes, planned.engine, ids, planned.possible)
-    except AssignorThrows:  # on the group of this play alone
-        return None
+def _plays(planned: RebalancePlan, draws: int) -> tuple[str, Iterator[_Play]]:
+    """Returns what the plays vary, and each play's group, changes and ids."""
+    group, gone = planned.group, len(planned.group.members) - len(planned.final.members)
+    if gone > 0:
+        leaves = (RemoveMembers(client_id=_LEAVES),)
+        return "leaving", ((one, leaves, PLANNED) for one in _leaving(group, gone, draws))
+    numbers = range(1, draws + 1) if planned.has_guesses else ()
+    ids = (Draw(number, draws, planned.newcomers) for number in numbers)
+    return "ids", ((group, planned.changes, one) for one in ids)
 
 
-def _answered(plays: Iterable[RebalancePlan | None]) -> Iterator[RebalancePlan]:
-    return (one for one in plays if one is not None)
-
-
-def _leaving(group: GroupSpec, count: int, draws: int) -> Iterator[_Leave]:
-    """Yields `draws` random sets of members that leave, or every set; equal in every run."""
-    ids = [member.member_id for member in group.members]
-    if comb(len(ids), count) <= draws:
-        return map(_Leave, combinations(ids, count))
-    random = Random(f"{group.group_id}/{count}")
-    return (_Leave(tuple(random.sample(ids, count))) for _ in range(draws))
+def _leaving(group: GroupSpec, count: int, draws: int) -> Iterator[GroupSpec]:
+    """Yields the group with `count` members marked, `draws` times or every choice of them."""
+    places = range(len(group.members))
+    chosen: Iterable[Sequence[int]] = combinations(places, count)
+    if comb(len(places), count) > draws:
+        random = Random(f"{group.group_id}/{count}")
+        chosen = (random.sample(places, count) for _ in range(draws))
+    for gone in chosen:
+        marked = [
+            replace(one, client_id=_LEAVES if i in gone else None)
+            for i, one in enumerate(group.members)
+        ]
+        yield group.edited(members=tuple(marked))
 
 
 def _ranges(plays: Sequence[RebalancePlan]) -> Ranges:

@@ -58,11 +58,7 @@ def scale_groups(
     schema.check(groups.schema)
     keys = schema.keys(groups.schema)
     wanted = None if counts is None else list(counts)
-    options: dict[str, Any] = {
-        "assignor": assignor,
-        "per_replica": per_replica,
-        "samples": samples,
-    }
+    options = {"assignor": assignor, "per_replica": per_replica, "samples": samples}
     answered = answers_type(schema.with_keys(SCALE_SCHEMA, keys))
     arrow = to_arrow_schema(answered)
 
@@ -101,14 +97,13 @@ def _answer(row: Any, counts: list[int] | None, options: dict[str, Any]) -> dict
         scaled = scale(GroupSpec.from_dict(fields), counts, **options)
     except GroupError as error:
         return {"group_id": group_id_of(fields), "error": str(error)}
-    found = [{name: getattr(one, name) for name in _NAMES} for one in scaled.counts]
     return {
         "group_id": scaled.group_id,
         "assignor": scaled.assignor,
         "members": scaled.members,
         "because": scaled.because,
         "worth": scaled.worth,
-        "counts": found,
+        "counts": [{name: getattr(one, name) for name in _NAMES} for one in scaled.counts],
     }
 
 

@@ -36,31 +36,18 @@ def print_scaled(scaled: Scaled) -> None:
 
 def print_many(scaled: Sequence[Scaled]) -> None:
     """Prints a line for each group: the present count, the least that does as well, the next."""
-    heads = [
-        "group",
-        "assignor",
-        "members",
-        "fullest",
-        "enough",
-        "next step",
-        "then",
-        "moves",
-        "stop",
-    ]
+    heads = (
+        "group", "assignor", "members", "fullest", "enough", "next step", "then", "moves", "stop",
+    )  # fmt: skip
     rows = []
     for one in scaled:
-        now = one.now
-        worth = [each for each in one.counts if each.useful]
-        enough = [each.members for each in worth if each.members <= now.members]
-        step = next((each for each in worth if each.members > now.members), None)
-        cells = (
-            [str(step.members), read_text(step), f"{step.moves}", f"{step.stops}"]
-            if step
-            else [""] * 4
-        )
-        name = cut(one.group_id, _LONGEST_ID)
-        least = str(enough[-1]) if enough else ""
-        rows.append([name, one.assignor, str(now.members), read_text(now), least, *cells])
+        row = [cut(one.group_id, _LONGEST_ID), one.assignor, f"{one.members}", read_text(one.now)]
+        enough = [members for members in one.worth if members <= one.members]
+        steps = [each for each in one.counts if each.useful and each.members > one.members]
+        row.append(f"{enough[-1]}" if enough else "")
+        row += [f"{n}" for each in steps[:1] for n in (each.members, read_text(each))]
+        row += [f"{n}" for each in steps[:1] for n in (each.moves, each.stops)]
+        rows.append(row + [""] * (len(heads) - len(row)))
     print_table(heads, rows, whole=True, names=2)
 
 
@@ -68,31 +55,27 @@ def scale_page(scaled: Scaled) -> str:
     """Returns an HTML page: the answer, pictures of the fullest member and the moves, the table."""
     answered = [one for one in scaled.counts if one.error is None]
     names = [_named(one, scaled) for one in answered]
-    fullest = {
-        "partitions of the fullest member": [one.fullest or 0 for one in answered],
-        "the least possible": [one.possible or 0 for one in answered],
+    pictures = {
+        "What each number brings": {
+            "partitions of the fullest member": [one.fullest or 0 for one in answered],
+            "the least possible": [one.possible or 0 for one in answered],
+        },
+        "What the step to it costs": {
+            "moves": [one.moves or 0 for one in answered],
+            "partitions that stop": [one.stops or 0 for one in answered],
+        },
     }
-    costs = {
-        "moves": [one.moves or 0 for one in answered],
-        "partitions that stop": [one.stops or 0 for one in answered],
-    }
-    title = f"{scaled.group_id}, {scaled.assignor}: how many members"
-    pictures = "".join(
-        f"<figure><figcaption>{caption}</figcaption>\n{bar_chart(caption, names, series)}</figure>"
-        for caption, series in (
-            ("What each number brings", fullest),
-            ("What the step to it costs", costs),
-        )
+    drawn = "".join(
+        f"<figure><figcaption>{title}</figcaption>\n{bar_chart(title, names, bars)}</figure>"
+        for title, bars in pictures.items()
     )
-    return page(
-        title,
-        [
-            f"<p>{escaped(scaled.because)}.</p>",
-            f'<div class="pictures">{pictures}</div>',
-            table(_columns(scaled), _rows(scaled)),
-            *(f'<p class="note">{escaped(note)}</p>' for note in _notes(scaled)),
-        ],
-    )
+    parts = [
+        f"<p>{escaped(scaled.because)}.</p>",
+        f'<div class="pictures">{drawn}</div>',
+        table(_columns(scaled), _rows(scaled)),
+        *(f'<p class="note">{escaped(note)}</p>' for note in _notes(scaled)),
+    ]
+    return page(f"{scaled.group_id}, {scaled.assignor}: how many members", parts)
 
 
 def _columns(scaled: Scaled) -> list[str]:
@@ -114,20 +97,23 @@ def _named(one: Count, scaled: Scaled) -> str:
 def _figures(one: Count) -> list[str]:
     if one.error is not None:
         return [""] * len(_COLUMNS)
-    caught = one.catch_up_s
     times = one.times
     return [
         _ranged(one, "fullest"),
         f"{one.possible}",
-        "" if one.rate is None else f"{one.rate:,.0f}",
-        "" if one.lag is None else f"{one.lag:,.0f}",
-        "" if caught is None else ("never" if caught == math.inf else f"{caught:,.0f}"),
+        _number(one.rate),
+        _number(one.lag),
+        _number(one.catch_up_s),
         _ranged(one, "moves"),
         _ranged(one, "stops"),
         _ranged(one, "idle") if one.idle else "",
         "" if times is None else ("never" if times.settled_s is None else f"{times.settled_s:.1f}"),
         "" if times is None else f"{times.unread_partition_s:,.1f}",
     ]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else "never" if value == math.inf else f"{value:,.0f}"
 
 
 def _ranged(one: Count, name: str) -> str:

@@ -67,5 +67,7 @@ def test_frames_that_do_not_fit_are_refused(spark: SparkSession) -> None:
     schema = INPUT_SCHEMA.replace("topics: array<string>", "topics: array<int>")
     with pytest.raises(SchemaError, match="give names of topics"):
         scale_groups(spark.createDataFrame([], schema))
+    with pytest.raises(kr.GroupError, match=r"counts\[0\]: -1"):
+        scale_groups(spark.createDataFrame([], INPUT_SCHEMA), [-1])
     with pytest.raises(SchemaError, match="give a DataFrame"):
         scale_groups([])  # type: ignore[arg-type]

@@ -166,7 +166,7 @@ def scale(
     now, found, assumed = len(group.members), [], None
     if per_replica < 1:
         raise GroupError("per_replica", f"{per_replica} is not a number of members from 1 on")
-    wanted = _default(group, per_replica) if counts is None else _checked(counts, per_replica)
+    wanted = _default(group, per_replica) if counts is None else checked_counts(counts, per_replica)
     for members in sorted({*wanted, now}):
         replicas = -(-members // per_replica)
         # 1.
@@ -269,7 +269,8 @@ def _default(group: GroupSpec, per_replica: int) -> list[int]:
     return [n for n in every if abs(n - now) <= near or n in steps.values()]
 
 
-def _checked(counts: Iterable[int], per_replica: int) -> list[int]:
+def checked_counts(counts: Iterable[int], per_replica: int) -> list[int]:
+    """Returns numbers of members. Errors: GroupError or TypeError at `counts[i]`."""
     wanted = [*counts]
     for i, one in enumerate(wanted):
         if not isinstance(one, int) or isinstance(one, bool):

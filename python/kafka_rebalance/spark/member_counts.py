@@ -14,6 +14,7 @@ from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.scaling import scale
+from kafka_rebalance.scaling.counts import checked_counts
 
 from . import schema
 from .group_records import GroupRecords
@@ -51,13 +52,15 @@ def scale_groups(
     the groups have a column `cluster`, it is the first column of the answers, too.
 
     Raises SchemaError for columns that do not fit the contract, for `members[].topics` that are
-    indexes, and for GroupRecords (`current_groups` makes groups of records).
+    indexes, and for GroupRecords (`current_groups` makes groups of records); GroupError for a wrong
+    count.
     """
     if isinstance(groups, GroupRecords) or not hasattr(groups, "mapInArrow"):
         raise SchemaError("groups: give a DataFrame; current_groups makes one of records")
     schema.check(groups.schema)
     keys = schema.keys(groups.schema)
     wanted = None if counts is None else list(counts)
+    checked_counts(wanted or (), per_replica)
     options = {"assignor": assignor, "per_replica": per_replica, "samples": samples}
     answered = answers_type(schema.with_keys(SCALE_SCHEMA, keys))
     arrow = to_arrow_schema(answered)
@@ -91,7 +94,7 @@ def _answer(row: Any, counts: list[int] | None, options: dict[str, Any]) -> dict
     """Returns a row of SCALE_SCHEMA."""
     fields: Any = None
     try:
-        fields = contract.parse(row["line"])
+        fields = contract.parse(row["line"] or b"")
         if row["error"] is not None:
             return {"group_id": group_id_of(fields), "error": row["error"]}
         scaled = scale(GroupSpec.from_dict(fields), counts, **options)

@@ -222,6 +222,20 @@ def test_what_depends_on_ids_is_said_to() -> None:
     assert (eleven.depends_on, eleven.ranges) == (("timing",), {"rebalances": (2, 3)})
 
 
+def test_members_that_share_partitions_read_a_part_of_each() -> None:
+    found = kr.scale(formed(3, 4, "share/simple"), range(1, 8), samples=0)
+    assert rows(found, "fullest", "reads", "useful") == [
+        (3, 3.0, True),
+        (2, 2.0, True),
+        (1, 1.0, True),
+        (2, 1.0, False),
+        (2, 1.0, False),
+        (1, 0.5, True),
+        (2, 0.5, False),
+    ]
+    assert "6 is the next step: the fullest member then has 0.5 partitions" in found.because
+
+
 def test_without_known_owners_the_present_count_is_the_next_rebalance() -> None:
     group = kr.GroupSpec(
         "g", (kr.Topic("t", 6),), tuple(kr.Member(f"c-{n}", ("t",)) for n in range(2)), "range"

@@ -23,6 +23,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from kafka_rebalance.assignors.assigning import assignor_of
@@ -49,6 +50,7 @@ class Count:
     """A number of members: the group after the step from its present members to this number.
 
     `fullest`     the most partitions (tasks, in a streams group) of one member.
+    `reads`       the same, where a partition that members share counts by their share.
     `possible`    the least that the fullest member could have, under any assignor; proven.
     `moves`       gained partitions, added up over all members and rebalances.
     `rebalances`  rebalances until the group has settled (`settled`).
@@ -69,6 +71,7 @@ class Count:
     members: int
     replicas: int
     fullest: int | None = None
+    reads: float | None = None
     possible: int | None = None
     moves: int | None = None
     rebalances: int | None = None
@@ -224,9 +227,10 @@ def _count(
     after = Assignment.owned(group) if played is None else played.after
     unread = {} if played is None else played.unavailable
     loads = load.of_members(after)
+    is_shared = shares_partitions(group.assignor)
     if played is not None:
         possible = played.possible.balance
-    elif shares_partitions(group.assignor):
+    elif is_shared:
         possible = after.balance
     else:
         possible = best_possible(group, engine=engine).balance
@@ -234,6 +238,7 @@ def _count(
         members,
         replicas,
         fullest=after.balance.max,
+        reads=_reads(after) if is_shared else after.balance.max,
         possible=possible.max,
         moves=0 if played is None else played.moves,
         rebalances=0 if played is None else len(played.rounds),
@@ -246,6 +251,11 @@ def _count(
         loads=loads,
         stopped_rate=math.fsum((load.rate or {}).get(tp, 0.0) for tp in unread),
     )
+
+
+def _reads(assignment: Assignment) -> float:
+    each = Load(dict.fromkeys(chain(*assignment.values()), 1.0), None, None)
+    return max((one.rate for one in each.of_members(assignment)), default=0.0)
 
 
 def _marked(found: list[Count]) -> tuple[Count, ...]:

@@ -41,13 +41,13 @@ def read_text(one: "Count", noun: str = "") -> str:
     if one.rate is not None:
         return f"{one.rate:,.0f}{' records a second' * bool(noun)}"
     least, most = one.ranges.get("fullest", (one.fullest, one.fullest))
-    number = f"{most}" if least == most else f"{least} to {most}"
-    return f"{number} {noun}{'' if most == 1 else 's'}" if noun else number
+    number = f"{one.reads:.3g}" if least == most else f"{least} to {most}"
+    return f"{number} {noun}{'' if number == '1' else 's'}" if noun else number
 
 
 def to_read(one: "Count") -> float:
     """Returns what the fullest member reads, as a number to compare with that of another count."""
-    return (one.fullest or 0) if one.rate is None else one.rate
+    return (one.reads or 0) if one.rate is None else one.rate
 
 
 def _compared(counts: Sequence["Count"], present: "Count", who: str, noun: str) -> list[str]:

@@ -186,7 +186,7 @@ def by_lag(threshold: int, *, is_even: bool = False) -> Rule:
     return metric
 
 
-def by_choice() -> Rule:
+def by_choice(member_share: float) -> Rule:
     """Returns the rule of `choose`; an answer is kept for `cache_s`."""
     kept = (-math.inf, 0)
 
@@ -194,7 +194,7 @@ def by_choice() -> Rule:
         nonlocal kept
         settings = day.scenario["scale"]
         if day.now_s - kept[0] >= settings["cache_s"]:
-            kept = (day.now_s, _chosen(day, settings))
+            kept = (day.now_s, _chosen(day, member_share))
         return kept[1]
 
     return metric
@@ -205,7 +205,7 @@ def _plans(group: GroupSpec, changes: tuple[Change, ...], engine: Engine) -> tup
     return plans_by_leader(group, changes, engine=engine)
 
 
-def _chosen(day: Day, settings: dict[str, Any]) -> int:
+def _chosen(day: Day, member_share: float) -> int:
     rates = [sum(each) / len(day.recent) for each in zip(*day.recent, strict=True)]
     tps = [TopicPartition("orders", p) for p in range(len(rates))]
     scaled = scale(
@@ -216,8 +216,10 @@ def _chosen(day: Day, settings: dict[str, Any]) -> int:
         capacity=day.scenario["capacity"],
         samples=0,
     )
-    chosen = choose(scaled, horizon_s=settings["horizon_s"], member_share=settings["member_share"])
-    return chosen.replicas
+    horizon_s, tolerance = day.scenario["scale"]["horizon_s"], day.scenario["hpa"]["tolerance"]
+    return choose(
+        scaled, horizon_s=horizon_s, member_share=member_share, tolerance=tolerance
+    ).replicas
 
 
 def play(scenario: dict[str, Any], curve: list[list[float]], rule: Rule) -> Day:
@@ -243,13 +245,15 @@ def play(scenario: dict[str, Any], curve: list[list[float]], rule: Rule) -> Day:
     return day
 
 
-def table(scenario: dict[str, Any], curves: list[str]) -> str:
+def table(scenario: dict[str, Any], curves: list[str], wanted: str = "") -> str:
     keda, rules = scenario["keda"], dict[str, "Callable[[], Rule]"]()
     for threshold in keda["lag_thresholds"]:
         rules[f"KEDA, lagThreshold {threshold:,}"] = lambda n=threshold: by_lag(n)  # type: ignore[misc]
     even = keda["even_threshold"]
     rules[f"KEDA, {even:,}, even distribution"] = lambda: by_lag(even, is_even=True)
-    rules["`choose`"] = by_choice
+    for share in scenario["scale"]["member_shares"]:
+        rules[f"`choose`, member_share {share}"] = lambda n=share: by_choice(n)  # type: ignore[misc]
+    rules = {name: rule for name, rule in rules.items() if wanted in name}
     lines = [f"| {' | '.join(_HEADS)} |", f"| --- | --- |{' ---: |' * (len(_HEADS) - 2)}"]
     for curve in curves:
         for name, rule in rules.items():
@@ -266,10 +270,13 @@ def main() -> None:
     )
     parser = argparse.ArgumentParser(prog="python -m tools.scale_day")
     parser.add_argument("--curves", help="only these, separated by commas; the page stays")
+    parser.add_argument("--rules", default="", help="only those whose name contains this text")
     arguments = parser.parse_args()
     scenario = tomllib.loads(SCENARIO.read_text("utf-8"))
-    if arguments.curves:
-        table(scenario, arguments.curves.split(","))
+    if arguments.curves or arguments.rules:
+        table(
+            scenario, (arguments.curves or ",".join(scenario["curves"])).split(","), arguments.rules
+        )
         return
     before, _, rest = PAGE.read_text("utf-8").partition(_BEGIN)
     whole = table(scenario, list(scenario["curves"]))

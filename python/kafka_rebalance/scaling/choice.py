@@ -9,9 +9,10 @@ Everything is counted in records. A count of members costs, over the next `horiz
     members   a share of what the members could read (`member_share`): a member is worth having only
               if it saves more records than that from waiting
 
-The count with the least cost is chosen, of those that are useful and the present one. The present
-count has no step: so no step is chosen whose cost exceeds its gain, and no step is taken back as
-long as the members' rates and lag stay the same.
+The count with the least cost is chosen. The present count has no step: so no step is chosen whose
+cost exceeds its gain, and no step is taken back as long as the members' rates and lag stay the
+same. A count that brings nothing is chosen only in place of a useful one that the autoscaler would
+ignore, because it is within `tolerance` of the present number.
 """
 
 from dataclasses import asdict, dataclass
@@ -44,8 +45,16 @@ class Choice:
         return asdict(self)
 
 
-def choose(scaled: Scaled, *, horizon_s: float = 300.0, member_share: float = 0.1) -> Choice:
+def choose(
+    scaled: Scaled,
+    *,
+    horizon_s: float = 300.0,
+    member_share: float = 0.1,
+    tolerance: float = 0.1,
+) -> Choice:
     """Chooses among the counts of `scale`, which must know the load.
+
+    `tolerance` is that of Kubernetes' HorizontalPodAutoscaler; 0 for one that ignores no step.
 
     Errors   GroupError at `capacity` if `scaled` lacks the capacity, or both rates and lag.
     """
@@ -61,7 +70,12 @@ def choose(scaled: Scaled, *, horizon_s: float = 300.0, member_share: float = 0.
         members = member_share * capacity * horizon_s * one.members
         return waiting(one) + _step(one) + members, one is not now
 
-    chosen = min((one for one in scaled.counts if one.useful or one is now), key=cost)
+    candidates = (
+        one
+        for one in scaled.counts
+        if one.error is None and abs(one.replicas / now.replicas - 1) > tolerance
+    )
+    chosen = min(now, *candidates, key=cost)
     after = f"in {horizon_s:g} s"
     because = f"{counted(now.members)} stay: {after}, no step gains more than it costs"
     if chosen is not now:

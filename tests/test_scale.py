@@ -231,7 +231,7 @@ def test_members_that_share_partitions_read_a_part_of_each() -> None:
         (2, 1.0, False),
         (2, 1.0, False),
         (1, 0.5, True),
-        (2, 0.5, False),
+        (2, 2 / 3, False),
     ]
     assert "6 is the next step: the fullest member then has 0.5 partitions" in found.because
 

@@ -49,7 +49,7 @@ def choose(
     scaled: Scaled,
     *,
     horizon_s: float = 300.0,
-    member_share: float = 0.1,
+    member_share: float = 0.02,
     tolerance: float = 0.1,
 ) -> Choice:
     """Chooses among the counts of `scale`, which must know the load.

@@ -80,13 +80,14 @@ _Play = tuple[GroupSpec, tuple[Change, ...], Draw]
 
 def _plays(planned: RebalancePlan, draws: int) -> tuple[str, Iterator[_Play]]:
     """Returns what the plays vary, and each play's group, changes and ids."""
-    group, gone = planned.group, len(planned.group.members) - len(planned.final.members)
-    if gone > 0:
+    group, changes = planned.group, planned.changes
+    gone = sum(one.count or 0 for one in changes if isinstance(one, RemoveMembers))
+    if gone:
         leaves = (RemoveMembers(client_id=_LEAVES),)
         return "leaving", ((one, leaves, PLANNED) for one in _leaving(group, gone, draws))
     numbers = range(1, draws + 1) if planned.has_guesses else ()
     ids = (Draw(number, draws, planned.newcomers) for number in numbers)
-    return "ids", ((group, planned.changes, one) for one in ids)
+    return "ids", ((group, changes, one) for one in ids)
 
 
 def _leaving(group: GroupSpec, count: int, draws: int) -> Iterator[GroupSpec]:
@@ -106,6 +107,8 @@ def _leaving(group: GroupSpec, count: int, draws: int) -> Iterator[GroupSpec]:
 
 def _ranges(plays: Sequence[RebalancePlan]) -> Ranges:
     """Returns each figure that is not equal in all plays, with its least and most value."""
+    if len(plays) < 2:
+        return {}
     figures = {
         "fullest": [one.after.balance.max for one in plays],
         "moves": [one.moves for one in plays],

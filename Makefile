@@ -3,8 +3,9 @@
 # tools for one purpose are behind `python -m tools`.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint lint-rust lint-python lint-types format judges fuzz bench frames browser \
-        docs wheel clean need-python need-cargo need-java need-maven
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
+# Tests start hundreds of processes of the package: Python keeps what it compiled.
+export PYTHONDONTWRITEBYTECODE :=
 
 PYTHON ?= python3
 VENV := .venv
@@ -21,19 +22,19 @@ help: ## list the targets
 demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/built,$(VENV)/demo-built) ## build, install into .venv, run the main job on a captured sample
 	$(BIN)/kafka-rebalance demo
 
-WORKERS ?= 2
-PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
+# Tests of brokers mostly wait, so a run of all tests has more processes than two cores.
+WORKERS ?=
+PYTEST = $(BIN)/python -m pytest -q --dist loadgroup -n
 quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
-	$(PYTEST)
+	$(PYTEST) $(or $(WORKERS),2)
 
 # Laws draw fresh seeds, and print the first; `make test FIRST_SEED=N` draws those from N on.
 FIRST_SEED ?=
 test: need-python need-cargo need-java $(VENV)/built browser ## all tests but `make frames`; those against Kafka's own classes need Maven
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory judges || \
-	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
-	       "Install it, for example with 'apt-get install maven'." >&2
+	  echo "No Maven ('apt-get install maven'): tests against Kafka's own classes and a broker are skipped." >&2
 	cargo test --quiet
-	$(PYTEST) --whole $(FIRST_SEED:%=--first-seed %)
+	$(PYTEST) $(or $(WORKERS),4) --whole $(FIRST_SEED:%=--first-seed %)
 
 lint: lint-rust lint-python lint-types ## formatters, linters, type checker, over the whole tree
 
@@ -61,30 +62,21 @@ tools/%/target/built: tools/pom.xml tools/%/pom.xml $$(shell find tools/$$* -nam
 	mvn -q -B -f tools/$*/pom.xml package
 	@touch $@
 
-FUZZ_SECONDS ?= 600
-fuzz: need-cargo ## fuzz the decoders, guided by coverage, for FUZZ_SECONDS in all
-	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
-	FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run.sh
-
-bench: judges benches/peers/franz/franz $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (50 min)
+bench: judges need-go $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (50 min)
+	cd benches/peers/franz && go build -o franz .
 	$(BIN)/python -m benches.run
 	$(BIN)/python -m benches.server_side
-
-benches/peers/franz/franz: benches/peers/franz/main.go benches/peers/franz/go.mod
-	@command -v go >/dev/null || { \
-	  echo "Go is needed for franz-go, a peer of the benchmark: 'apt-get install golang'." >&2; exit 1; }
-	cd benches/peers/franz && go build -o franz .
 
 frames: $(VENV)/built build/frames-tools ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
 	PYTHONPATH=python build/frames-tools/bin/python -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py
 
 browser: ## install a headless Chromium for the tests of pages, if the system can
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
-	    && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
-	  echo "No Chromium here: the tests of pages are skipped. Get it with 'apt-get install chromium'." >&2
+	@command -v chromium google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+	  apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
+	  echo "No Chromium ('apt-get install chromium'): the tests of pages are skipped." >&2
 
-docs: $(VENV)/built $(VENV)/docs-installed ## build the site of the documentation into build/site; fails at a broken link
+docs: $(VENV)/built ## build the site of the documentation into build/site; fails at a broken link
+	$(BIN)/pip install --quiet $(call NEEDS_OF,docs)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "build/site/index.html"
 
@@ -111,10 +103,6 @@ $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
 	  > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
-$(VENV)/docs-installed: pyproject.toml | $(VENV)/installed
-	$(BIN)/pip install --quiet $(call NEEDS_OF,docs)
-	@touch $@
-
 build/frames-tools: NEEDS = --group frames 'pandas>=3' 'pyarrow>=18' pytest
 build/wheel-tools: NEEDS = --group wheel
 build/frames-tools build/wheel-tools: pyproject.toml | need-python
@@ -134,21 +122,17 @@ $(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
 
+need = @{ $(1); } >/dev/null 2>&1 || { echo "$(2)" >&2; exit 1; }
 need-python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "Python 3.11 or newer is needed ('$(PYTHON)' is not): 'apt-get install python3 python3-venv'," \
-	       "or name one with 'make PYTHON=python3.12 …'." >&2; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
-	  echo "Python's venv is needed: 'apt-get install python3-venv'." >&2; exit 1; }
-
+	$(call need,$(PYTHON) -c 'import sys; import venv; import ensurepip; sys.exit(sys.version_info < (3, 11))',Python \
+	  3.11 or newer is needed with its venv ('$(PYTHON)' is not): 'apt-get install python3 python3-venv' or \
+	  name one with 'make PYTHON=python3.12 …'.)
 need-cargo:
-	@command -v cargo >/dev/null || { \
-	  echo "Rust's cargo is needed (1.88 or newer): 'apt-get install rustup && rustup default stable'." >&2; exit 1; }
-
+	$(call need,command -v cargo,Rust's cargo is needed (1.88 or newer): 'apt-get install rustup && rustup default stable'.)
 need-java:
-	@java -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || { \
-	  echo "Java 17 or newer is needed, for Spark: 'apt-get install openjdk-17-jre-headless'." >&2; exit 1; }
-
+	$(call need,java -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])',Java 17 or newer is needed for Spark: \
+	  'apt-get install openjdk-17-jre-headless'.)
 need-maven: need-java
-	@command -v mvn >/dev/null || { \
-	  echo "Maven is needed to fetch Kafka's own classes: 'apt-get install maven'." >&2; exit 1; }
+	$(call need,command -v mvn,Maven is needed to fetch Kafka's own classes: 'apt-get install maven'.)
+need-go:
+	$(call need,command -v go,Go is needed for franz-go which the benchmark measures: 'apt-get install golang'.)

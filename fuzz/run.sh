@@ -3,6 +3,7 @@
 # Fuzzes every target in turn, for FUZZ_SECONDS (default: 600) in all. The first crash ends the run.
 set -euo pipefail
 cd "$(dirname "$0")"
+command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
 export RUSTC_BOOTSTRAP=1  # makes stable Rust accept nightly flags, for sanitizers and coverage
 
 targets=(decode_subscription decode_assignment decode_user_data assign_line arrow_stream)

@@ -1,12 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The built-in assignors by name, and the functions that run one of them on a group.
 
-pub mod classic;
-pub mod connect;
-pub mod consumer;
-pub mod librdkafka;
-pub mod share;
-pub mod streams;
+pub mod classic {
+    pub mod claims;
+    pub mod constrained;
+    pub mod cooperative_sticky;
+    pub mod general;
+    pub mod movements;
+    pub mod racks;
+    pub mod range;
+    pub mod round_robin;
+    pub mod sticky;
+    pub mod subscriptions;
+}
+pub mod connect {
+    pub mod eager;
+    pub mod incremental;
+    pub mod memory;
+    pub mod spec;
+    pub mod work;
+}
+pub mod consumer {
+    pub mod changed;
+    pub mod heterogeneous;
+    pub mod homogeneous;
+    pub mod range;
+    pub mod targets;
+    pub mod uniform;
+}
+pub mod librdkafka {
+    pub mod claims;
+    pub mod cooperative_sticky;
+    pub mod general;
+    pub mod movements;
+    pub mod range;
+    pub mod round_robin;
+    pub mod subscriptions;
+}
+pub mod share {
+    pub mod simple;
+}
+pub mod streams {
+    pub mod sticky;
+}
 
 use crate::error::GroupError;
 use crate::group::model::quoted;
@@ -32,7 +68,7 @@ pub enum Assignor {
     StreamsSticky,
 }
 
-/// Assignor names that occur in live groups but are not built in, each with its words for an error.
+/// Assignor names that occur in live groups but are not built in, each with a text for an error.
 const FOREIGN: [(&str, &str); 4] = [
     (
         "stream",
@@ -52,7 +88,7 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
 ];
 
-/// Mirror of `registry.IN_PLACE_OF_STREAM`: what can be asked in place of the assignor "stream".
+/// Mirror of `registry.IN_PLACE_OF_STREAM`: the advice for "stream", which is not built in.
 const IN_PLACE_OF_STREAM: &str = "`describe` shows a group that runs it, and plans are made for \
     its successor, the streams protocol (KIP-1071): streams/sticky";
 
@@ -129,7 +165,6 @@ impl Assignor {
         self.name().contains('/') && !self.is_server_side()
     }
 
-    /// Whether the assignor runs in the brokers; members do not list it.
     pub fn is_server_side(self) -> bool {
         matches!(
             self,
@@ -137,8 +172,8 @@ impl Assignor {
         )
     }
 
-    /// Returns `self`; an error at `assignor` if brokers run the assignor, because only Python
-    /// plays its rounds.
+    /// Returns `self`, or an error at `assignor` if brokers run the assignor: only Python plays the
+    /// rounds of such groups.
     pub fn for_plans(self) -> Result<Self, GroupError> {
         if !self.is_server_side() {
             return Ok(self);

@@ -30,12 +30,17 @@ pub enum ErrorKind {
 }
 
 impl GroupError {
-    /// The error of a bad field or a bad change.
+    /// The error of a bad field, or of a change that is wrong.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::of_kind(ErrorKind::BadField, path, problem)
+    }
+
+    fn of_kind(kind: ErrorKind, path: impl Into<String>, problem: impl Into<String>) -> Self {
+        let (path, problem) = (path.into(), problem.into());
         Self {
-            path: path.into(),
-            problem: problem.into(),
-            kind: ErrorKind::BadField,
+            path,
+            problem,
+            kind,
         }
     }
 
@@ -53,45 +58,29 @@ impl GroupError {
         }
     }
 
-    /// The error of a change that names a topic, member, rack or client id that the group lacks.
     pub fn not_affected(problem: String) -> Self {
-        Self {
-            kind: ErrorKind::NotAffected,
-            ..Self::new("change", problem)
-        }
+        Self::of_kind(ErrorKind::NotAffected, "change", problem)
     }
 
-    /// The result of a change after which nobody reads so many partitions.
+    /// The error of a change that leaves no members; `partitions` partitions then have no reader.
     pub fn no_members_left(partitions: u64) -> Self {
         let s = if partitions == 1 { "" } else { "s" };
         let problem =
             format!("no member is left: nobody reads {partitions} partition{s} until one is back");
-        Self {
-            kind: ErrorKind::NoMembersLeft,
-            ..Self::new("change", problem)
-        }
+        Self::of_kind(ErrorKind::NoMembersLeft, "change", problem)
     }
 
     /// The error of a group for which Kafka's class throws; a live leader would fail its rebalance.
     pub fn assignor_throws(assignor: &str, exception: &str, reason: &str) -> Self {
         let problem = format!("Kafka's {assignor} assignor throws {exception} here: {reason}");
-        Self {
-            kind: ErrorKind::Throws,
-            ..Self::new("assignor", problem)
-        }
+        Self::of_kind(ErrorKind::Throws, "assignor", problem)
     }
 
-    /// The error for a group on which a C library kills the leader's process.
     pub fn assignor_dies(assignor: &str, reason: &str) -> Self {
         let problem = format!("{assignor} kills the leader's process here: {reason}");
-        Self {
-            kind: ErrorKind::Throws,
-            ..Self::new("assignor", problem)
-        }
+        Self::of_kind(ErrorKind::Throws, "assignor", problem)
     }
 
-    /// The error for a group on which Kafka's or librdkafka's assignor never ends; a live leader
-    /// would hang.
     pub fn assignor_never_ends(assignor: &str) -> Self {
         let whose = if assignor.contains('/') {
             assignor.to_owned()
@@ -103,10 +92,7 @@ impl GroupError {
              it moves the same partitions round for ever, and no member reads on; \
              range, roundrobin and equal subscriptions always end"
         );
-        Self {
-            kind: ErrorKind::NeverEnds,
-            ..Self::new("assignor", problem)
-        }
+        Self::of_kind(ErrorKind::NeverEnds, "assignor", problem)
     }
 }
 
@@ -115,5 +101,3 @@ impl fmt::Display for GroupError {
         write!(f, "{}: {}", self.path, self.problem)
     }
 }
-
-impl std::error::Error for GroupError {}

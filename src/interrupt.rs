@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::error::GroupError;
+
 /// A flag that any thread may set; it starts unset and is never cleared.
 #[derive(Default)]
 pub struct Interrupt(AtomicBool);
@@ -11,6 +13,14 @@ pub struct Interrupt(AtomicBool);
 impl Interrupt {
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns an error if the computation has to stop.
+    pub fn check(&self) -> Result<(), GroupError> {
+        match self.is_requested() {
+            true => Err(GroupError::new("assignor", "interrupted")),
+            false => Ok(()),
+        }
     }
 
     pub fn is_requested(&self) -> bool {

@@ -5,7 +5,6 @@
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
@@ -27,7 +26,7 @@ pub enum Value {
 pub struct Map(Box<[(Text, Value)]>);
 
 /// A text that other values of the line may share, in one pointer: `Arc<str>` would have two words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Text(Arc<String>);
 
 impl Text {
@@ -42,12 +41,6 @@ impl Borrow<str> for Text {
     }
 }
 
-impl Hash for Text {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_str().hash(state);
-    }
-}
-
 impl Map {
     pub fn get(&self, name: &str) -> Option<&Value> {
         let found = self.0.iter().rev().find(|(key, _)| key.as_str() == name);
@@ -57,17 +50,18 @@ impl Map {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
-
-    pub fn contains_key(&self, name: &str) -> bool {
-        self.get(name).is_some()
-    }
 }
 
 impl Value {
-    /// Parses one JSON value; `texts` gets its texts.
     pub fn parse(text: &str, texts: &mut Texts) -> Result<Self, serde_json::Error> {
         let mut parser = serde_json::Deserializer::from_str(text);
-        let value = Seed(&mut Reader::of(texts)).deserialize(&mut parser)?;
+        let (values, fields) = (Vec::new(), Vec::new());
+        let mut reader = Reader {
+            texts,
+            values,
+            fields,
+        };
+        let value = Seed(&mut reader).deserialize(&mut parser)?;
         parser.end()?;
         Ok(value)
     }
@@ -107,11 +101,6 @@ impl Value {
 pub struct Texts(HashSet<Text, FxBuildHasher>);
 
 impl Texts {
-    /// The same text, if the line has it.
-    pub fn get(&self, text: &str) -> Option<&str> {
-        self.0.get(text).map(Text::as_str)
-    }
-
     fn shared(&mut self, text: &str) -> Text {
         if let Some(found) = self.0.get(text) {
             return found.clone();
@@ -128,16 +117,6 @@ struct Reader<'t> {
     texts: &'t mut Texts,
     values: Vec<Value>,
     fields: Vec<(Text, Value)>,
-}
-
-impl<'t> Reader<'t> {
-    fn of(texts: &'t mut Texts) -> Self {
-        Self {
-            texts,
-            values: Vec::new(),
-            fields: Vec::new(),
-        }
-    }
 }
 
 struct Seed<'r, 't>(&'r mut Reader<'t>);
@@ -191,32 +170,10 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
         let first = self.0.fields.len();
-        while let Some(name) = object.next_key_seed(Name(self.0))? {
+        while let Some(Value::String(name)) = object.next_key_seed(Seed(self.0))? {
             let value = object.next_value_seed(Seed(self.0))?;
             self.0.fields.push((name, value));
         }
         Ok(Value::Object(Map(self.0.fields.drain(first..).collect())))
-    }
-}
-
-struct Name<'r, 't>(&'r mut Reader<'t>);
-
-impl<'de> DeserializeSeed<'de> for Name<'_, '_> {
-    type Value = Text;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Name<'_, '_> {
-    type Value = Text;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
-        Ok(self.0.texts.shared(text))
     }
 }

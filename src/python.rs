@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The compiled module `kafka_rebalance._core`: the only module that uses PyO3.
 
-mod arrow;
 mod assign;
+mod bulk;
 mod connect;
 mod contract;
 mod field_types;
 mod group;
 mod interrupt;
-mod lines;
 mod partitions;
 mod plan;
 mod possible;
@@ -72,7 +71,6 @@ fn by_name(py: Python<'_>, name: &str) -> PyResult<Assignor> {
     Assignor::by_name(name).map_err(|error| raise(py, &error))
 }
 
-/// Makes the options of a bulk function. `assignor` replaces the groups' own assignors.
 fn options(
     py: Python<'_>,
     assignor: Option<&str>,
@@ -99,12 +97,12 @@ mod _core {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
-    use super::arrow::{
-        ArrowBatch, TopicInventory, assign_batch, commits_from_records, compare_batch,
-        groups_from_records, owners_batch, plan_batch,
-    };
-    #[pymodule_export]
     use super::assign::{Anomaly, Columns, Partitions, assign};
+    #[pymodule_export]
+    use super::bulk::{
+        ArrowBatch, ResultLine, TopicInventory, assign_batch, assign_lines, assign_long_line,
+        commits_from_records, compare_batch, groups_from_records, owners_batch, plan_batch,
+    };
     #[pymodule_export]
     use super::connect::{connect_eager, connect_incremental};
     #[pymodule_export]
@@ -113,8 +111,6 @@ mod _core {
     use super::field_types::FieldTypes;
     #[pymodule_export]
     use super::group::{Interned, intern};
-    #[pymodule_export]
-    use super::lines::{ResultLine, assign_lines, assign_long_line};
     #[pymodule_export]
     use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]

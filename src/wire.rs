@@ -104,7 +104,6 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Reads a subscription. An error has the problem and its position.
 pub fn decode_subscription(data: &[u8]) -> Result<ReadSubscription<'_>> {
     let (version, body) = split_version(data, "subscription")?;
     read_subscription(version, body).map_err(|problem| format!("subscription: {problem}"))
@@ -163,7 +162,6 @@ pub fn encode_subscription(subscription: &Subscription<Vec<NamedPartition>>) -> 
     Ok(writer.out)
 }
 
-/// Reads an assignment. An error has the problem and its position.
 pub fn decode_assignment(data: &[u8]) -> Result<ReadAssignment<'_>> {
     let (version, body) = split_version(data, "assignment")?;
     let mut reader = Reader { body, at: 0 };
@@ -271,7 +269,7 @@ fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
     entries
 }
 
-/// The smallest sizes in bytes of a list's entries, by type.
+/// The least number of bytes of a list's entry, by the entry's type.
 const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;
@@ -356,7 +354,6 @@ struct Writer {
 }
 
 impl Writer {
-    /// Makes a writer, and writes the version: at most the newest known one.
     fn of(what: &'static str, version: i16) -> Result<Self> {
         let version = known_version(version, what)?;
         let out = version.to_be_bytes().to_vec();

@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     seeds.choose_first(config)
     if not config.option.whole:
         settings.load_profile("quick")
-    if _is_quick_run(config):
+    if tiers.is_quick_run(config):
         tiers.forbid_processes()
 
 
@@ -58,7 +58,9 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Prints the tier and the first seed; -q would hide a header."""
-    tier = "only quick tests (--whole runs all)" if _is_quick_run(config) else "all that is named"
+    tier = (
+        "only quick tests (--whole runs all)" if tiers.is_quick_run(config) else "all that is named"
+    )
     first = config.option.first_seed
     terminalreporter.write_line(f"tests: {tier}; first seed of laws: --first-seed {first}")
 
@@ -84,15 +86,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(mark)
         if group := tiers.group(item):
             item.add_marker(pytest.mark.xdist_group(group))
-    if _is_quick_run(config):
+    if tiers.is_quick_run(config):
         config.hook.pytest_deselected(items=[one for one in items if not tiers.is_quick(one)])
         items[:] = filter(tiers.is_quick, items)
-
-
-def _is_quick_run(config: pytest.Config) -> bool:
-    """Returns whether the command names neither tests, nor marks, nor --whole."""
-    is_named = config.args_source is pytest.Config.ArgsSource.ARGS
-    return not (config.option.whole or config.option.markexpr or is_named)
 
 
 @pytest.fixture(params=["rust", "reference"])

@@ -25,8 +25,8 @@ pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -
 
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
-from kafka_rebalance.clients import legal as legal_module
-from kafka_rebalance.clients.legal import legal
+from kafka_rebalance.clients import leader as legal_module
+from kafka_rebalance.clients.leader import legal
 from tests.support.client_members import Aiokafka, Group, Joined, KafkaPython
 
 TP = TopicPartition

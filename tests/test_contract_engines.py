@@ -52,7 +52,7 @@ def _places(value: Any, at: Path = ()) -> list[Path]:
     return [path for step, item in inner for path in [(*at, step), *_places(item, (*at, step))]]
 
 
-@settings(max_examples=500)
+@settings(max_examples=5 * settings().max_examples)
 @given(st.data(), st.sampled_from([*KAFKAS, "streams/sticky"]))
 def test_both_engines_answer_mutated_lines_alike(data: st.DataObject, assignor: str) -> None:
     line: Any = valid_line_with(("assignor",), assignor)
@@ -84,7 +84,7 @@ def test_both_engines_answer_mutated_lines_alike(data: st.DataObject, assignor: 
 CHANGES = st.tuples(st.integers(0, len(as_bytes(VALID)) - 1), st.binary(max_size=2))
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=10 * settings().max_examples)
 @given(st.lists(CHANGES, min_size=1, max_size=3))
 def test_both_engines_answer_mutated_bytes_alike(changes: list[tuple[int, bytes]]) -> None:
     line = bytearray(as_bytes(VALID))

@@ -20,14 +20,10 @@ from kafka_rebalance.coordinator import (
 )
 from kafka_rebalance.coordinator.classic_group.group import LEGAL_PREDECESSORS, STATES
 from kafka_rebalance.wire.classic_groups import FindCoordinator, JoinGroupProtocol
-from kafka_rebalance.wire.coordinator_lookup import (
-    Node,
-    find_coordinator,
-    least_loaded_node,
-    partition_for,
-)
 from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_records import partition_for
 from kafka_rebalance.wire.messages import GroupState
+from tests.support.broker_lookup import Node, find_coordinator, least_loaded_node
 from tests.support.coordinators import ask
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = STATES

@@ -108,7 +108,10 @@ def test_the_pages_python(name: str, tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == (EXAMPLES[f"{name} output"], "")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+SLOW = pytest.param("costs command", marks=pytest.mark.soak)
+
+
+@pytest.mark.parametrize("name", [SLOW if one == "costs command" else one for one in COMMANDS])
 def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each command runs unchanged, and prints the output on the page; trailing blanks do not
     count.

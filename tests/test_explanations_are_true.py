@@ -6,9 +6,9 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,6 +22,9 @@ from kafka_rebalance.explain.reasons import reasons
 from tests.support.fact_checks import CHECKS
 from tests.support.generate import generate
 from tests.support.reference_log import Log
+
+if TYPE_CHECKING:
+    from tests.support.seeds import Seeds
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
 
@@ -76,19 +79,38 @@ EVERY = {
 }
 
 
+# Assignor -> the seed of a few groups in which all these kinds occur.
+SEEDS = dict.fromkeys(EVERY, 1) | {"sticky": 3, "librdkafka/cooperative-sticky": 4}
+
+
 @pytest.mark.parametrize("assignor", EVERY)
 def test_every_fact_is_true_of_the_run(assignor: str) -> None:
+    seen = _check_facts(_cases(SEEDS[assignor], 50, assignor), assignor)
+    assert {variant[0] for variant in seen} == EVERY[assignor]
+
+
+@pytest.mark.soak
+@pytest.mark.seeds(quick=8, whole=40)
+@pytest.mark.parametrize("assignor", EVERY)
+def test_every_fact_is_true_of_fresh_groups(assignor: str, seeds: Seeds) -> None:
+    for seed in seeds:
+        _check_facts(_cases(seed, 5, assignor), assignor)
+
+
+def _check_facts(groups: Iterable[GroupSpec], assignor: str) -> Counter[Any]:
+    """Checks the facts of some partitions of each group; returns how often each kind occurs."""
     seen: Counter[Any] = Counter()
-    for group in _cases(31, 250, assignor):
+    for group in groups:
         for log, tp, found in _told(group, assignor):
             for fact in found:
                 CHECKS[type(fact)](log, tp, fact)
                 assert str(fact)
             seen.update(_variant(fact) for fact in found)
             _ends_where_it_is(log, tp, found)
-    assert {variant[0] for variant in seen} == EVERY[assignor]
+    return seen
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
 def test_every_fact_is_true_of_the_vectors(assignor: str) -> None:
     """Checks partitions that moved in small vectors, in which every reason for a move occurs."""

@@ -109,8 +109,7 @@ KINDS = {
 def test_the_steps_of_another_assignor_name_the_owner_of_the_round(assignor: str) -> None:
     """A withheld partition is explained without steps: some would name a wrong owner."""
     seen: Counter[str] = Counter()
-    # The classes of the Python libraries are slow.
-    for one in random_rounds(assignor, 60 if "python" in assignor else 200):
+    for one in random_rounds(assignor, 60):
         for tp in subscribed_partitions(one.group):
             seen[judge(one, assignor, tp)] += 1
     assert set(seen) == KINDS[assignor]

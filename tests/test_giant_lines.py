@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_rebalance.bulk.lines import assign_lines, write_answer
-from kafka_rebalance.cli import main
-from kafka_rebalance.cli.exit_codes import SOME_ERRORS
+from kafka_rebalance.cli import SOME_ERRORS, main
 from kafka_rebalance.errors import GroupError
 from tests.support.peak_memory import measured, read_used
 

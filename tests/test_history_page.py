@@ -11,7 +11,7 @@ import pytest
 
 from kafka_rebalance.cli import main
 from kafka_rebalance.history.all_groups import recorded_generations
-from kafka_rebalance.report.history.timeline import LOOKS, timeline
+from kafka_rebalance.report.history.page import LOOKS, timeline
 from tests.test_history import VECTORS, records_of
 from tests.test_pages import BROWSER, _is_readable, _seen
 

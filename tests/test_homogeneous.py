@@ -18,6 +18,7 @@ import kafka_rebalance as kr
 from tests.support.generate_sent import group_of
 from tests.support.generate_server import topic_id
 from tests.support.oracle import Oracle
+from tests.support.seeds import Seeds
 from tools.judge import ENGINES
 
 Group = dict[str, Any]
@@ -73,15 +74,19 @@ def _owned(pairs: list[list[Any]]) -> list[dict[str, Any]]:
     return [{"topic": topic, "partitions": numbers} for topic, numbers in lists.items()]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.seeds(quick=4, whole=4)
 @pytest.mark.parametrize(
     ("most_topics", "sizes"),
-    [(30, (1, 3)), (120, (1, 12)), (30, (20, 200)), (2, (65_000, 66_000))],
+    [(30, (1, 3)), (120, (1, 12)), (30, (20, 200)), (1, (65_500, 65_560))],
 )
 def test_large_groups_are_answered_as_by_kafka(
-    most_topics: int, sizes: tuple[int, int], seed: int, server_oracle: Oracle
+    most_topics: int, sizes: tuple[int, int], seeds: Seeds, server_oracle: Oracle
 ) -> None:
-    for group, expected in _rounds(random.Random(seed), most_topics, sizes, server_oracle):
-        for engine in ENGINES:
-            answer = kr.assign(group_of(group), engine=engine)
-            assert answer.to_dict() == expected, engine
+    for seed in seeds:
+        rounds = list(_rounds(random.Random(seed), most_topics, sizes, server_oracle))
+        for number, (group, expected) in enumerate(rounds, 1):
+            # Rows of 65,536 take the reference seconds, so it answers only the last round.
+            is_last = number == len(rounds)
+            for engine in ENGINES if is_last or most_topics > 1 else ("rust",):
+                answer = kr.assign(group_of(group), engine=engine)
+                assert answer.to_dict() == expected, engine

@@ -25,11 +25,12 @@ from kafka_rebalance.errors import GroupError, shown
 from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.live.broker_groups import DESCRIBE_APIS
 from kafka_rebalance.live.other_groups import connect_group
-from kafka_rebalance.present.broker_assigned import AssignedByBroker
-from kafka_rebalance.present.streams_group import StreamsGroupWithLag
-from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
-from kafka_rebalance.report.plans.connect_workers import print_connect_group
-from kafka_rebalance.report.plans.streams_group import print_streams_group
+from kafka_rebalance.present.broker_assigned import AssignedByBroker, StreamsGroupWithLag
+from kafka_rebalance.report.plans.other_groups import (
+    print_assigned_by_broker,
+    print_connect_group,
+    print_streams_group,
+)
 from kafka_rebalance.report.text.tables import table_lines, text_width
 from kafka_rebalance.report.text.terminal import shown_streams
 from kafka_rebalance.testing import RunningBroker

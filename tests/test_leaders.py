@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.cli import main
-from kafka_rebalance.cli.exit_codes import SOME_ERRORS
+from kafka_rebalance.cli import SOME_ERRORS, main
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.plans import leaders, plans_by_leader
 from kafka_rebalance.plans.leaders import library, named_leader, possible_dialects

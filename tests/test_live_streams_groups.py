@@ -14,12 +14,16 @@ from kafka_rebalance import Description, TopicPartition, live
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TaskOffset
-from kafka_rebalance.live.broker_groups import DESCRIBE_APIS
-from kafka_rebalance.live.streams_groups import StreamsSettings, streams_line, streams_settings
+from kafka_rebalance.live.broker_groups import (
+    DESCRIBE_APIS,
+    StreamsSettings,
+    streams_line,
+    streams_settings,
+)
 from kafka_rebalance.notes.broker import broker_notes
+from kafka_rebalance.present.broker_assigned import StreamsGroupWithLag, tasks_of
 from kafka_rebalance.present.description import describe
-from kafka_rebalance.present.streams_group import StreamsGroupWithLag, tasks_of
-from kafka_rebalance.report.plans.streams_group import print_streams_group
+from kafka_rebalance.report.plans.other_groups import print_streams_group
 from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup, DescribedTopology
 from tests.support.broker_groups import note_kinds
 from tests.support.contract_lines import VALID_STREAMS

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_rebalance.report.runs.time_axis import TimeAxis
+from kafka_rebalance.report.runs.timeline import TimeAxis
 from kafka_rebalance.simulator import Kind, Run, simulate, stops, totals
 from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability, unheld
 from kafka_rebalance.simulator.scenario_files import read
 from tests.test_simulator_laws import drawn
 
-SCENARIOS = 150
+if TYPE_CHECKING:
+    from tests.support.seeds import Seeds
 
 
 def _spans(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -31,8 +33,9 @@ def _length(pairs: list[tuple[int, int]]) -> int:
     return sum(end - start for start, end in _spans(pairs))
 
 
-def test_sums_of_random_runs() -> None:
-    for seed in range(SCENARIOS):
+@pytest.mark.seeds(quick=60, whole=200)
+def test_sums_of_random_runs(seeds: Seeds) -> None:
+    for seed in seeds:
         scenario = drawn(seed)
         run = simulate(scenario)
         _check(run, seed)
@@ -129,7 +132,7 @@ def test_a_topic_without_subscribers_never_counts_as_unread() -> None:
     assert {gap.partition for gap in run.gaps} == {"t-0", "t-1", "t-2", "t-3"}
 
 
-@pytest.mark.parametrize("count", [1, 2, 10, 41, 42, 200])
+@pytest.mark.parametrize("count", [1, 2, 10, 41, 42, 100])
 def test_the_axis_keeps_its_bounds_and_its_order(count: int) -> None:
     until = count * 100_000
     axis = TimeAxis.over([(n * 100_000, n * 100_000 + 3_000) for n in range(count)], until)

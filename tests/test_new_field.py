@@ -11,9 +11,9 @@ import pytest
 
 import kafka_rebalance as kr
 import kafka_rebalance._core as _core
-from kafka_rebalance.cli import misspelt
+from kafka_rebalance.cli.lines import FIELDS
 from kafka_rebalance.errors import SchemaError
-from kafka_rebalance.group import contract
+from kafka_rebalance.group import contract, spec
 from kafka_rebalance.group import group_fields as fields
 from kafka_rebalance.group.field_types import Field, List, Whole
 from tests.support.contributing import check_steps, two_members
@@ -38,6 +38,7 @@ def _line(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     group = replace(fields.GROUP, fields=tuple(listed))
     monkeypatch.setattr(contract, "GROUP", group)
+    monkeypatch.setattr(spec, "GROUP", group)
     monkeypatch.setattr(fields, "GROUP", group)
     monkeypatch.setattr(fields, "_TYPES", _core.FieldTypes(group.exact_fields()))
 
@@ -96,9 +97,7 @@ def test_the_line_is_a_column_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_field_of_the_table_may_be_misspelt() -> None:
-    known = {
-        f"{at}[].{name}" if at else name for at in misspelt.FIELDS for name in misspelt.FIELDS[at]
-    }
+    known = {f"{at}[].{name}" if at else name for at in FIELDS for name in FIELDS[at]}
     listed = {path.removesuffix("[]") for path, _ in fields.rows()}
     assert {path for path in listed - known if not path.startswith("subtopologies")} == set()
 

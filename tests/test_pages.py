@@ -15,14 +15,14 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.group.model import Member, Topic
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.fleet.fleet_report import (
+from kafka_rebalance.report.fleet import (
     Bin,
     ChangeTotals,
     ClusterTotals,
     FleetReport,
     WorstGroup,
+    fleet_page,
 )
-from kafka_rebalance.report.fleet.page import fleet_page
 from kafka_rebalance.report.plans.page import plan_page
 from kafka_rebalance.report.runs.page import runs_page
 from kafka_rebalance.simulator import simulate

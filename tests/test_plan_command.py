@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.cli.misspelt import FIELDS
+from kafka_rebalance.cli.lines import FIELDS
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -19,6 +19,9 @@ from tests.support.generate_changes import groups_and_changes
 from tests.support.plan_checks import check_rounds, check_witnesses
 from tests.support.planned_groups import TPS, captured, pair
 
+if TYPE_CHECKING:
+    from tests.support.seeds import Seeds
+
 Drawn = tuple[GroupSpec, list[str], RebalancePlan | GroupError]
 
 
@@ -29,6 +32,11 @@ def drawn(seed: int, count: int) -> Iterator[Drawn]:
             yield group, changes, kr.plan(group, None, changes)
         except GroupError as error:
             yield group, changes, error
+
+
+def each_drawn(seeds: Seeds, count: int) -> Iterator[Drawn]:
+    for seed in seeds:
+        yield from drawn(seed, count)
 
 
 def is_plain(plan: RebalancePlan) -> bool:
@@ -43,10 +51,11 @@ def is_plain(plan: RebalancePlan) -> bool:
 
 
 @pytest.mark.soak
-def test_two_thousand_random_plans_have_legal_rounds() -> None:
+@pytest.mark.seeds(quick=40, whole=40)
+def test_random_plans_have_legal_rounds(seeds: Seeds) -> None:
     """Each round is legal and equals `assign`; no plan is better than the best possible."""
     planned = uneven = wasteful = 0
-    for number, (group, changes, plan) in enumerate(drawn(3, 3300)):
+    for number, (group, changes, plan) in enumerate(each_drawn(seeds, 30)):
         if isinstance(plan, GroupError):
             continue
         planned += 1
@@ -63,7 +72,7 @@ def test_two_thousand_random_plans_have_legal_rounds() -> None:
             assert least_moves is not None
             assert least_moves <= plan.moves, (group, changes)
             wasteful += least_moves < plan.moves
-    assert planned >= 2000
+    assert planned >= 150
     assert uneven
     assert wasteful
 
@@ -191,8 +200,9 @@ def test_rusts_figures_are_the_same_also_the_errors() -> None:
     assert sum(bool(row["leaderless"]) for row in expected) > 20
 
 
-def test_the_reference_plans_the_same() -> None:
-    for group, changes, plan in drawn(5, 300):
+@pytest.mark.seeds(quick=4, whole=20)
+def test_the_reference_plans_the_same(seeds: Seeds) -> None:
+    for group, changes, plan in each_drawn(seeds, 30):
         if isinstance(plan, RebalancePlan):
             again = kr.plan(group, None, changes, engine="reference")
             assert again.to_dict() == plan.to_dict()

@@ -12,8 +12,7 @@ from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
 from kafka_rebalance.plans.changes.made_up import Basis, MadeUp
 from kafka_rebalance.plans.changes.member_table import in_table_order
 from kafka_rebalance.playback.driver import Driver
-from kafka_rebalance.switching.remote import remote_bounce
-from kafka_rebalance.switching.rounds import MOST_MEMBERS
+from kafka_rebalance.switching.rounds import MOST_MEMBERS, remote_bounce
 from tests.support.broker_groups import broker_group
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
 

@@ -18,7 +18,7 @@ from kafka_rebalance.assignors import CooperativeSticky
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.live.classic_groups import described_line
-from kafka_rebalance.member.leading import assignments
+from kafka_rebalance.member.subscriber import assignments
 from kafka_rebalance.wire import AssignmentData, Subscription, leader_library
 from kafka_rebalance.wire.classic_groups import JoinedMember
 from tests.support.generate_sent import group_of

@@ -17,7 +17,7 @@ import kafka_rebalance as kr
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
 from kafka_rebalance.serve import history
-from kafka_rebalance.serve.apis import APIS
+from kafka_rebalance.serve.frames import APIS
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection, encoded, message
 from tests.support.served_broker import (

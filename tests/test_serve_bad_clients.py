@@ -19,8 +19,8 @@ pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve
 from kio.index import load_entity_schema
 from kio.static.constants import EntityType
 
-from kafka_rebalance.serve.apis import APIS
 from kafka_rebalance.serve.connections import Limits
+from kafka_rebalance.serve.frames import APIS
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection, encoded, message
 from tests.support.served_broker import (

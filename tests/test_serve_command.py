@@ -17,7 +17,7 @@ from kafka_rebalance.cli import main
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
-from kafka_rebalance.cli.serving import served_topics
+from kafka_rebalance.cli.serve import served_topics
 from tests.parity.wire import Connection
 from tests.support.served_broker import (
     ALL_TOPICS,

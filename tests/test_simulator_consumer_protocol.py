@@ -129,9 +129,14 @@ def test_laws(seeds: Seeds) -> None:
         _check_laws(seed)
 
 
+def test_a_member_that_was_frozen_after_its_last_poll_joins_again() -> None:
+    """It polled without end: a poll in the freeze counted, so the poll after it was not late."""
+    _check_laws(475610588)
+
+
 def test_the_scenarios_have_epochs_and_removed_members() -> None:
-    epochs, lost = map(sum, zip(*map(_check_laws, range(40)), strict=True))
-    assert epochs > 3 * 40
+    epochs, lost = map(sum, zip(*map(_check_laws, range(8)), strict=True))
+    assert epochs > 3 * 8
     assert lost > 0
 
 

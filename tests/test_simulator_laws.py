@@ -158,7 +158,7 @@ def test_laws(seeds: Seeds) -> None:
 
 
 def test_the_scenarios_refuse_removed_members() -> None:
-    assert sum(map(_check_laws, range(40))) > 0
+    assert sum(map(_check_laws, range(12))) > 0
 
 
 def _check_laws(seed: int) -> int:

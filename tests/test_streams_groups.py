@@ -11,8 +11,7 @@ from kafka_rebalance.coordinator import Append, Coordinator, CoordinatorConfig, 
 from kafka_rebalance.coordinator.coordinator import KINDS
 from kafka_rebalance.coordinator.machine import deadlines
 from kafka_rebalance.coordinator.machine.state import CoordinatorState
-from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
-from kafka_rebalance.coordinator.streams_group.member import StreamsGroupMember
+from kafka_rebalance.coordinator.streams_group.group import StreamsGroup, StreamsGroupMember
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.wire.broker_records import (
@@ -25,11 +24,12 @@ from kafka_rebalance.wire.broker_records import (
     encode_record,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
-from kafka_rebalance.wire.streams_topology import (
+from kafka_rebalance.wire.streams_groups import (
     CopartitionGroup,
     InternalTopic,
     KeyValue,
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
     StreamsSubtopology,
     StreamsTopology,
     UserEndpoint,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.cli.exit_codes import SOME_ERRORS
+from kafka_rebalance.cli import SOME_ERRORS
 from kafka_rebalance.plans import plans_by_leader
 from kafka_rebalance.plans.clients import clients_that_fit
 from tests.support.groups_by_library import group, said

@@ -11,7 +11,6 @@ import pytest
 
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.live import ClusterError
-from kafka_rebalance.live.kafka_python_log import KafkaPythonLog
 from kafka_rebalance.live.log_records import (
     BATCH_BYTES,
     IdleLimit,
@@ -19,7 +18,7 @@ from kafka_rebalance.live.log_records import (
     cluster_errors,
     without_secrets,
 )
-from kafka_rebalance.live.topic_log import open_log
+from kafka_rebalance.live.topic_log import KafkaPythonLog, open_log
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from kafka_rebalance.assignors import register, unregister
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.objects import CooperativeSticky
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.member import reactions
+from kafka_rebalance.member import answers
 from kafka_rebalance.playback.coordinator_runs import Tracer
 from kafka_rebalance.playback.text import Command, parse, play
 from tests.support.member_trace import Tracer as MemberTracer
@@ -74,14 +74,14 @@ def test_the_directory_of_traces_is_not_empty() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "table"),
     [
-        ("errors_join_group", "JoinGroup", reactions.JOIN_GROUP),
-        ("errors_sync_group", "SyncGroup", reactions.SYNC_GROUP),
-        ("errors_heartbeat", "Heartbeat", reactions.HEARTBEAT),
-        ("errors_offset_commit", "OffsetCommit", reactions.OFFSET_COMMIT),
+        ("errors_join_group", "JoinGroup", answers.JOIN_GROUP),
+        ("errors_sync_group", "SyncGroup", answers.SYNC_GROUP),
+        ("errors_heartbeat", "Heartbeat", answers.HEARTBEAT),
+        ("errors_offset_commit", "OffsetCommit", answers.OFFSET_COMMIT),
     ],
 )
 def test_every_reaction_has_a_trace(
-    name: str, kind: str, table: dict[ErrorCode, reactions.Reaction]
+    name: str, kind: str, table: dict[ErrorCode, answers.Reaction]
 ) -> None:
     blocks = parse((TRACES / "member" / f"{name}.txt").read_text(encoding="utf-8"))
     played = {command.words for block in blocks for command in block.commands}

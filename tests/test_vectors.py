@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafka_rebalance as kr
+from tests.support import tiers
 from tests.support.oracle import ask_once
 from tools.check_vectors import agrees, check
 
@@ -87,8 +88,10 @@ def test_ids_are_unique_and_the_assignor_is_the_files(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_vectors(file: str, engine: Engine) -> None:
-    lines = _lines(file)
+def test_vectors(file: str, engine: Engine, pytestconfig: pytest.Config) -> None:
+    """In a quick run, the reference answers every fourth case."""
+    is_short = engine == "reference" and tiers.is_quick_run(pytestconfig)
+    lines = _lines(file)[:: 4 if is_short else 1]
     count, differences = check(lines, engine)
     assert differences == []
     assert count == len(lines) > 0

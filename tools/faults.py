@@ -96,11 +96,7 @@ FAULTS = (
         "return names[topic] if isinstance(topic, int)",
         "return names[0] if isinstance(topic, int)",
     ),
-    Fault(
-        "switching",
-        "dynamic = sum(member.group_instance_id is None",
-        "dynamic = sum(member.group_instance_id is not None",
-    ),
+    Fault("switching", "len(group.members) == 1 else 2 * dynamic", "True else 2 * dynamic"),
     Fault("watch", "by - one.get(tp, frozenset())", "one.get(tp, frozenset()) - by"),
     Fault("playback", 'if absent and answer.get("err") ==', 'if absent and answer.get("err") !='),
     Fault("wire", "since.first <= version <= since.last", "since.first < version <= since.last"),

@@ -12,8 +12,8 @@ _BEGIN, _END = "<!-- generated: rooms -->\n", "<!-- end -->"
 
 def block() -> str:
     """Returns the rooms of both languages, lowest first, each with the rooms that it imports."""
-    python = imports.rooms(imports.PYTHON_GRAPH, imports.RANK, ".")
-    rust = imports.rooms(imports.RUST_GRAPH, imports.RUST_RANK, "::")
+    python = imports.rooms(imports.python_graph(), imports.RANK, ".")
+    rust = imports.rooms(imports.rust_graph(), imports.RUST_RANK, "::")
     lines = [*_arrows("Python", python), "", *_arrows("Rust", rust), "", _circles()]
     return "```text\n" + "\n".join(lines) + "\n```\n"
 
@@ -39,7 +39,7 @@ def _arrows(language: str, rooms: imports.Imports) -> list[str]:
 
 
 def _circles() -> str:
-    found = imports.circles(imports.RUN_TIME_GRAPH) + imports.circles(imports.RUST_GRAPH)
+    found = imports.circles(imports.run_time_graph()) + imports.circles(imports.rust_graph())
     return f"Circles: {found}" if found else "No circle, file by file, in either language."
 
 

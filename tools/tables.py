@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from kafka_rebalance.coordinator.classic_group import group as states
-from kafka_rebalance.coordinator.classic_group.member_checks import ERROR_BY_STATE
+from kafka_rebalance.coordinator.classic_group.member_requests import ERROR_BY_STATE
 from kafka_rebalance.group import group_fields as fields
-from kafka_rebalance.member import reactions
+from kafka_rebalance.member import answers
 from kafka_rebalance.member import states as member_states
 from kafka_rebalance.wire.error_codes import ErrorCode
 
@@ -67,10 +67,10 @@ def errors_by_state() -> str:
 def member_reactions() -> str:
     """Returns the table of a member's reactions: a row for each error code."""
     columns = {
-        "JoinGroup": reactions.JOIN_GROUP,
-        "SyncGroup": reactions.SYNC_GROUP,
-        "Heartbeat": reactions.HEARTBEAT,
-        "OffsetCommit": reactions.OFFSET_COMMIT,
+        "JoinGroup": answers.JOIN_GROUP,
+        "SyncGroup": answers.SYNC_GROUP,
+        "Heartbeat": answers.HEARTBEAT,
+        "OffsetCommit": answers.OFFSET_COMMIT,
     }
     rows = [
         [str(error), *(_name(column.get(error)) for column in columns.values())]
@@ -88,7 +88,7 @@ def group_fields(block: str) -> str:
     return table(["field", "", "meaning"], rows)
 
 
-def _name(reaction: reactions.Reaction | None) -> str:
+def _name(reaction: answers.Reaction | None) -> str:
     return "" if reaction is None else reaction.name
 
 

@@ -12,7 +12,7 @@ from importlib import import_module
 
 
 def _public() -> dict[str, str]:
-    """Returns the module of each name of the stub; "." for the public modules themselves."""
+    """Returns public name -> its module, as the stub lists them; "." for a public module itself."""
     with open(f"{__file__}i", encoding="utf-8") as stub:  # noqa: PTH123 -- pathlib imports slowly
         lines = [line.split() for line in stub]
     return {words[3]: words[1] for words in lines if words[:1] == ["from"]}
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> object:
 
 
 def _elsewhere(name: str) -> str:
-    """Returns which public modules have a name that the root lacks, as the end of an error."""
+    """Returns the end of an error for a name that is not here: the public modules that have it."""
     from importlib.util import find_spec
 
     # `from kafka_rebalance import wire` asks for the name before it imports the module.
@@ -48,5 +48,5 @@ def _elsewhere(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    """Returns the public names and the modules that are imported, not this file's own helpers."""
+    """Returns the public names and the imported modules, without this file's own helpers."""
     return sorted({*globals(), *_public()} - {"import_module"})

@@ -100,6 +100,8 @@ class Unavailable:
 class Ends:
     moves: Final[list[int]]
     partitions: Final[Partitions]
+    planned: Final[bytes]
+    moved: Final[bytes]
     offsets: Final[bytes]
     owners: Final[bytes]
     draws: Final[bytes]

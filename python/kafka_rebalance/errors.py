@@ -17,7 +17,7 @@ class KafkaRebalanceError(Exception):
 
 
 class GroupError(KafkaRebalanceError, ValueError):
-    """A group or another input is wrong: `path` is the path of the field, `problem` the reason."""
+    """A group or another input is wrong: `path` is the wrong field's path, `problem` the reason."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
@@ -37,7 +37,7 @@ class AssignorThrows(GroupError):
 
     @classmethod
     def dies(cls, assignor: str, reason: str) -> "AssignorThrows":
-        """Returns the error for a group on which a C library kills the leader's process."""
+        """Returns the error for a group with which a C library's assignor kills its process."""
         return cls("assignor", f"{assignor} kills the leader's process here: {reason}")
 
 
@@ -63,7 +63,7 @@ NO_MEMBERS = "no-members"
 
 
 class NoMembersLeft(GroupError):
-    """A change leaves the group without members: a result, but one without an assignment."""
+    """A change leaves the group without members. This is a result, but it has no assignment."""
 
 
 class WireError(KafkaRebalanceError, ValueError):
@@ -86,7 +86,7 @@ class NotReachedError(ClusterError):
 
 
 class MissingExtra(KafkaRebalanceError, ImportError):
-    """An optional part is not installed; the message contains the command that installs it."""
+    """An optional part of this package is not installed; the message has the command for it."""
 
     def __init__(self, part: str, extra: str) -> None:
         checkout = f"pip install '.[{extra}]'"
@@ -101,7 +101,7 @@ def _packages(extra: str) -> list[str]:
     The message names the packages, because kafka-rebalance itself may be missing from the package
     index.
     """
-    from importlib import metadata  # a slow import, which only this error needs
+    from importlib import metadata  # imported here: it is slow, and only this error needs it
 
     try:
         required = metadata.requires("kafka-rebalance") or []
@@ -123,8 +123,8 @@ class SparkFailedError(KafkaRebalanceError):
     """Spark failed, or its executors cannot run this package; the message contains the reason."""
 
 
-# Letters and marks that Python calls printable, but that leave no ink: fillers of Hangul and Khmer,
-# and selectors of variants.
+# Characters that Python calls printable, but that are invisible: fillers of Hangul and Khmer, and
+# variation selectors.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A broker inside a test, for the tests of an application that consumes from Kafka.
+"""A broker that runs inside a test, to test an application that consumes from Kafka.
 
     pytest_plugins = ["kafka_rebalance.testing"]          # in conftest.py
 
@@ -11,8 +11,8 @@
         left = broker.wait_until_stable("billing", members=1)
         assert left.assignment == {"b": {"orders": [0, 1, 2, 3, 4, 5]}}
 
-The broker listens on a free port of loopback and contains no records. It needs pytest and the extra
-`serve`.
+The broker listens on a free port of the loopback address and has no records. This module needs
+pytest and the extra `serve`.
 """
 
 import asyncio
@@ -50,8 +50,8 @@ class RunningBroker:
     """A server in a thread of its own. Every method can be called from the test's thread.
 
     `topics` maps names to numbers of partitions. With `stopped_clock`, only `advance` and `kill`
-    move the clock; without it, the clock also runs by itself. A later broker with the same
-    `log_dir` continues from the log there. With `config`, `initial_delay_ms` has no effect.
+    move the clock; else the clock also runs by itself. A later broker with the same `log_dir`
+    continues with the state in its log. With `config`, `initial_delay_ms` has no effect.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class RunningBroker:
             self._stop()
 
     def _stop(self) -> None:
-        """Ends the thread, and frees the log for the next broker even if the thread hangs."""
+        """Ends the thread, and closes the log for the next broker even if the thread hangs."""
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)
         self._thread.join(PATIENCE_S)
         self._server.close_log()
@@ -109,8 +109,8 @@ class RunningBroker:
 
     @property
     def recovered(self) -> tuple[int, int]:
-        """Returns how many entries the log contained, and how many bytes of a torn tail were cut
-        off.
+        """Returns the number of entries in the log, and the number of bytes of an incomplete last
+        entry that were cut off.
         """
         return self._server.recovered
 
@@ -122,22 +122,22 @@ class RunningBroker:
     # Changes to the cluster -----------------------------------------------------------------------
 
     def add_topic(self, name: str, partitions: int) -> None:
-        """Makes a topic. Errors: GroupError, as for `grow`."""
+        """Creates a topic. Errors: GroupError if the name or the number is wrong."""
         self._call(lambda: self._server.cluster.add(ServedTopic(name, partitions)))
 
     def grow(self, name: str, partitions: int) -> None:
-        """Gives a topic more partitions. A consumer sees them at its next request for metadata.
+        """Adds partitions, until the topic has this number. Consumers see them in new metadata.
 
         Errors: GroupError if the name or the number is wrong.
         """
         self._call(lambda: self._server.cluster.grow(name, partitions))
 
     def cut_off(self, client_id: str) -> None:
-        """Ends the client's connections and refuses new ones: its session times out later."""
+        """Closes the client's connections and refuses new ones; its session times out later."""
         self._call(lambda: self._server.connections.cut_off(client_id))
 
     def let_back(self, client_id: str) -> None:
-        """Undoes `cut_off` or `kill`: the client's requests are answered again."""
+        """Undoes `cut_off` or `kill`: the broker answers the client's requests again."""
         self._call(lambda: self._server.connections.let_back(client_id))
 
     def kill(self, client_id: str) -> None:
@@ -161,7 +161,7 @@ class RunningBroker:
         self._call(lambda: self._server.advance(ms, heartbeats=heartbeats))
 
     def move_away(self) -> None:
-        """Makes the broker refuse group requests, as if another were now the coordinator."""
+        """Makes the broker refuse group requests, as if another broker were now the coordinator."""
         self._call(self._server.unload)
 
     def move_back(self) -> None:
@@ -169,7 +169,7 @@ class RunningBroker:
         self._call(self._server.reload)
 
     def expire_offsets(self) -> None:
-        """Removes offsets whose retention has passed, and then Empty groups without offsets."""
+        """Removes offsets whose retention time has passed, then Empty groups without offsets."""
         self._call(self._server.sweep)
 
     # Results for assertions -----------------------------------------------------------------------
@@ -189,9 +189,9 @@ class RunningBroker:
     ) -> StableGeneration:
         """Waits until the group is Stable with this number of members, in a generation > `after`.
 
-        Set `partitions` to wait also until the members together own this number of partitions:
-        between the two rounds of a cooperative rebalance some partitions have no owner, and a first
-        leader may not have seen the topic's metadata yet.
+        If `partitions` is set, it also waits until the members together own this number: between
+        the two rounds of a cooperative rebalance some partitions have no owner, and a first leader
+        may not have seen the topic's metadata yet.
 
         Errors   TimeoutError after `timeout_s`.
         """
@@ -220,7 +220,7 @@ class RunningBroker:
     # Threads --------------------------------------------------------------------------------------
 
     def _call(self, function: Callable[[], _T]) -> _T:
-        """Calls the function in the server's thread."""
+        """Calls `function` in the server's thread, and returns its result."""
 
         async def called() -> _T:
             return function()
@@ -239,7 +239,7 @@ class RunningBroker:
 
 
 async def _cancel_others() -> None:
-    """Cancels all tasks of the loop, waits for their ends, and stops the loop."""
+    """Cancels all other tasks of the loop, waits until they have ended, and stops the loop."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

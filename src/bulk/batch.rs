@@ -7,7 +7,6 @@
 pub mod columns;
 mod figures;
 mod output;
-mod owners;
 mod source;
 
 use arrow_array::RecordBatch;
@@ -29,7 +28,6 @@ use source::Source;
 /// One row: the group's id (None if it is missing or unreadable), and the group's answer.
 pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
 
-/// Makes one row from each group of a batch.
 fn rows<'s, T: Send>(
     source: &'s Source,
     options: Options,
@@ -61,13 +59,19 @@ pub fn assign_batch(
     assigned(batch, options, form, Ok, output::write)
 }
 
-/// Does what `assign_batch` does, but each group's answer is one list of owners.
+/// Answers as `assign_batch`, but the answer of each group is one list of owners.
 pub fn owners_batch(
     batch: &RecordBatch,
     options: Options,
     form: Form,
 ) -> Result<RecordBatch, SchemaError> {
-    assigned(batch, options, form, Assignor::for_owners, owners::write)
+    assigned(
+        batch,
+        options,
+        form,
+        Assignor::for_owners,
+        output::write_owners,
+    )
 }
 
 fn assigned(
@@ -140,13 +144,11 @@ fn own_changes_planned<'s>(
 
 /// The comparison of a group (None if no change affects it), and the changes that do not affect it.
 struct Compared<'a> {
-    /// The group's own assignor.
     own: Option<&'a str>,
     comparison: Option<Comparison>,
     not_affected: Option<String>,
 }
 
-/// Compares assignors for every row of a batch, with `comparison::compare`.
 pub fn compare_batch(
     batch: &RecordBatch,
     changes: &[String],
@@ -171,8 +173,8 @@ pub fn compare_batch(
 const IDLE: &str = "no rebalance follows, because no member sees a change";
 
 /// Mirror of `plans/affected.py`. Runs `play` with the changes that affect one group; a change is
-/// left out if it names a topic, member, rack or client id that the group does not have. No answer
-/// is returned if no rebalance follows the changes that are left (`is_idle`).
+/// left out if it names a topic, member, rack or client id that the group does not have. The answer
+/// is None if no rebalance follows the remaining changes (`is_idle`).
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,

@@ -11,8 +11,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{ArrayRef, RecordBatch, TimestampMicrosecondArray};
 
 use crate::bulk::batch::SchemaError;
 use crate::bulk::nested::{batch, numbers, texts};
@@ -88,11 +88,11 @@ fn value_of<'r, 'a>(row: &'r Row<'a>) -> Option<&'r OffsetCommitValue<'a>> {
 }
 
 fn write(rows: &[Row]) -> RecordBatch {
-    let int32 = |of: fn(&Row) -> Option<i32>| Arc::new(numbers::<Int32Type, _>(rows, of));
     let times = |of: fn(&Row) -> Option<i64>| -> ArrayRef {
-        let times = numbers::<TimestampMicrosecondType, _>(rows, of);
+        let times: TimestampMicrosecondArray = rows.iter().map(of).collect();
         Arc::new(times.with_timezone("UTC"))
     };
+    let int32 = |of: fn(&Row) -> Option<i32>| numbers::<Int32Type, _>(rows, of);
     let offset = numbers::<Int64Type, _>(rows, |row| Some(value_of(row)?.offset));
     let epoch = |row: &Row| Some(value_of(row)?.leader_epoch).filter(|&epoch| epoch >= 0);
     let topic_id = |row| value_of(row)?.topic_id.as_ref().map(base64);
@@ -100,7 +100,7 @@ fn write(rows: &[Row]) -> RecordBatch {
         ("group_id", texts(rows, |row| Some(row.0?.0))),
         ("topic", texts(rows, |row| Some(row.0?.1))),
         ("partition", int32(|row| Some(row.0?.2))),
-        ("offset", Arc::new(offset)),
+        ("offset", offset),
         ("leader_epoch", int32(epoch)),
         ("metadata", texts(rows, |row| Some(value_of(row)?.metadata))),
         (

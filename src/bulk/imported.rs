@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Checks Arrow data that another library made, before any of it is read. A reader of IPC streams
-//! may pass the bytes of a file on without a look at them, so an offset can point anywhere.
+//! may pass on the bytes of a file without a check, so an offset can point anywhere.
 //!
 //! UTF-8 is not checked here: a string that is not UTF-8 fails only its own row (`Strings::get`).
 
@@ -72,7 +72,7 @@ fn offsets_fit<T: ArrowNativeType + PartialOrd>(data: &ArrayData, limit: usize) 
         return false;
     };
     let last = own[data.len()].to_usize();
-    // No early end, so that the compiler compares several offsets at once.
+    // The loop never ends early, so the compiler can compare several offsets at once.
     let ascend = |fine, pair: &[T]| fine & (pair[0] <= pair[1]);
     own[0].to_usize().is_some()
         && last.is_some_and(|last| last <= limit)

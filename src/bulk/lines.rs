@@ -13,12 +13,10 @@ use crate::group::spec::GroupSpec;
 use crate::json::Texts;
 use crate::return_freed_memory;
 
-/// Options of every function that answers groups in bulk.
 #[derive(Clone, Copy)]
 pub struct Options {
     /// If set, it replaces the assignors of all groups.
     pub assignor: Option<Assignor>,
-    /// The limit on the partitions of one group.
     pub max_partitions: u64,
     /// The largest number of threads. With 1, all work is done on the caller's thread.
     pub threads: usize,
@@ -57,8 +55,9 @@ fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
 const IN_MEMORY: &str = "writing to memory does not fail";
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Answers one line as `assign_lines` does, but passes a result line to `write` in pieces: an answer
-/// can be many times longer than its line. Returns an error line, of which nothing is written yet.
+/// Answers one line as `assign_lines` does, but passes a result line to `write` in pieces: an
+/// answer can be many times longer than its line. If the line is wrong, writes nothing and returns
+/// the error line.
 ///
 /// The parsed line is freed before the assignor begins: it can be twice as large as the line.
 pub fn assign_long_line(
@@ -73,9 +72,7 @@ pub fn assign_long_line(
         Err(error) => return Ok(Some(error_line(None, error, number))),
     };
     let group = match contract::from_value(&value, options.max_partitions) {
-        Ok(group) => {
-            group.with_names(|name| texts.get(name).expect("a name is a text of its line"))
-        }
+        Ok(group) => names_kept_by(&texts, group),
         Err(error) => return Ok(Some(error_line(contract::group_id(&value), error, number))),
     };
     drop(value);
@@ -91,6 +88,12 @@ pub fn assign_long_line(
     contract::write_result(&mut out, &group, assignor.name(), &answer)?;
     out.flush()?;
     Ok(None)
+}
+
+/// The same group, whose names live as long as `texts`: the value can be freed before.
+fn names_kept_by<'t>(_: &'t Texts, group: GroupSpec<'_>) -> GroupSpec<'t> {
+    // SAFETY: a group borrows only names. All strings of the value are shared with `texts`.
+    unsafe { std::mem::transmute::<GroupSpec<'_>, GroupSpec<'t>>(group) }
 }
 
 /// Collects pieces of about `PIECE_BYTES`. Unlike a `BufWriter`, it writes nothing when it is

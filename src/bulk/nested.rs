@@ -39,15 +39,13 @@ pub fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T
     Arc::new(rows.iter().map(of).collect::<StringArray>())
 }
 
-/// Makes a column of numbers, one from each row; None makes a null.
 pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     rows: &'a [R],
     of: impl Fn(&'a R) -> Option<N::Native>,
-) -> PrimitiveArray<N> {
-    rows.iter().map(of).collect()
+) -> ArrayRef {
+    Arc::new(rows.iter().map(of).collect::<PrimitiveArray<N>>())
 }
 
-/// Builds a column of texts.
 #[derive(Default)]
 pub struct Texts {
     bytes: Vec<u8>,
@@ -55,7 +53,6 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Adds a text, or a null.
     #[inline]
     pub fn push(&mut self, text: Option<&str>) {
         self.bytes
@@ -84,7 +81,7 @@ impl Texts {
     }
 }
 
-/// The ends of a column's lists (or texts) in the array of all their values, and which is null.
+/// The ends of a column's lists (or texts) in the array of all their values; and which are null.
 pub struct Lengths {
     ends: Vec<i32>,
     valid: NullBufferBuilder,
@@ -100,14 +97,12 @@ impl Default for Lengths {
 }
 
 impl Lengths {
-    /// Adds a list of this length, or a null.
     #[inline]
     pub fn push(&mut self, length: Option<usize>) {
         self.valid.append(length.is_some());
         self.ends.push(self.end() + length.unwrap_or(0) as i32);
     }
 
-    /// Makes the last list longer.
     fn extend(&mut self, more: usize) {
         *self.ends.last_mut().expect("a list was pushed") += more as i32;
     }
@@ -116,7 +111,6 @@ impl Lengths {
         *self.ends.last().expect("the first list starts at 0")
     }
 
-    /// Makes the column, with the values of all lists in one array.
     pub fn list(mut self, values: ArrayRef) -> ArrayRef {
         let offsets = OffsetBuffer::new(self.ends.into());
         let element = Field::new("element", values.data_type().clone(), true);

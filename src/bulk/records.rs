@@ -40,10 +40,9 @@ static RECORD: [Field; 2] = [
     Field::required("value", Kind::Bytes),
 ];
 
-/// The subscription version of the newest Java client. A row shows it only with user data.
+/// The subscription version of the newest Java client; a row omits it, unless it has user data.
 const NEWEST_VERSION: i16 = 3;
 
-/// A group as its record describes it.
 pub struct Group<'a> {
     /// The protocol type: "consumer", "connect", …
     pub kind: &'a str,
@@ -59,7 +58,6 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Whether this is a consumer group with members.
     pub fn is_answered(&self) -> bool {
         self.kind == "consumer" && !self.members.is_empty()
     }
@@ -75,7 +73,6 @@ pub struct Member<'a> {
     pub group_instance_id: Option<&'a str>,
     pub client_id: &'a str,
     pub client_host: &'a str,
-    /// Index in the group's subscriptions.
     pub subscription: usize,
     pub held: ReadAssignment<'a>,
     /// Names of held topics that were not UTF-8, as repaired.
@@ -90,8 +87,8 @@ pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 /// Partition counts and replica racks of a cluster's topics.
 pub struct Inventory {
     topics: FxHashMap<String, Topic>,
-    /// Whether a topic that is not here is assumed to end with its highest assigned partition. If
-    /// not, it is an error.
+    /// Whether a topic that the inventory lacks is assumed to end with its highest assigned
+    /// partition. If false, such a topic is an error.
     assume_assigned: bool,
 }
 
@@ -150,12 +147,10 @@ pub fn groups(batch: &RecordBatch, inventory: &Inventory) -> Result<RecordBatch,
 pub struct Records<'a>(Column<'a>);
 
 impl<'a> Records<'a> {
-    /// Finds the columns `key` and `value`.
     pub fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
         Column::of_batch(batch, &RECORD).map(Self)
     }
 
-    /// The key and the value of a record.
     pub fn get(&self, at: usize) -> [Option<&'a [u8]>; 2] {
         [0, 1].map(|i| self.0.field(i).bytes(at))
     }

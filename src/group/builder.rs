@@ -4,23 +4,22 @@
 use rustc_hash::FxHashMap;
 
 use super::model::{
-    AsSent, Library, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, uuid_of,
+    AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, uuid_of,
     wrong_protocol,
 };
 use super::names::same_name;
 use super::spec::{GroupSpec, Orders};
-use super::streams::{Streams, StreamsMember, Subtopology};
+use super::streams::Streams;
 use crate::error::GroupError;
 
 /// Builds a group field by field: first its topics, then its members.
 pub struct GroupBuilder<'a> {
-    group: GroupSpec<'a>,
-    /// By topic: its name, once more. In this list, names that are compared one after another are
-    /// neighbours.
+    pub(crate) group: GroupSpec<'a>,
+    /// By topic: its name. In this list, names that are compared one after another are neighbours
+    /// in memory.
     names: Vec<&'a str>,
-    /// By topic: the topic of the partitions that a member owned next, the last time.
+    /// By topic: the topic that came next when a member's owned partitions were last read.
     after: Vec<TopicId>,
-    racks_given: Vec<Option<u32>>,
     /// The topics that have an id but are not declared.
     deleted: Vec<TopicId>,
     topic_ids: FxHashMap<&'a str, TopicId>,
@@ -55,7 +54,6 @@ impl<'a> GroupBuilder<'a> {
             },
             names: Vec::new(),
             after: Vec::new(),
-            racks_given: Vec::new(),
             deleted: Vec::new(),
             topic_ids: FxHashMap::default(),
             rack_ids: FxHashMap::default(),
@@ -73,18 +71,11 @@ impl<'a> GroupBuilder<'a> {
         Ok(())
     }
 
-    /// Sets the library of the last leader, from the contract's text.
-    pub fn leader_library(&mut self, name: Option<&str>) {
-        self.group.leader_library = name.and_then(Library::by_name);
-    }
-
-    /// Adds a declared topic.
     pub fn topic(&mut self, name: &'a str, partitions: u32) {
         let id = self.group.topics.len() as TopicId;
         self.topic_ids.entry(name).or_insert(id);
         self.group.topics.push(Topic::new(name, partitions));
         self.names.push(name);
-        self.racks_given.push(None);
         self.group.declared += 1;
     }
 
@@ -97,9 +88,9 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Checks the id that a member gives with its owned partitions of a topic. If the topic is not
-    /// declared and has no id yet, it gets this id. Returns the text of an error if the id is
-    /// malformed, or is not the id of the topic.
+    /// Checks the topic id beside a member's owned partitions. A topic that is not declared and has
+    /// no id yet gets this id. Returns the text of an error if the id is malformed, or differs from
+    /// the topic's id.
     pub fn id_beside_owned(&mut self, id: TopicId, topic_id: &'a str) -> Result<(), String> {
         let declared = (id as usize) < self.group.declared;
         let topic = &mut self.group.topics[id as usize];
@@ -120,11 +111,8 @@ impl<'a> GroupBuilder<'a> {
     /// Marks the last topic's racks as known; call `replica_racks` next for each partition.
     pub fn topic_racks(&mut self) {
         let start = self.group.replica_racks.len() as u32 - 1;
-        if let (Some(topic), Some(given)) =
-            (self.group.topics.last_mut(), self.racks_given.last_mut())
-        {
+        if let Some(topic) = self.group.topics.last_mut() {
             topic.racks = Some(start);
-            *given = Some(0);
         }
     }
 
@@ -137,16 +125,11 @@ impl<'a> GroupBuilder<'a> {
             let id = self.rack_id(rack?);
             self.group.rack_ids.push(id);
         }
-        self.group
-            .replica_racks
-            .push(self.group.rack_ids.len() as u32);
-        if let Some(Some(given)) = self.racks_given.last_mut() {
-            *given += 1;
-        }
+        let end = self.group.rack_ids.len() as u32;
+        self.group.replica_racks.push(end);
         Ok(())
     }
 
-    /// Adds a member; the next calls fill its lists.
     pub fn member(
         &mut self,
         member_id: &'a str,
@@ -228,14 +211,12 @@ impl<'a> GroupBuilder<'a> {
         Ok(())
     }
 
-    /// Gives the last member the subscription of the member before it.
     pub fn subscribe_as_before(&mut self) {
         if let [.., before, last] = self.group.members.as_mut_slice() {
             last.topics = before.topics;
         }
     }
 
-    /// Adds a partition to the last member's owned partitions.
     pub fn own(&mut self, topic: TopicId, partition: u32) {
         self.group.owned.push(TopicPartition { topic, partition });
         if let Some(member) = self.group.members.last_mut() {
@@ -243,45 +224,13 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Sets the topics of the last member's owned partitions, because one of them comes without
-    /// partitions.
+    /// Sets the topics of the last member's owned partitions. Call this only if one of the topics
+    /// is listed without partitions.
     pub fn own_topics(&mut self, topics: &[TopicId]) {
         if let Some(member) = self.group.members.last_mut() {
             self.group.owned_topics.extend_from_slice(topics);
             member.owned_topics.1 = self.group.owned_topics.len() as u32;
         }
-    }
-
-    /// Makes the group a streams group; call `subtopology` next for each of its subtopologies.
-    pub fn topology(&mut self) {
-        self.group.streams.subtopologies = Some(Vec::new());
-    }
-
-    pub fn subtopology(&mut self, subtopology_id: &'a str, tasks: u32, stateful: bool) {
-        let topic = self.topic_id(subtopology_id);
-        if let Some(listed) = &mut self.group.streams.subtopologies {
-            listed.push(Subtopology {
-                subtopology_id,
-                topic,
-                tasks,
-                stateful,
-            });
-        }
-    }
-
-    pub fn standby_replicas(&mut self, count: u32) {
-        self.group.streams.num_standby_replicas = count;
-    }
-
-    /// Adds the process and the tasks of the last member.
-    pub fn streams_member(&mut self, member: StreamsMember<'a>) {
-        let last = self.group.members.len() as MemberId - 1;
-        self.group.streams.members.insert(last, member);
-    }
-
-    /// The number of topics added with `topic`.
-    pub fn declared(&self) -> usize {
-        self.group.declared
     }
 
     /// The number of a topic in the last member's owned partitions; pass it to `own`. The topic of
@@ -320,7 +269,7 @@ impl<'a> GroupBuilder<'a> {
     }
 
     /// The number of a topic; a new name gets the next unused number.
-    fn topic_id(&mut self, name: &'a str) -> TopicId {
+    pub(super) fn topic_id(&mut self, name: &'a str) -> TopicId {
         *self.topic_ids.entry(name).or_insert_with(|| {
             self.group.topics.push(Topic::new(name, 0));
             self.names.push(name);
@@ -328,7 +277,6 @@ impl<'a> GroupBuilder<'a> {
         })
     }
 
-    /// A partition by the name of its topic.
     pub fn partition(&mut self, topic: &'a str, partition: u32) -> TopicPartition {
         let topic = self.topic_id(topic);
         TopicPartition { topic, partition }
@@ -383,6 +331,9 @@ impl<'a> GroupBuilder<'a> {
     fn check_topics(&self, max_partitions: u64) -> Result<(), GroupError> {
         let topics = &self.group.topics[..self.group.declared];
         let mut ids = FxHashMap::default();
+        let end = self.group.replica_racks.len() as u32 - 1;
+        let starts = topics.iter().filter_map(|topic| topic.racks);
+        let mut ends = starts.skip(1).chain([end]);
         for (i, topic) in topics.iter().enumerate() {
             let first = self.topic_ids[topic.name] as usize;
             if first != i {
@@ -390,9 +341,8 @@ impl<'a> GroupBuilder<'a> {
                 let problem = format!("{name} is already the name of topics[{first}]");
                 return Err(GroupError::new(format!("topics[{i}].name"), problem));
             }
-            if let Some(given) = self.racks_given[i]
-                && given != topic.partitions
-            {
+            let given = topic.racks.and_then(|start| Some(ends.next()? - start));
+            if let Some(given) = given.filter(|&given| given != topic.partitions) {
                 let problem = format!(
                     "{given} entries for {} partitions; \
                      give one list of replica racks for each partition, or none at all",
@@ -420,7 +370,6 @@ impl<'a> GroupBuilder<'a> {
     }
 }
 
-/// Checks that no earlier topic has the id of topic `i`; `ids` has the topics by id.
 fn check_id<'a>(
     ids: &mut FxHashMap<&'a str, usize>,
     topic: &Topic<'a>,

@@ -7,25 +7,24 @@ use std::io::{self, Write};
 use crate::error::GroupError;
 use crate::group::field_types::{Field, Input, Kind};
 use crate::group::group_fields;
+use crate::group::model::quoted;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::json::{Map as Fields, Texts, Value};
 
 type Result<T, E = GroupError> = std::result::Result<T, E>;
 
-/// Parses one JSON value. Returns an error at `line` if the line is not UTF-8 or not JSON.
 pub fn parse(line: &[u8]) -> Result<Value> {
     parse_with(line, &mut Texts::default())
 }
 
-/// As `parse`; `texts` gets the line's texts, which can outlive the value.
+/// Parses a line as `parse` does; adds the line's texts to `texts`, which can outlive the value.
 pub fn parse_with(line: &[u8], texts: &mut Texts) -> Result<Value> {
     let text = std::str::from_utf8(line)
         .map_err(|error| GroupError::new("line", format!("not UTF-8: {error}")))?;
     Value::parse(text, texts).map_err(|error| GroupError::new("line", format!("not JSON: {error}")))
 }
 
-/// Reads the group of a parsed line. `max_partitions` limits the sum over its topics.
 pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     if let Value::Object(fields) = value {
         refuse_error_line(fields)?;
@@ -36,7 +35,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
 /// If the line is an error line that an earlier step wrote, returns its error.
 fn refuse_error_line(fields: &Fields) -> Result<()> {
     match fields.get("error").and_then(Value::as_str) {
-        Some(error) if !fields.contains_key("topics") => Err(match error.split_once(": ") {
+        Some(error) if fields.get("topics").is_none() => Err(match error.split_once(": ") {
             Some((path, problem)) => GroupError::new(path, problem),
             None => GroupError::new("error", error),
         }),
@@ -54,7 +53,8 @@ impl<'a> Input<'a> for &'a Value {
         let Value::Object(fields) = self else {
             return Err(format!("{} is not an object", kind(self)));
         };
-        // Most lines have their fields in the order of the table. The last one of a name counts.
+        // Most lines have their fields in the order of the table. Of two fields with one name, the
+        // last one counts.
         let mut next = 0;
         for (name, value) in fields.iter() {
             let is_named = |&i: &usize| table[i].name == name;
@@ -121,20 +121,13 @@ pub fn write_result(
     assignor: &str,
     answer: &Assignment,
 ) -> io::Result<()> {
-    out.write_all(b"{\"group_id\":")?;
-    write_string(out, group.group_id)?;
-    out.write_all(b",\"assignor\":")?;
-    write_string(out, assignor)?;
-    out.write_all(b",\"assignment\":")?;
+    let (id, assignor) = (quoted(group.group_id), quoted(assignor));
+    write!(
+        out,
+        r#"{{"group_id":{id},"assignor":{assignor},"assignment":"#
+    )?;
     // Each topic name is escaped only once, because names occur many times.
-    let topics: Vec<Vec<u8>> = group
-        .topics
-        .iter()
-        .map(|topic| {
-            let mut name = Vec::new();
-            write_string(&mut name, topic.name).map(|()| name)
-        })
-        .collect::<io::Result<_>>()?;
+    let topics: Vec<String> = group.topic_names().into_iter().map(quoted).collect();
     write_lists(out, group, &topics, answer)?;
     if let Some(standby) = &answer.standby {
         out.write_all(b",\"standby\":")?;
@@ -144,17 +137,14 @@ pub fn write_result(
         out.write_all(b",\"anomalies\":[")?;
         for (i, anomaly) in answer.anomalies.iter().enumerate() {
             separate(out, i)?;
-            out.write_all(b"{\"kind\":")?;
-            write_string(out, anomaly.kind.name())?;
-            out.write_all(b",\"topic\":")?;
-            out.write_all(&topics[anomaly.partition.topic as usize])?;
-            write!(out, ",\"partition\":{}", anomaly.partition.partition)?;
-            out.write_all(b",\"member_id\":")?;
-            match anomaly.member {
-                Some(m) => write_string(out, group.members[m as usize].member_id)?,
-                None => out.write_all(b"null")?,
-            }
-            out.write_all(b"}")?;
+            let (kind, tp) = (anomaly.kind.name(), anomaly.partition);
+            let (topic, partition) = (&topics[tp.topic as usize], tp.partition);
+            write!(
+                out,
+                r#"{{"kind":"{kind}","topic":{topic},"partition":{partition},"#
+            )?;
+            let member = anomaly.member.map(|m| group.members[m as usize].member_id);
+            write!(out, r#""member_id":{}}}"#, or_null(member))?;
         }
         out.write_all(b"]")?;
     }
@@ -165,18 +155,18 @@ pub fn write_result(
 fn write_lists(
     out: &mut impl Write,
     group: &GroupSpec,
-    topics: &[Vec<u8>],
+    topics: &[String],
     answer: &Assignment,
 ) -> io::Result<()> {
     out.write_all(b"{")?;
     for (m, member) in group.members.iter().enumerate() {
         separate(out, m)?;
-        write_string(out, member.member_id)?;
+        serde_json::to_writer(&mut *out, member.member_id)?;
         out.write_all(b":[")?;
         for (i, tp) in answer.of(m as u32).iter().enumerate() {
             separate(out, i)?;
             out.write_all(b"[")?;
-            out.write_all(&topics[tp.topic as usize])?;
+            out.write_all(topics[tp.topic as usize].as_bytes())?;
             write!(out, ",{}]", tp.partition)?;
         }
         out.write_all(b"]")?;
@@ -184,32 +174,23 @@ fn write_lists(
     out.write_all(b"}")
 }
 
-/// Writes the error line of a group, without a newline.
 pub fn write_error(
     out: &mut impl Write,
     group_id: Option<&str>,
     error: &GroupError,
 ) -> io::Result<()> {
-    out.write_all(b"{\"group_id\":")?;
-    match group_id {
-        Some(group_id) => write_string(out, group_id)?,
-        None => out.write_all(b"null")?,
-    }
-    out.write_all(b",\"error\":")?;
-    write_string(out, &error.to_string())?;
-    out.write_all(b"}")
+    let (id, error) = (or_null(group_id), quoted(&error.to_string()));
+    write!(out, r#"{{"group_id":{id},"error":{error}}}"#)
 }
 
-/// The group id in a parsed line, which need not be a valid group; None if the id is missing or not
-/// a string.
+fn or_null(text: Option<&str>) -> String {
+    text.map_or_else(|| "null".into(), quoted)
+}
+
 pub fn group_id(value: &Value) -> Option<&str> {
     value.get("group_id").and_then(Value::as_str)
 }
 
 fn separate(out: &mut impl Write, i: usize) -> io::Result<()> {
     out.write_all(if i > 0 { b"," } else { b"" })
-}
-
-fn write_string(out: &mut impl Write, text: &str) -> io::Result<()> {
-    Ok(serde_json::to_writer(out, text)?)
 }

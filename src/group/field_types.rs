@@ -13,7 +13,7 @@ pub enum Kind {
     Text,
     /// The name of a topic. A column may have its place in the group's list of topics instead.
     Topic,
-    /// A whole number: its noun in errors, the least one and the greatest one.
+    /// A whole number: its noun in errors, its least value and its greatest value.
     Whole(&'static str, i64, i64),
     Flag,
     /// Bytes, and a contract line as bytes or as a string; only columns have them.
@@ -23,7 +23,7 @@ pub enum Kind {
     Object(&'static [Field]),
     /// An object with partitions of one topic. Python objects have one pair for each partition.
     Run(&'static [Field]),
-    /// An attribute of the Python object, whose fields stand beside the object's own elsewhere.
+    /// An attribute of the Python object. In lines and columns, its fields are the object's own.
     Beside(&'static [Field]),
 }
 
@@ -39,7 +39,6 @@ impl Kind {
         }
     }
 
-    /// What errors call a value of this kind.
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Whole(noun, ..) => noun,
@@ -47,7 +46,6 @@ impl Kind {
         }
     }
 
-    /// The problem of a whole number that is out of bounds.
     #[cold]
     pub fn outside(&self, number: impl fmt::Display) -> String {
         let Self::Whole(noun, least, most) = self else {
@@ -56,7 +54,6 @@ impl Kind {
         format!("{number} is not a {noun} from {least} to {most}")
     }
 
-    /// Checks the bounds of a whole number.
     #[inline]
     pub fn checked(&self, number: i64) -> Result<i64, String> {
         match self {
@@ -68,7 +65,6 @@ impl Kind {
     }
 }
 
-/// A field of an object.
 pub struct Field {
     pub name: &'static str,
     pub kind: Kind,
@@ -84,31 +80,25 @@ pub enum Form {
 }
 
 impl Field {
-    /// An optional field.
     pub const fn new(name: &'static str, kind: Kind) -> Self {
-        let (is_required, only) = (false, None);
         Self {
             name,
             kind,
-            is_required,
-            only,
+            is_required: false,
+            only: None,
         }
     }
 
     pub const fn required(name: &'static str, kind: Kind) -> Self {
-        let is_required = true;
-        Self {
-            is_required,
-            ..Self::new(name, kind)
-        }
+        let mut field = Self::new(name, kind);
+        field.is_required = true;
+        field
     }
 
     pub const fn only(form: Form, name: &'static str, kind: Kind) -> Self {
-        let only = Some(form);
-        Self {
-            only,
-            ..Self::new(name, kind)
-        }
+        let mut field = Self::new(name, kind);
+        field.only = Some(form);
+        field
     }
 
     /// Whether an object of a line has the field under its own name.
@@ -132,12 +122,12 @@ pub trait Input<'a>: Clone {
 
     fn flag(&self) -> Result<bool, String>;
 
-    /// A whole number, which need not be in the bounds of `kind`.
+    /// A whole number; it may be outside the bounds of `kind`, which the caller checks.
     fn whole(&self, kind: &Kind) -> Result<i64, String>;
 
     fn list(&self, item: &'static Kind) -> Result<impl Iterator<Item = Self>, String>;
 
-    /// A topic of a group that has declared so many topics.
+    /// A topic; `declared` is the number of topics that the group has declared so far.
     fn topic(&self, _declared: usize) -> Result<Name<'a>, String> {
         self.text().map(Name::Text)
     }
@@ -148,7 +138,6 @@ pub trait Input<'a>: Clone {
     }
 }
 
-/// The path of a value.
 pub enum Path<'p> {
     Line,
     Field(&'p Path<'p>, &'static str),
@@ -175,7 +164,6 @@ pub struct Given<'p, I> {
 }
 
 impl<'a, 'p, I: Input<'a>> Given<'p, I> {
-    /// A group, or another object that is a whole line or row.
     pub fn whole_row(value: I) -> Self {
         Self {
             kind: &Kind::Object(&[]),
@@ -189,21 +177,15 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
         GroupError::new(self.path.to_string(), problem)
     }
 
-    #[inline]
-    fn value(&self) -> Result<&I> {
-        self.value.as_ref().ok_or_else(|| self.wrong("missing"))
-    }
-
-    fn optional<T>(&self, read: impl FnOnce(&Self) -> Result<T>) -> Result<Option<T>> {
-        self.value.as_ref().map(|_| read(self)).transpose()
+    #[inline(always)]
+    fn read<'s, T>(&'s self, read: impl FnOnce(&'s I) -> Result<T, String>) -> Result<T> {
+        let value = self.value.as_ref().ok_or_else(|| self.wrong("missing"))?;
+        read(value).map_err(|problem| self.wrong(problem))
     }
 
     #[inline]
     pub fn fields<const N: usize>(&self, table: &'static [Field; N]) -> Result<[Given<'_, I>; N]> {
-        let values = self
-            .value()?
-            .fields(table)
-            .map_err(|problem| self.wrong(problem))?;
+        let values = self.read(|value| value.fields(table))?;
         let object = match (self.kind, &self.path) {
             (Kind::Beside(_), Path::Field(object, _)) => object,
             (_, path) => path,
@@ -218,50 +200,41 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
 
     #[inline]
     pub fn text(&self) -> Result<&'a str> {
-        self.value()?.text().map_err(|problem| self.wrong(problem))
+        self.read(I::text)
     }
 
     pub fn optional_text(&self) -> Result<Option<&'a str>> {
-        self.optional(Self::text)
+        self.value.as_ref().map(|_| self.text()).transpose()
     }
 
-    /// Whether a list's entry is null.
     pub fn is_null(&self) -> bool {
         self.value.as_ref().is_some_and(I::is_null)
     }
 
     #[inline(always)]
     pub fn topic(&self, declared: usize) -> Result<Name<'a>> {
-        self.value()?
-            .topic(declared)
-            .map_err(|problem| self.wrong(problem))
+        self.read(|value| value.topic(declared))
     }
 
     #[inline(always)]
     pub fn whole(&self) -> Result<i64> {
-        let number = self.value()?.whole(self.kind);
-        let number = number.and_then(|number| self.kind.checked(number));
-        number.map_err(|problem| self.wrong(problem))
+        self.read(|value| self.kind.checked(value.whole(self.kind)?))
     }
 
     pub fn optional_whole(&self) -> Result<Option<i64>> {
-        self.optional(Self::whole)
+        self.value.as_ref().map(|_| self.whole()).transpose()
     }
 
     pub fn flag(&self) -> Result<bool> {
-        self.value()?.flag().map_err(|problem| self.wrong(problem))
+        self.read(I::flag)
     }
 
-    /// The entries of a list.
     #[inline]
     pub fn list(&self) -> Result<impl Iterator<Item = Given<'_, I>>> {
         let Kind::List(kind) = self.kind else {
             unreachable!("a list");
         };
-        let values = self
-            .value()?
-            .list(kind)
-            .map_err(|problem| self.wrong(problem))?;
+        let values = self.read(|value| value.list(kind))?;
         Ok(values.enumerate().map(|(i, value)| Given {
             kind,
             value: Some(value),
@@ -270,10 +243,6 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
     }
 
     pub fn optional_list(&self) -> Result<Option<impl Iterator<Item = Given<'_, I>>>> {
-        if self.value.is_some() {
-            self.list().map(Some)
-        } else {
-            Ok(None)
-        }
+        self.value.as_ref().map(|_| self.list()).transpose()
     }
 }

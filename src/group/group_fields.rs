@@ -4,9 +4,11 @@
 
 use super::builder::GroupBuilder;
 use super::field_types::{Field, Form, Given, Input, Kind, PARTITION};
-use super::model::{AsSent, Library, NEWEST_SUBSCRIPTION, TopicId, TopicPartition, UserData};
+use super::model::{
+    AsSent, Library, MemberId, NEWEST_SUBSCRIPTION, TopicId, TopicPartition, UserData,
+};
 use super::spec::GroupSpec;
-use super::streams::StreamsMember;
+use super::streams::{StreamsMember, Subtopology};
 use crate::error::GroupError;
 
 type Result<T> = std::result::Result<T, GroupError>;
@@ -103,7 +105,7 @@ pub fn read<'a, I: Input<'a>>(group: I, max_partitions: u64) -> Result<GroupSpec
     let group_id = group_id.text()?;
     generation_id.optional_whole()?;
     let mut builder = GroupBuilder::new(group_id, assignor.optional_text()?);
-    builder.leader_library(leader_library.optional_text()?);
+    builder.group.leader_library = leader_library.optional_text()?.and_then(Library::by_name);
     leader.optional_text()?;
     let protocol = protocol.optional_text()?;
     for one in topics.list()? {
@@ -115,15 +117,21 @@ pub fn read<'a, I: Input<'a>>(group: I, max_partitions: u64) -> Result<GroupSpec
         member(&mut builder, &mut ids, &mut last, &one)?;
     }
     if let Some(listed) = subtopologies.optional_list()? {
-        builder.topology();
+        let mut subtopologies = Vec::new();
         for one in listed {
             let [id, tasks, stateful] = one.fields(&SUBTOPOLOGY)?;
-            let (id, tasks) = (id.text()?, tasks.whole()? as u32);
-            let stateful = stateful.value.is_some() && stateful.flag()?;
-            builder.subtopology(id, tasks, stateful);
+            let subtopology_id = id.text()?;
+            subtopologies.push(Subtopology {
+                subtopology_id,
+                topic: builder.topic_id(subtopology_id),
+                tasks: tasks.whole()? as u32,
+                stateful: stateful.value.is_some() && stateful.flag()?,
+            });
         }
+        builder.group.streams.subtopologies = Some(subtopologies);
     }
-    builder.standby_replicas(standby_replicas.optional_whole()?.unwrap_or(0) as u32);
+    let replicas = standby_replicas.optional_whole()?.unwrap_or(0);
+    builder.group.streams.num_standby_replicas = replicas as u32;
     for (path, topic, topic_id) in ids {
         let wrong = |problem| GroupError::new(path, problem);
         builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
@@ -186,7 +194,7 @@ fn member<'a, I: Input<'a>>(
     let (member_id, instance) = (member_id.text()?, group_instance_id.optional_text()?);
     builder.member(member_id, instance, client_id.optional_text()?);
     client_host.optional_text()?;
-    let declared = builder.declared();
+    let declared = builder.group.declared;
     if let (Some(topics), Some(last)) = (&topics.value, &*last)
         && topics.equals(last)
     {
@@ -227,7 +235,7 @@ fn own<'a, I: Input<'a>>(
     let (mut topics, mut is_whole) = (Vec::new(), true);
     for run in owned.optional_list()?.into_iter().flatten() {
         let [topic, partitions, topic_id] = run.fields(&OWNED)?;
-        let topic = topic.topic(builder.declared())?;
+        let topic = topic.topic(builder.group.declared)?;
         let topic = builder.owned_id(topic);
         topics.push(topic);
         let mut is_empty = true;
@@ -265,7 +273,8 @@ fn streams_member<'a, I: Input<'a>>(
         let task = builder.partition(id.text()?, partition.whole()? as u32);
         member.task_offsets.push((task, offset.whole()?));
     }
-    builder.streams_member(member);
+    let last = builder.group.members.len() as MemberId - 1;
+    builder.group.streams.members.insert(last, member);
     Ok(())
 }
 

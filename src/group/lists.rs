@@ -12,7 +12,6 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Makes empty lists; `rooms` has the maximum length of each.
     pub fn with_room(rooms: impl Iterator<Item = u32>) -> Self {
         let mut end = 0;
         let span = |room| {
@@ -54,7 +53,6 @@ impl Lists {
         *len as usize
     }
 
-    /// Appends ids; returns the new length.
     pub fn extend(&mut self, member: MemberId, more: impl Iterator<Item = PartitionId>) -> usize {
         let (start, len) = &mut self.spans[member as usize];
         let end = (*start + *len) as usize;

@@ -43,7 +43,6 @@ pub struct Topic<'a> {
 }
 
 impl<'a> Topic<'a> {
-    /// A topic of which only the name and the number of partitions are known.
     pub fn new(name: &'a str, partitions: u32) -> Self {
         Self {
             name,
@@ -54,24 +53,11 @@ impl<'a> Topic<'a> {
             initialized: None,
         }
     }
-
-    /// As `GroupSpec::with_names`.
-    pub fn with_names<'b>(self, name: &mut impl FnMut(&'a str) -> &'b str) -> Topic<'b> {
-        Topic {
-            name: name(self.name),
-            partitions: self.partitions,
-            racks: self.racks,
-            topic_id: self.topic_id.map(name),
-            uuid: self.uuid,
-            initialized: self.initialized,
-        }
-    }
 }
 
 /// The most and the least significant 64 bits, in the order of `Uuid.compareTo`.
 pub type Uuid = (i64, i64);
 
-/// Parses a topic id; returns the text of an error if `topic_id` is not one.
 pub fn uuid_of(topic_id: &str) -> Result<Uuid, String> {
     let bits = uuid_bits(topic_id.as_bytes()).ok_or_else(|| {
         let id = quoted(topic_id);
@@ -87,15 +73,9 @@ fn uuid_bits(characters: &[u8]) -> Option<u128> {
     if digits.contains(&NO_DIGIT) || digits[21] & 15 != 0 {
         return None;
     }
-    // Ten digits fit into 64 bits, where shifts are faster.
-    let joined = |digits: &[u8]| {
-        digits
-            .iter()
-            .fold(0u64, |bits, &digit| bits << 6 | u64::from(digit))
-    };
-    let (first, second) = (joined(&digits[..10]), joined(&digits[10..20]));
-    let last = joined(&digits[20..]) >> 4;
-    Some(u128::from(first) << 68 | u128::from(second) << 8 | u128::from(last))
+    let first = digits[..21].iter();
+    let bits = first.fold(0, |bits, &digit| bits << 6 | u128::from(digit));
+    Some(bits << 2 | u128::from(digits[21] >> 4))
 }
 
 const NO_DIGIT: u8 = u8::MAX;
@@ -165,7 +145,6 @@ pub enum UserData {
 }
 
 impl UserData {
-    /// Parses the contract's field `user_data`; returns the text of an error for another name.
     pub fn by_name(name: &str) -> Result<Self, String> {
         match name {
             "none" => Ok(Self::None),
@@ -179,7 +158,6 @@ impl UserData {
 }
 
 impl AsSent {
-    /// The version of the member's subscription, 0 to 3.
     pub fn version(self) -> u8 {
         self.subscription_version.unwrap_or(NEWEST_SUBSCRIPTION)
     }
@@ -233,23 +211,6 @@ pub struct Member<'a> {
     pub(crate) owned_topics: (u32, u32),
 }
 
-impl<'a> Member<'a> {
-    /// As `GroupSpec::with_names`.
-    pub fn with_names<'b>(self, name: &mut impl FnMut(&'a str) -> &'b str) -> Member<'b> {
-        Member {
-            member_id: name(self.member_id),
-            group_instance_id: self.group_instance_id.map(&mut *name),
-            client_id: self.client_id.map(name),
-            rack: self.rack,
-            generation_id: self.generation_id,
-            as_sent: self.as_sent,
-            topics: self.topics,
-            owned: self.owned,
-            owned_topics: self.owned_topics,
-        }
-    }
-}
-
 /// Sorts the members: static ones by `group_instance_id`, then dynamic ones by the `ranks` of their
 /// ids. If two instance ids are equal, the order of the leader's map (`in_map`) breaks the tie.
 pub(crate) fn static_first<'w>(
@@ -278,5 +239,5 @@ pub(crate) fn static_first<'w>(
 
 /// A name in JSON quotes, as messages show it.
 pub fn quoted(name: &str) -> String {
-    serde_json::Value::from(name).to_string()
+    serde_json::to_string(name).expect("a name has a form in JSON")
 }

@@ -15,7 +15,6 @@ pub enum AnomalyKind {
 }
 
 impl AnomalyKind {
-    /// The name of the kind in result lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Duplicate => "duplicate",
@@ -57,7 +56,6 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Makes an assignment from one list for each member.
     pub fn of_lists(lists: &[Vec<TopicPartition>]) -> Self {
         Self {
             offsets: offsets(lists.iter().map(|list| list.len() as u32)),
@@ -212,7 +210,6 @@ impl PartitionSet {
         (at < u64::from(self.base[tp.topic as usize + 1])).then_some(at as usize)
     }
 
-    /// Adds a partition; returns whether it is new.
     pub fn insert(&mut self, tp: TopicPartition) -> bool {
         match self.place(tp) {
             Some(at) => !std::mem::replace(&mut self.existing[at], true),

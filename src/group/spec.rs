@@ -61,8 +61,8 @@ impl<'a> GroupSpec<'a> {
         &self.owned[start as usize..end as usize]
     }
 
-    /// The topics of the member's owned partitions in the given order, if one of them comes without
-    /// partitions; else none.
+    /// The topics of the member's owned partitions in the given order, if one of these topics is
+    /// listed without partitions; else an empty list.
     pub fn owned_topics(&self, member: MemberId) -> &[TopicId] {
         let (start, end) = self.members[member as usize].owned_topics;
         &self.owned_topics[start as usize..end as usize]
@@ -156,36 +156,6 @@ impl<'a> GroupSpec<'a> {
             || self.subscription(a) == self.subscription(b)
     }
 
-    /// The same group with its names from `name`, which returns equal texts that are elsewhere: then
-    /// the texts of before can be freed.
-    pub fn with_names<'b>(self, mut name: impl FnMut(&'a str) -> &'b str) -> GroupSpec<'b> {
-        GroupSpec {
-            group_id: name(self.group_id),
-            assignor: self.assignor.map(&mut name),
-            is_eager: self.is_eager,
-            leader_library: self.leader_library,
-            topics: self
-                .topics
-                .into_iter()
-                .map(|one| one.with_names(&mut name))
-                .collect(),
-            members: self
-                .members
-                .into_iter()
-                .map(|one| one.with_names(&mut name))
-                .collect(),
-            declared: self.declared,
-            rack_names: self.rack_names.into_iter().map(&mut name).collect(),
-            subscriptions: self.subscriptions,
-            owned: self.owned,
-            owned_topics: self.owned_topics,
-            replica_racks: self.replica_racks,
-            rack_ids: self.rack_ids,
-            streams: self.streams.with_names(name),
-            orders: self.orders,
-        }
-    }
-
     /// A copy whose members are in the given order.
     pub fn listed(&self, order: &[MemberId]) -> Self {
         let members = order.iter().map(|&m| self.members[m as usize].clone());
@@ -203,7 +173,7 @@ impl<'a> GroupSpec<'a> {
             owned_topics: self.owned_topics.clone(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
-            // No round of a streams group is played.
+            // Plans never play a streams group here.
             streams: Streams::default(),
             orders: Orders::default(),
         }

@@ -18,7 +18,7 @@ pub struct Subtopology<'a> {
 }
 
 /// The process of a member, and the tasks that it has at present.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct StreamsMember<'a> {
     pub process_id: &'a str,
     pub active_tasks: Vec<TopicPartition>,
@@ -26,42 +26,15 @@ pub struct StreamsMember<'a> {
     pub task_offsets: Vec<(TopicPartition, i64)>,
 }
 
-/// What only streams groups have.
-#[derive(Default)]
+/// The fields that only streams groups have.
+#[derive(Clone, Default)]
 pub struct Streams<'a> {
     pub subtopologies: Option<Vec<Subtopology<'a>>>,
     pub num_standby_replicas: u32,
     pub members: FxHashMap<MemberId, StreamsMember<'a>>,
 }
 
-impl<'a> Streams<'a> {
-    /// As `GroupSpec::with_names`.
-    pub fn with_names<'b>(self, mut name: impl FnMut(&'a str) -> &'b str) -> Streams<'b> {
-        let subtopologies = self.subtopologies.map(|list| {
-            let named = list.into_iter().map(|one| Subtopology {
-                subtopology_id: name(one.subtopology_id),
-                topic: one.topic,
-                tasks: one.tasks,
-                stateful: one.stateful,
-            });
-            named.collect()
-        });
-        let members = self.members.into_iter().map(|(m, member)| {
-            let named = StreamsMember {
-                process_id: name(member.process_id),
-                active_tasks: member.active_tasks,
-                standby_tasks: member.standby_tasks,
-                task_offsets: member.task_offsets,
-            };
-            (m, named)
-        });
-        Streams {
-            subtopologies,
-            num_standby_replicas: self.num_standby_replicas,
-            members: members.collect(),
-        }
-    }
-
+impl Streams<'_> {
     /// The number of active tasks and of standby tasks together.
     pub fn all_tasks(&self, standby_replicas: u32) -> u128 {
         let replicas = |one: &Subtopology| u128::from(one.stateful) * u128::from(standby_replicas);
@@ -71,7 +44,6 @@ impl<'a> Streams<'a> {
             .sum()
     }
 
-    /// Checks ids and counts.
     pub fn check_topology(&self, max_tasks: u64) -> Result<(), GroupError> {
         let mut ids = FxHashMap::default();
         for (i, one) in self.subtopologies.iter().flatten().enumerate() {

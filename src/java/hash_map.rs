@@ -95,14 +95,9 @@ impl<V> HashMap<V> {
 }
 
 /// A `HashSet<Integer>`.
-#[derive(Default)]
-pub struct Integers(HashMap<()>);
+pub type Integers = HashMap<()>;
 
 impl Integers {
-    pub fn with_slots(slots: usize) -> Self {
-        Self(HashMap::with_slots(slots))
-    }
-
     /// `new HashSet(collection)`.
     pub fn copied(numbers: &[u32]) -> Self {
         let mut new = Self::with_slots(copied_slots(numbers.len()));
@@ -113,22 +108,6 @@ impl Integers {
     }
 
     pub fn add(&mut self, number: u32) {
-        self.0.put(number, number, &|a, b| a.cmp(&b), ());
-    }
-
-    pub fn remove(&mut self, number: u32) {
-        self.0.remove(number);
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn numbers(&self) -> Vec<u32> {
-        self.0.keys()
+        self.put(number, number, &|a, b| a.cmp(&b), ());
     }
 }

@@ -32,7 +32,6 @@ pub struct State {
 }
 
 impl State {
-    /// The state of a table whose slots are all chains.
     pub fn of_chains(slots: usize, keys: Vec<u32>) -> Self {
         let branches = vec![None; keys.len()];
         Self {
@@ -115,7 +114,6 @@ impl HashTable {
         }
     }
 
-    /// The first key in iteration order.
     pub fn first(&self) -> Option<u32> {
         let slot = self.slots.iter().find(|slot| !slot.nodes.is_empty())?;
         Some(self.tree.nodes[slot.nodes[0] as usize].key)
@@ -141,7 +139,6 @@ impl HashTable {
         self.node_of.is_empty()
     }
 
-    /// All keys in iteration order.
     pub fn keys(&self) -> Vec<u32> {
         let nodes = self.slots.iter().flat_map(|slot| &slot.nodes);
         nodes.map(|&n| self.tree.nodes[n as usize].key).collect()
@@ -189,7 +186,7 @@ impl Slot {
             return;
         };
         let parent = tree.hang(root, node, tie);
-        // In the list, the node follows the parent that it has before the tree is rebalanced.
+        // In the list, the node follows the parent that it has before any rotation of the tree.
         let at = self.position(parent);
         self.nodes.insert(at + 1, node);
         let root = tree.balance_insertion(root, node);

@@ -23,7 +23,6 @@ pub fn compare_names(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The place of a byte of UTF-8 in the order of `compare_names`.
 fn place(byte: u8) -> u8 {
     match byte {
         0xEE..=0xEF => byte + 5,
@@ -64,13 +63,12 @@ pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     hash_order(&hashes, |i| names[i as usize])
 }
 
-/// `java_hash_order` for known hashes; `name` returns the i-th name.
 pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
     put_order(hashes, &|a, b| compare_names(name(a), name(b)))
 }
 
-/// Does the work of `hash_order`, for keys of any kind: it needs their hashes only, and `tie`, which
-/// orders keys with equal hashes.
+/// Returns the order of keys of any kind, as `hash_order` does for names. `tie` orders keys with
+/// equal hashes.
 fn put_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     if let Some(slots) = slots_after_puts(hashes, |&hash| hash, DEFAULT_SLOTS) {
         return by_slot(0..hashes.len() as u32, hashes, slots);
@@ -85,7 +83,7 @@ pub fn sort_as_put<K: Copy>(
     hash: impl Fn(&K) -> u32,
     tie: impl Fn(&K, &K) -> Ordering,
 ) {
-    // So few keys do not make a table of 16 slots full, nor one of its slots too long.
+    // So few keys neither fill a table of 16 slots, nor make one of its slots a tree.
     if keys.len() <= MOST_AFTER_PUT as usize {
         keys.sort_by_key(|key| slot_of(hash(key), DEFAULT_SLOTS));
         return;
@@ -124,9 +122,9 @@ pub fn extend_by_set(
     list.extend(table.keys());
 }
 
-/// Sorts keys from the order in which they are added to a table of `slots` slots, which never gets
-/// full, into its iteration order. Returns whether that is the order: not if a key repeats, or if a
-/// slot has so many keys that Java doubles the table or makes the slot a tree.
+/// Sorts keys, given in the order in which they are added, into the iteration order of a table of
+/// `slots` slots, which never gets full. Returns false if the order may be wrong: if a key repeats,
+/// or if a slot has so many keys that Java doubles the table or makes the slot a tree.
 ///
 /// A slot of a table without trees has its keys in the order in which they were added, and so has
 /// the sorted list, because the sort is stable.
@@ -170,7 +168,6 @@ pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -
     grouping_order(&hashes, &entries, |i| names[i as usize])
 }
 
-/// `java_grouping_order` for known hashes; `name` returns the i-th name.
 pub fn grouping_order<'n>(
     hashes: &[u32],
     entries: &[u32],
@@ -203,7 +200,6 @@ pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     by_slot(0..hashes.len() as u32, hashes, slots)
 }
 
-/// The keys of a table, after one `put` for each hash.
 fn in_table(mut table: HashTable, hashes: &[u32], tie: Tie) -> Vec<u32> {
     for (i, &hash) in hashes.iter().enumerate() {
         table.put(i as u32, hash, tie);
@@ -211,7 +207,7 @@ fn in_table(mut table: HashTable, hashes: &[u32], tie: Tie) -> Vec<u32> {
     table.keys()
 }
 
-/// The keys sorted by their slots; keys of one slot keep the order of `keys`.
+/// Returns `keys` sorted by slot; keys of one slot keep their order.
 fn by_slot(keys: impl Iterator<Item = u32>, hashes: &[u32], slots: usize) -> Vec<u32> {
     // A counting sort: `next` has the place of the next key of each slot.
     let mut next = vec![0u32; slots + 1];
@@ -238,7 +234,7 @@ pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     let common = common_start(names);
     let keys = names.iter().map(|name| key_of(&name.as_bytes()[common..]));
     let mut order: Vec<(u64, u32)> = keys.zip(0..).collect();
-    sort_by_key(&mut order);
+    order.sort_by_key(|&(key, _)| key);
     for equal in order.chunk_by_mut(|(x, _), (y, _)| x == y) {
         if equal.len() > 1 {
             equal.sort_by(|&(_, a), &(_, b)| compare_names(names[a as usize], names[b as usize]));
@@ -265,37 +261,6 @@ fn key_of(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(first.map(place))
 }
 
-/// Sorts by the first number of each pair; pairs with equal numbers keep their order.
-///
-/// Sorts by one byte after another, from the last to the first, and skips a byte that is
-/// equal in all numbers: names such as `m-1`, `m-2` differ in few bytes. Short lists are compared.
-fn sort_by_key(pairs: &mut Vec<(u64, u32)>) {
-    if pairs.len() < 128 {
-        pairs.sort_by_key(|&(key, _)| key);
-        return;
-    }
-    let first = pairs[0].0;
-    let differing = pairs.iter().fold(0, |bits, (key, _)| bits | key ^ first);
-    let mut sorted = pairs.clone();
-    for shift in (0..64).step_by(8).filter(|s| differing >> s & 0xFF != 0) {
-        let byte = |key: u64| (key >> shift) as usize & 0xFF;
-        let mut next = [0u32; 257];
-        for &(key, _) in pairs.iter() {
-            next[byte(key) + 1] += 1;
-        }
-        for value in 1..256 {
-            next[value + 1] += next[value];
-        }
-        for &pair in pairs.iter() {
-            let place = &mut next[byte(pair.0)];
-            sorted[*place as usize] = pair;
-            *place += 1;
-        }
-        std::mem::swap(pairs, &mut sorted);
-    }
-}
-
-/// The number of bytes with which all names begin.
 fn common_start(names: &[&str]) -> usize {
     let Some((first, others)) = names.split_first() else {
         return 0;

@@ -4,7 +4,6 @@
 
 use std::cmp::Ordering;
 
-/// Stands for "no node".
 pub const NONE: u32 = u32::MAX;
 const LEFT: bool = true;
 const RIGHT: bool = false;
@@ -27,7 +26,6 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node that is in no tree.
     pub fn alone(key: u32, hash: i32) -> Self {
         Self {
             key,
@@ -90,7 +88,7 @@ impl Tree {
         a.hash.cmp(&b.hash).then_with(|| tie(a.key, b.key)) == Ordering::Less
     }
 
-    /// Inserts a node below the root without rebalancing; returns the node's parent.
+    /// Inserts a node below the root, without a rotation of the tree; returns the node's parent.
     pub fn hang(&mut self, root: u32, node: u32, tie: Tie) -> u32 {
         let mut at = root;
         loop {
@@ -148,7 +146,7 @@ impl Tree {
                 self.balance_deletion(root, child)
             };
         }
-        // A leaf stays in the tree during the rebalancing and is removed after it.
+        // A leaf stays in the tree during the rotations and is removed after them.
         if !self.is_red(node) {
             root = self.balance_deletion(root, node);
         }

@@ -38,10 +38,10 @@ pub fn slots_after_puts<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize) -
     final_slots(keys, hash, slots, keys.len(), MOST_AFTER_PUT)
 }
 
-/// As `slots_after_puts`, after `computeIfAbsent` of keys, of which the first may have been put. The
-/// map has `checked` keys at the last call, and `slots` slots with the keys that were put.
+/// As `slots_after_puts`, but keys were added by `computeIfAbsent` (the first ones maybe by `put`,
+/// after which the map has `slots` slots). At the last call, the map has `checked` keys.
 ///
-/// A computed key stands before all earlier keys of its slot.
+/// A key from `computeIfAbsent` is before all earlier keys of its slot.
 pub fn slots_after_computes<K>(
     keys: &[K],
     hash: impl Fn(&K) -> u32,
@@ -97,7 +97,6 @@ pub fn start_of_row(first: u32, length: usize) -> Option<usize> {
     Some(if start < length { start } else { 0 })
 }
 
-/// The slot of a key with this hash in a table of `slots` slots.
 pub fn slot_of(hash: u32, slots: usize) -> usize {
     (hash ^ (hash >> 16)) as usize & (slots - 1)
 }

@@ -6,7 +6,6 @@ use crate::assignors::Assignor;
 use crate::group::model::Library;
 use crate::group::spec::GroupSpec;
 
-/// A client library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
     Java,
@@ -62,9 +61,9 @@ impl MayRun {
         Self(found)
     }
 
-    /// The clients, in the order of `Client::ALL`, of members that cannot have this assignor. A
-    /// member cannot if all clients that it may run lack the assignor, or one of the two Python
-    /// libraries whose bytes it sent.
+    /// The clients of members that cannot have this assignor, in the order of `Client::ALL`: those
+    /// of a member if all clients that it may run lack the assignor. If a member's bytes show only
+    /// that it runs a Python library, each of the two that lacks the assignor counts.
     pub fn lacking(&self, assignor: Assignor) -> impl Iterator<Item = Client> {
         let cannot =
             |clients: &&&[Client]| **clients == EITHER_PYTHON || all_lack(clients, assignor);
@@ -74,7 +73,6 @@ impl MayRun {
         Client::ALL.into_iter().filter(lacks)
     }
 
-    /// Whether a member certainly cannot have this assignor.
     pub fn surely_lack(&self, assignor: Assignor) -> bool {
         self.0.iter().any(|clients| all_lack(clients, assignor))
     }
@@ -92,10 +90,7 @@ pub fn clients_for(
     group_id: &str,
 ) -> &'static [Client] {
     match client_of(client_id.unwrap_or(""), instance, group_id) {
-        Some(Client::Java) => &[Client::Java],
-        Some(Client::KafkaPython) => &[Client::KafkaPython],
-        Some(Client::Aiokafka) => &[Client::Aiokafka],
-        Some(Client::Librdkafka) => &[Client::Librdkafka],
+        Some(client) => &Client::ALL[client as usize..=client as usize],
         None => match library {
             // This project's plug-ins send Java's bytes.
             Some(Library::Java) => &[Client::Java, Client::KafkaPython, Client::Aiokafka],

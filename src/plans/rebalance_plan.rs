@@ -25,8 +25,8 @@ pub fn plan(
     play(group, assignor, changes).map_err(|(i, error)| at(error, i))
 }
 
-/// Does what `plan` does, but returns an error together with the index of its change (None if no
-/// change caused it).
+/// Computes the same as `plan`, but returns an error together with the index of the change that
+/// caused it (None: no change did).
 pub fn play(
     group: &GroupSpec,
     assignor: Assignor,

@@ -197,7 +197,7 @@ impl<'i> Tally<'i> {
         let mut seen: Vec<Assignment> = Vec::new();
         for _ in 0..MOST_ROUNDS {
             // 1. Members claim partitions. After a change of assignor, or if they are eager with a
-            //    cooperative assignor, they claim none. In the bounce to another assignor, some are.
+            //    cooperative assignor, they claim none. During a switch, some members are eager.
             let held = group.spec();
             let claims = |m: usize| !starts_over && !group.members[m].forgets;
             let mut sent = forgetful(group.spec(), claims);
@@ -365,6 +365,9 @@ fn difference(held: &GroupSpec, answer: &Assignment) -> (u64, u64) {
         gone.count() as u64
     };
     for m in 0..held.members.len() as u32 {
+        if held.owned(m) == answer.of(m) {
+            continue; // most members keep exactly their partitions
+        }
         old.clear();
         old.extend_from_slice(held.owned(m));
         old.sort_unstable();

@@ -5,21 +5,23 @@
 use rustc_hash::FxHashMap;
 
 use super::rebalance_plan::Played;
-use super::rounds::held_by_all;
 use crate::group::model::{MemberId, TopicPartition};
+use crate::group::spec::GroupSpec;
 
 /// Stands for all new members.
 pub const NEW: MemberId = MemberId::MAX;
 
-/// Mirror of `samples.count_ends`, without what the plan itself shows.
+/// Mirror of `samples.count_ends`. A last owner is a member of the given group, or NEW.
 #[derive(Default)]
 pub struct Ends {
     /// The names of the topics in `partitions`, by topic number.
     pub topics: Vec<String>,
-    /// Each partition that has an owner at the end of a draw, in the order of the draws.
+    /// Each partition that has an owner at the end of the plan, in the plan's order; then those
+    /// that have one only at the end of a draw, in the order of the draws.
     pub partitions: Vec<TopicPartition>,
-    /// For each partition, its last owners: a member of the given group or NEW, and the number of
-    /// draws.
+    /// For each of `partitions` that has an owner at the end of the plan: that owner.
+    pub planned: Vec<MemberId>,
+    /// For each partition: its owners at the end of draws, each with the number of such draws.
     pub owners: Vec<Vec<(MemberId, u32)>>,
     /// The moves of each draw.
     pub moves: Vec<u64>,
@@ -27,22 +29,57 @@ pub struct Ends {
     places: FxHashMap<TopicPartition, usize>,
     /// For each partition, the last draw that counted it.
     counted: Vec<usize>,
+    /// The guessed index of the next partition; it is right if two draws have the same order.
+    next: usize,
 }
 
 impl Ends {
-    pub fn add(&mut self, played: &Played) {
-        self.moves.push(played.tally.moves);
-        let topics = played.draft.topics.iter();
-        let topics: Vec<u32> = topics.map(|topic| self.number(&topic.name)).collect();
-        let after = held_by_all(&played.draft.spec());
-        // Two members may claim a partition that no round has assigned: the last one counts.
-        for (m, member) in played.draft.members.iter().enumerate().rev() {
-            let owner = member.origin.unwrap_or(NEW);
-            for tp in after.of(m as MemberId) {
-                let topic = topics[tp.topic as usize];
-                self.count(TopicPartition { topic, ..*tp }, owner);
+    pub fn of_plan(played: &Played) -> Self {
+        let mut ends = Self::default();
+        let topics = ends.numbers(played.draft.topics.iter().map(|topic| &*topic.name));
+        for member in &played.draft.members {
+            for tp in &member.owned {
+                let place = ends.place(tp, &topics);
+                ends.planned.resize(ends.partitions.len(), NEW);
+                ends.planned[place] = member.origin.unwrap_or(NEW);
             }
         }
+        ends
+    }
+
+    pub fn add(&mut self, played: &Played) {
+        self.moves.push(played.tally.moves);
+        let topics = self.numbers(played.draft.topics.iter().map(|topic| &*topic.name));
+        // Two members may claim a partition that no round has assigned: the last one counts.
+        for member in played.draft.members.iter().rev() {
+            for tp in &member.owned {
+                let place = self.place(tp, &topics);
+                self.count(place, member.origin.unwrap_or(NEW));
+            }
+        }
+    }
+
+    /// For each partition, the number of draws in which it changes its owner in `group`.
+    pub fn moved(&mut self, group: &GroupSpec) -> Vec<u32> {
+        let topics = self.numbers(group.topics.iter().map(|topic| topic.name));
+        let mut began = vec![NEW; self.partitions.len()];
+        for m in 0..group.members.len() as MemberId {
+            for tp in group.owned(m) {
+                let topic = topics[tp.topic as usize];
+                if let Some(&place) = self.places.get(&TopicPartition { topic, ..*tp }) {
+                    began[place] = m;
+                }
+            }
+        }
+        let moved = |(ends, began): (&Vec<(MemberId, u32)>, MemberId)| {
+            let others = ends.iter().filter(|end| end.0 == NEW || end.0 != began);
+            others.map(|end| end.1).sum()
+        };
+        self.owners.iter().zip(began).map(moved).collect()
+    }
+
+    fn numbers<'a>(&mut self, topics: impl Iterator<Item = &'a str>) -> Vec<u32> {
+        topics.map(|topic| self.number(topic)).collect()
     }
 
     fn number(&mut self, topic: &str) -> u32 {
@@ -55,13 +92,23 @@ impl Ends {
         number
     }
 
-    fn count(&mut self, tp: TopicPartition, owner: MemberId) {
-        let place = *self.places.entry(tp).or_insert(self.partitions.len());
-        if place == self.partitions.len() {
+    /// The index of a partition, whose topic is an index in `topics`.
+    fn place(&mut self, tp: &TopicPartition, topics: &[u32]) -> usize {
+        let topic = topics[tp.topic as usize];
+        let tp = TopicPartition { topic, ..*tp };
+        if self.partitions.get(self.next) != Some(&tp) {
+            self.next = *self.places.entry(tp).or_insert(self.partitions.len());
+        }
+        if self.next == self.partitions.len() {
             self.partitions.push(tp);
             self.owners.push(Vec::with_capacity(1));
             self.counted.push(0);
         }
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn count(&mut self, place: usize, owner: MemberId) {
         let owners = &mut self.owners[place];
         if std::mem::replace(&mut self.counted[place], self.moves.len()) == self.moves.len() {
             return;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs Connect's assignors for `assignors/connect/assigning.py`: converts its dataclasses to
+//! Runs Connect's assignors for `assignors/connect/__init__.py`: converts its dataclasses to
 //! numbers, and the answers back to dataclasses.
 
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -16,41 +18,6 @@ use crate::assignors::connect::work::{
     Names, TaskId, Work, WorkerId, configured, connector_of, task,
 };
 use crate::assignors::connect::{eager, incremental};
-
-/// The fields of `memory.Memory`.
-#[derive(FromPyObject)]
-struct MemoryFields<'py> {
-    assigned: WorkFields<'py>,
-    revoked: WorkFields<'py>,
-    generation_id: i32,
-    #[pyo3(from_py_with = listed)]
-    members: Vec<Bound<'py, PyString>>,
-    #[pyo3(from_py_with = listed)]
-    candidates: Vec<Bound<'py, PyString>>,
-    scheduled_rebalance_ms: i64,
-    delay_ms: i64,
-    revoked_in_previous: bool,
-    revoking_rounds: i64,
-}
-
-/// The fields of `spec.ConnectSpec`.
-#[derive(FromPyObject)]
-struct SpecFields<'py> {
-    running: Bound<'py, PyMapping>,
-    config: Bound<'py, PyMapping>,
-    max_delay_ms: i64,
-    generation_id: i32,
-    last_completed_generation_id: i32,
-}
-
-/// The fields of `work.Work`.
-#[derive(FromPyObject)]
-struct WorkFields<'py> {
-    #[pyo3(from_py_with = listed)]
-    connectors: Vec<Bound<'py, PyString>>,
-    #[pyo3(from_py_with = listed)]
-    tasks: Vec<Bound<'py, PyTuple>>,
-}
 
 /// Names, numbered in the order in which they first appear. A name's number is found by the address
 /// of its Python object, so that no text is hashed: a name that occurs a thousand times is usually
@@ -103,28 +70,28 @@ struct Input<'py> {
 }
 
 impl<'py> Input<'py> {
-    fn work(&mut self, work: WorkFields<'py>) -> PyResult<Work> {
-        let mut tasks = Vec::with_capacity(work.tasks.len());
-        self.tasks.reserve(work.tasks.len());
-        for object in work.tasks {
+    fn work(&mut self, work: &Bound<'py, PyAny>) -> PyResult<Work> {
+        let objects: Vec<Bound<'py, PyTuple>> = field_list(work, "tasks")?;
+        let mut tasks = Vec::with_capacity(objects.len());
+        self.tasks.reserve(objects.len());
+        for object in objects {
             let (connector, number): (Bound<'py, PyString>, u32) = object.extract()?;
             let id = task(self.connectors.number(connector)?, number);
             tasks.push(id);
             self.tasks.push((id, object));
         }
         Ok(Work {
-            connectors: self.connectors.all(work.connectors)?,
+            connectors: self.connectors.all(field_list(work, "connectors")?)?,
             tasks,
         })
     }
 
     fn config(&mut self, config: &Bound<'py, PyMapping>) -> PyResult<TaskCounts> {
-        let mut counts = Vec::new();
-        for item in config.items()?.iter() {
-            let (connector, count): (Bound<'py, PyString>, u32) = item.extract()?;
-            counts.push((self.connectors.number(connector)?, count));
-        }
-        Ok(counts)
+        let number = |item: Bound<'py, PyAny>| {
+            let (connector, count) = item.extract()?;
+            Ok((self.connectors.number(connector)?, count))
+        };
+        config.items()?.iter().map(number).collect()
     }
 }
 
@@ -239,33 +206,49 @@ fn read<'py>(
     memory: &Bound<'py, PyAny>,
     spec: &Bound<'py, PyAny>,
 ) -> PyResult<(Memory, ConnectSpec, TaskCounts)> {
-    let memory: MemoryFields = memory.extract()?;
-    let spec: SpecFields = spec.extract()?;
     let memory = Memory {
-        assigned: input.work(memory.assigned)?,
-        revoked: input.work(memory.revoked)?,
-        generation_id: memory.generation_id,
-        members: input.workers.all(memory.members)?,
-        candidates: input.workers.all(memory.candidates)?,
-        scheduled_rebalance_ms: memory.scheduled_rebalance_ms,
-        delay_ms: memory.delay_ms,
-        revoked_in_previous: memory.revoked_in_previous,
-        revoking_rounds: memory.revoking_rounds,
+        assigned: input.work(&memory.getattr("assigned")?)?,
+        revoked: input.work(&memory.getattr("revoked")?)?,
+        generation_id: field(memory, "generation_id")?,
+        members: input.workers.all(field_list(memory, "members")?)?,
+        candidates: input.workers.all(field_list(memory, "candidates")?)?,
+        scheduled_rebalance_ms: field(memory, "scheduled_rebalance_ms")?,
+        delay_ms: field(memory, "delay_ms")?,
+        revoked_in_previous: field(memory, "revoked_in_previous")?,
+        revoking_rounds: field(memory, "revoking_rounds")?,
     };
     let mut running = Vec::new();
-    for item in spec.running.items()?.iter() {
-        let (worker, work): (Bound<'py, PyString>, WorkFields<'py>) = item.extract()?;
-        running.push((input.workers.number(worker)?, input.work(work)?));
+    for item in field::<Bound<'py, PyMapping>>(spec, "running")?
+        .items()?
+        .iter()
+    {
+        let (worker, work): (Bound<'py, PyString>, Bound<'py, PyAny>) = item.extract()?;
+        running.push((input.workers.number(worker)?, input.work(&work)?));
     }
-    let config = input.config(&spec.config)?;
+    let config = input.config(&field(spec, "config")?)?;
     let spec = ConnectSpec {
         running,
         target: Work::default(),
-        max_delay_ms: spec.max_delay_ms,
-        generation_id: spec.generation_id,
-        last_completed_generation_id: spec.last_completed_generation_id,
+        max_delay_ms: field(spec, "max_delay_ms")?,
+        generation_id: field(spec, "generation_id")?,
+        last_completed_generation_id: field(spec, "last_completed_generation_id")?,
     };
     Ok((memory, spec, config))
+}
+
+/// A number, a flag or a mapping. The error names the field.
+fn field<'py, T: FromPyObjectOwned<'py>>(of: &Bound<'py, PyAny>, name: &str) -> PyResult<T> {
+    of.getattr(name)?.extract().map_err(|error: T::Error| {
+        let error: PyErr = error.into();
+        PyTypeError::new_err(format!("{name}: {}", error.value(of.py())))
+    })
+}
+
+fn field_list<'py, T: FromPyObjectOwned<'py>>(
+    of: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Vec<T>> {
+    listed(&of.getattr(name)?)
 }
 
 #[pyfunction]

@@ -143,7 +143,7 @@ fn objects<'v>(line: &'v Map, name: &str) -> impl Iterator<Item = &'v Map> {
     values.into_iter().flatten().filter_map(Value::as_object)
 }
 
-/// The values of a table's fields: those that `own` returns for a field's name, and those of a line.
+/// The values of a table's fields: what `own` returns for a field's name, or if None, the line's.
 fn values<'py>(
     py: Python<'py>,
     table: &[Field],

@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyInt, PyList, PyString, PyTuple, PyType};
 
 /// A type, as `exact` of `group/field_types.py` returns it.
 enum Kind {
-    /// A text; one of these, if there are any.
+    /// A text; if the list is not empty, the text has to be in the list.
     Text(Vec<String>),
     Whole(i64, i64),
     Flag,

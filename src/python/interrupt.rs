@@ -10,7 +10,7 @@ use super::raise;
 use crate::error::GroupError;
 use crate::interrupt::Interrupt;
 
-/// The largest size (`GroupSpec::size`) of work that is too short to be interrupted.
+/// The largest size (`GroupSpec::size`) of work that is short enough to run without an interrupt.
 const SHORT: usize = 20_000;
 const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
 

@@ -42,7 +42,7 @@ impl<'py> Maker<'py> {
         })
     }
 
-    /// Makes the numbers below `most` at most once; their caller makes about `count` partitions.
+    /// Prepares for about `count` partitions with numbers below `most`: makes these ints only once.
     pub fn expect(&mut self, most: u32, count: usize) -> PyResult<()> {
         if (most as usize) < count {
             for number in self.numbers.len() as u32..=most {
@@ -175,7 +175,6 @@ impl Drop for Paused {
     }
 }
 
-/// Joins two columns: entries of a topic id and a partition.
 fn entries(
     py: Python<'_>,
     topic_ids: &PyBuffer<u32>,
@@ -190,7 +189,6 @@ fn entries(
     Ok(topic_ids.into_iter().zip(partitions).collect())
 }
 
-/// Makes lists of partitions.
 struct Lists<'g, 'py> {
     maker: Maker<'py>,
     topics: Vec<Bound<'py, PyString>>,

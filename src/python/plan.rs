@@ -416,11 +416,14 @@ pub fn plan(
 }
 
 /// The fields of `samples::Ends`; the owners of partition i are at `offsets[i]..offsets[i + 1]`. An
-/// owner is an index of the given group's members, or `u32::MAX` for a new member.
+/// owner is an index of the given group's members, or `u32::MAX` for a new member. `moved` is what
+/// `Ends::moved` returns.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Ends {
     moves: Vec<u64>,
     partitions: Py<Partitions>,
+    planned: Py<PyBytes>,
+    moved: Py<PyBytes>,
     offsets: Py<PyBytes>,
     owners: Py<PyBytes>,
     draws: Py<PyBytes>,
@@ -442,15 +445,19 @@ pub fn sample(
     let draws: Vec<Draw> = draws.collect();
     let spec = group.get().spec();
     let size = spec.size() * (spec.members.len() + 1) * draws.len();
-    let ends = interruptibly(py, size, |interrupt| {
-        let mut ends = samples::Ends::default();
-        for draw in draws {
+    let (ends, moved) = interruptibly(py, size, |interrupt| {
+        let play = |draw| {
             let tally = Tally::counting(interrupt);
             let ids = MadeUp::new(spec.group_id, draw);
             let played = Played::of(spec, assignor, &changes, generation_id, ids, tally);
-            ends.add(&played.map_err(|(place, error)| at(error, place))?);
+            played.map_err(|(place, error)| at(error, place))
+        };
+        let mut ends = samples::Ends::of_plan(&play(Draw::default())?);
+        for draw in draws {
+            ends.add(&play(draw)?);
         }
-        Ok(ends)
+        let moved = ends.moved(spec);
+        Ok((ends, moved))
     })?;
     let topics = PyTuple::new(py, &ends.topics)?.unbind();
     let offsets = ends.owners.iter().scan(0, |end, owners| {
@@ -460,6 +467,8 @@ pub fn sample(
     let pairs = || ends.owners.iter().flatten();
     Ok(Ends {
         partitions: Py::new(py, Partitions::of(py, &topics, &ends.partitions))?,
+        planned: native(py, ends.planned.iter().copied()),
+        moved: native(py, moved.into_iter()),
         offsets: native(py, std::iter::once(0).chain(offsets)),
         owners: native(py, pairs().map(|pair| pair.0)),
         draws: native(py, pairs().map(|pair| pair.1)),

@@ -83,7 +83,8 @@ fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
 /// An assignor whose plan settles, and the plan's figures.
 type Ranked<'a> = (Assignor, &'a Figures);
 
-/// `alone` has the figures of the own assignor of an eager group, if its members list it alone.
+/// Recommends an assignor. `alone` has the figures of an eager group's own assignor, computed as if
+/// its members listed no other assignor.
 fn recommend(
     group: &GroupSpec,
     candidates: &[Candidate],
@@ -117,7 +118,7 @@ fn recommend(
     if settled.is_empty() {
         return (None, "every assignor fails, or never settles".into());
     }
-    // Assignors of another library are recommended only if none of the own one is possible.
+    // Assignors of another library are recommended only if none of the group's library settles.
     let dialect = runs.is_some_and(Assignor::is_dialect);
     let alike = |one: &&Ranked| one.0.is_dialect() == dialect;
     let first = settled.iter().position(|one| alike(&one)).unwrap_or(0);
@@ -173,7 +174,7 @@ fn named(clients: &[Client]) -> String {
     names.join(" and ")
 }
 
-/// A criterion; the smallest value is the best. If it decides, the reason ends with `equal`.
+/// A criterion; the smallest value is the best. `equal` ends the reason if this criterion decides.
 struct Measure {
     of: fn(&Figures) -> f64,
     /// A text that compares two values: that of the best candidate, and that of the candidate whose

@@ -57,7 +57,6 @@ const GROUP_KEY: i16 = 2;
 const HIGHEST_VALUE: i16 = 4;
 const FLEXIBLE: i16 = 4;
 
-/// Reads a key. It is an error if the key is too short, too long, or not UTF-8.
 pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
     let mut reader = Reader::of(data, "key");
     let key = match reader.int16("version")? {
@@ -75,8 +74,6 @@ pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
     Ok(key)
 }
 
-/// Reads the value of an offset commit. It is an error if the version is unknown, or if the bytes
-/// do not have the version's fields.
 pub fn decode_offset(data: &[u8]) -> Result<OffsetCommitValue<'_>, String> {
     let (mut reader, version) = value_reader(data)?;
     let value = OffsetCommitValue {
@@ -115,8 +112,6 @@ fn value_reader(data: &[u8]) -> Result<(Reader<'_>, i16), String> {
     Ok((reader, version))
 }
 
-/// Reads the value of a group's record. It is an error if the version is unknown, or if the bytes
-/// do not have the version's fields.
 pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
     let (mut reader, version) = value_reader(data)?;
     let mut value = GroupMetadataValue {

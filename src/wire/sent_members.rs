@@ -42,8 +42,8 @@ fn no_topics(data: &[u8], client_id: &str) -> bool {
     data.get(..4) == Some(&[0; 4])
 }
 
-/// The library whose assignor wrote the assignments. `written` leaves out those of 0 bytes; None if
-/// there are no others.
+/// The library whose assignor wrote the assignments. `written` lacks assignments of 0 bytes; the
+/// result is None if it is empty.
 ///
 /// Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
 /// and empty user data (0 bytes). librdkafka writes version 0 and each member's own user data,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_rebalance.live.log_records import TopicLog
+    from kafka_rebalance.live.topic_log import TopicLog
 
 GROUPS = 8
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")

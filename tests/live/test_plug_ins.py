@@ -21,7 +21,7 @@ from kafka_rebalance import Topic, TopicPartition, wire
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
 from kafka_rebalance.clients import leader
-from kafka_rebalance.clients.legal import LegalAnswer, legal
+from kafka_rebalance.clients.leader import LegalAnswer, legal
 from tests.support.live_members import JavaMembers, await_coordinators, await_stable
 from tests.support.plug_in_members import PlugInMembers, asked, generations, question
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.wire.coordinator_lookup import partition_for
+from kafka_rebalance.wire.group_records import partition_for
 from tests.support.broker import Broker, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource
 
+from kafka_rebalance.live.broker_groups import STANDBY_REPLICAS
 from kafka_rebalance.live.cluster import admin_client
-from kafka_rebalance.live.streams_groups import STANDBY_REPLICAS
 from kafka_rebalance.plans import plan
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from tests.support.broker import LIB_STREAMS

@@ -169,13 +169,15 @@ class Broker:
         }
         for node, port in enumerate(ports):
             self._configure(node, port, controller)
-        self._format()
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").lstrip("-")
         for node in range(self.brokers):
+            voter = "--standalone" if node == 0 else "--no-initial-controllers"
+            options = (str(self._config(node)), cluster.ljust(22, "A"), voter)
             log = (self.directory / f"node-{node}" / "log").open("wb")
             with log:
                 self._processes.append(
                     subprocess.Popen(
-                        java("kafkarebalance.Node", str(self._config(node)), loggers=self.loggers),
+                        java("kafkarebalance.Node", *options, loggers=self.loggers),
                         stdin=subprocess.PIPE,
                         stdout=log,
                         stderr=subprocess.STDOUT,
@@ -216,30 +218,6 @@ class Broker:
             properties["broker.rack"] = chr(ord("a") + node)
         properties.update(self.properties)
         config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-
-    def _format(self) -> None:
-        """Writes the cluster id into every node's directory; node 0 is the only voter."""
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").lstrip("-")
-        formats = []
-        for node in range(self.brokers):
-            voter = "--standalone" if node == 0 else "--no-initial-controllers"
-            command = java(
-                "kafka.tools.StorageTool", "format", voter, "-t", cluster.ljust(22, "A"),
-                "-c", str(self._config(node)),
-            )  # fmt: skip
-            formats.append(
-                subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    text=True,
-                )
-            )
-        outputs = [(process.communicate()[0], process.returncode) for process in formats]
-        for output, code in outputs:
-            if code:
-                raise BrokerError(f"formatting failed ({code}):\n{output}")
 
     def _wait_until_ready(self, ports: list[int]) -> None:
         """Waits until an admin request lists every broker; an open port is not enough."""

@@ -4,8 +4,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = ROOT / "python" / "kafka_rebalance"
@@ -33,7 +38,8 @@ ROWS = [
     ("__main__",),
 ]
 RUST_ROWS = [
-    ("error", "interrupt"),
+    ("error",),
+    ("interrupt",),
     ("java", "json"),
     ("group",),
     ("wire",),
@@ -61,16 +67,13 @@ def python_modules() -> dict[str, Path]:
 MODULES = python_modules()
 
 
-def python_imports(
-    name: str, source: str, modules: dict[str, Path], *, at_run_time: bool = False
-) -> set[str]:
-    """Returns the modules that a file imports; `at_run_time` leaves out imports for types."""
+def python_imports(name: str, source: str) -> tuple[set[str], set[str]]:
+    """Returns the modules that a file imports at run time, and those that it imports for types."""
     package = ["kafka_rebalance", *(name.split(".") if name != "__init__" else [])]
-    if name not in modules or modules[name].name != "__init__.py":
+    if name not in MODULES or MODULES[name].name != "__init__.py":
         package = package[:-1]
-    found = set()
-    tree = _without_types_alone(ast.parse(source)) if at_run_time else ast.parse(source)
-    for node in ast.walk(tree):
+    found: tuple[set[str], set[str]] = set(), set()
+    for node, for_types in _statements(ast.parse(source).body):
         if isinstance(node, ast.Import):
             targets = [(alias.name.split("."), "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -84,17 +87,19 @@ def python_imports(
                 continue
             below = ".".join(base[1:])
             full = f"{below}.{imported}".strip(".")
-            found.add(full if full in modules or full == "_core" else below or "__init__")
+            is_module = full in MODULES or full == "_core"
+            found[for_types].add(full if is_module else below or "__init__")
     return found
 
 
-def _without_types_alone(tree: ast.Module) -> ast.Module:
-    kept = [
-        node
-        for node in tree.body
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    ]
-    return ast.Module(kept, tree.type_ignores)
+def _statements(body: list[Any], *, for_types: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """Yields each statement, and whether `if TYPE_CHECKING` at the file's top is around it."""
+    for node in body:
+        yield node, for_types
+        is_check = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, part, [])
+            yield from _statements(inner, for_types=for_types or is_check)
 
 
 def rust_modules() -> dict[str, Path]:
@@ -125,18 +130,28 @@ def rust_imports(name: str, source: str, modules: dict[str, Path]) -> set[str]:
     return found - {name}
 
 
-PYTHON_GRAPH: Imports = {
-    name: python_imports(name, path.read_text("utf-8"), MODULES) - {name}
-    for name, path in MODULES.items()
-}
-RUN_TIME_GRAPH: Imports = {
-    name: python_imports(name, path.read_text("utf-8"), MODULES, at_run_time=True) - {name}
-    for name, path in MODULES.items()
-}
-RUST_GRAPH: Imports = {
-    name: rust_imports(name, path.read_text("utf-8"), RUST_MODULES)
-    for name, path in RUST_MODULES.items()
-}
+@functools.cache
+def _python_imports() -> dict[str, tuple[set[str], set[str]]]:
+    return {name: python_imports(name, path.read_text("utf-8")) for name, path in MODULES.items()}
+
+
+@functools.cache
+def python_graph() -> Imports:
+    """Returns the imports of each module of the package, with those for types."""
+    return {name: (now | types) - {name} for name, (now, types) in _python_imports().items()}
+
+
+@functools.cache
+def run_time_graph() -> Imports:
+    return {name: now - {name} for name, (now, _) in _python_imports().items()}
+
+
+@functools.cache
+def rust_graph() -> Imports:
+    return {
+        name: rust_imports(name, path.read_text("utf-8"), RUST_MODULES)
+        for name, path in RUST_MODULES.items()
+    }
 
 
 def upwards(name: str, imports: set[str], rank: dict[str, int], separator: str) -> set[str]:

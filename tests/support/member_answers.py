@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.member.herder import PROTOCOLS
+from kafka_rebalance.member.worker import PROTOCOLS
 from kafka_rebalance.playback.text import Command, partition, whole
 from kafka_rebalance.wire import (
     AssignmentData,

@@ -51,10 +51,10 @@ from kafka_rebalance.member.interface import (
     Unsubscribe,
 )
 from kafka_rebalance.member.worker import Worker
-from kafka_rebalance.playback.member_lines import effect_line, listed, membership, work_line
+from kafka_rebalance.playback.lines import effect_line, listed, membership, work_line
 from kafka_rebalance.playback.text import Command, at, duration_ms, partition, whole
-from kafka_rebalance.wire.coordinator_lookup import Node, least_loaded_node
 from kafka_rebalance.wire.messages import Request, Tick
+from tests.support.broker_lookup import Node, least_loaded_node
 
 from .member_answers import answer_to
 

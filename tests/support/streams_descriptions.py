@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_rebalance.live.streams_groups import StreamsSettings
+from kafka_rebalance.live.broker_groups import StreamsSettings
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsGroup,
@@ -14,9 +14,11 @@ from kafka_rebalance.wire.streams_groups import (
     DescribedTaskOffset,
     DescribedTasks,
     DescribedTopology,
+    InternalTopic,
+    KeyValue,
     SubtopologyTasks,
+    UserEndpoint,
 )
-from kafka_rebalance.wire.streams_topology import InternalTopic, KeyValue, UserEndpoint
 
 NOTHING = DescribedTasks((), (), ())
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
         DescribedSubtopology,
         DescribedTaskOffset,
         DescribedTasks,
+        InternalTopic,
+        KeyValue,
         TaskList,
     )
-    from kafka_rebalance.wire.streams_topology import InternalTopic, KeyValue
 
 
 def response_of(group: DescribedStreamsGroup) -> bytes:

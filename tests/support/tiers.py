@@ -28,7 +28,6 @@ SLOW_LIVE = (
     "test_plug_ins",
     "test_predictions",
     "test_reality",
-    "test_topic_changes",
 )
 OWN_SPARK = ("test_drivers_python", "test_fleet", "test_kills", "test_probe")
 OURS = tuple(str(Path(__file__).parents[2] / room) for room in ("tests", "tools", "benches"))
@@ -57,6 +56,12 @@ def group(item: pytest.Item) -> str | None:
         return None
     is_second = item.path.stem in (*SLOW_LIVE, *OWN_SPARK)
     return f"{room}, second" if is_second else room
+
+
+def is_quick_run(config: pytest.Config) -> bool:
+    """Returns whether the command names neither tests, nor marks, nor --whole."""
+    is_named = config.args_source is config.ArgsSource.ARGS
+    return not (config.option.whole or config.option.markexpr or is_named)
 
 
 def is_quick(item: pytest.Item) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's assignors, and registered ones: `assign` runs a group's assignor on the group."""
+"""Kafka's assignors, other libraries' and users' own: `assign` runs one of them on a group."""
 
 from .assigning import assign, validate_cooperative
 from .interface import Assignor, RebalanceProtocol

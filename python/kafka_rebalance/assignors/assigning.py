@@ -40,9 +40,9 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
     runs in Python with either engine.
 
-    Errors   GroupError at `assignor` for an unknown name, or if call and group name none;
+    Errors   GroupError at `assignor` for an unknown name, or if neither call nor group has a name;
              GroupError at `assignment` for a wrong answer of a custom assignor; AssignorThrows
-             where Kafka's class throws; TypeError for a wrong type of group or name.
+             if Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
     if name not in in_core():
@@ -71,7 +71,6 @@ def _tasks(group: GroupSpec, row: OfTasks) -> Assignment:
 def _in_join_order(
     group: GroupSpec, answer: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, Sequence[TopicPartition]]:
-    """Returns an assignor's answer with its members in join order."""
     return {member.member_id: answer[member.member_id] for member in group.members}
 
 
@@ -117,9 +116,9 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
 def validate_cooperative(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> None:
-    """Raises a GroupError if a partition is assigned that another member must first revoke.
+    """Raises a GroupError if a member gets a partition that another member must first revoke.
 
-    A leader makes this check for every cooperative assignor except Kafka's own.
+    A leader makes this check for each cooperative assignor that is not Kafka's own.
 
     Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0); KIP-429.
     """
@@ -134,7 +133,6 @@ def validate_cooperative(
 
 
 def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assignment:
-    """Returns the compiled core's answer as an assignment to these members."""
     return Assignment(
         member_ids,
         columns.topics,
@@ -154,6 +152,6 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
 
 
 def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
-    """Returns the partitions of a compiled answer that is one list, without members."""
+    """Converts a list of partitions from the core, which does not group them by member."""
     topic_ids = memoryview(columns.topic_ids).cast("I")
     return named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))

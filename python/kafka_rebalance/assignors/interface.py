@@ -28,8 +28,8 @@ class RebalanceProtocol(Enum):
 class Assignor(Protocol):
     """The methods and properties of an assignor; `register` makes a custom assignor known.
 
-    A class that derives from this one needs `name` and `assign`. Its other methods then describe an
-    eager assignor without user data, as Kafka's `range` is.
+    A class that derives from this one must define `name` and `assign`. The defaults of the other
+    methods are those of an eager assignor without user data, such as Kafka's `range`.
     """
 
     @property
@@ -48,7 +48,9 @@ class Assignor(Protocol):
         return (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """Returns the user data that the member sends with a subscription to `topics`."""
+        """Called before a member joins. Returns its user data for a subscription to `topics`, or
+        None (the default) for no user data.
+        """
         return None
 
     @abstractmethod
@@ -59,5 +61,5 @@ class Assignor(Protocol):
         """
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
-        """Receives the new assignment of the assignor's own member, and its generation."""
+        """Called with its own member's new assignment and generation. The default: nothing."""
         return  # an empty body would be abstract

@@ -21,7 +21,7 @@ _NO_GENERATION = -1
 
 
 class BuiltInAssignor:
-    """An assignor that behaves as the registry's row of its `name` describes."""
+    """An assignor with the properties of the registry's row for its `name`."""
 
     name: str
     version = 0
@@ -29,7 +29,7 @@ class BuiltInAssignor:
     _row: BuiltIn
 
     def __init_subclass__(cls) -> None:
-        # A subclass with a name that has no row keeps the row of the class that it extends.
+        # A subclass whose name has no row in the registry keeps the row of its base class.
         row = BUILT_IN.get(vars(cls).get("name", ""))
         if row is not None:
             cooperative = (RebalanceProtocol.COOPERATIVE,) if row.withholds else ()
@@ -57,7 +57,7 @@ def built_in(name: str) -> BuiltInAssignor:
 
 @cache
 def _class_of(name: str) -> type[BuiltInAssignor]:
-    """Returns the class for a row; to make a class takes 100 times as long as to make an object."""
+    """Returns the class for a row, cached: to make a class takes 100 times as long as an object."""
     return cast(type[BuiltInAssignor], type(name, (BuiltInAssignor,), {"name": name}))
 
 

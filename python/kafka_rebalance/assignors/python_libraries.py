@@ -4,8 +4,8 @@
 Use them for groups whose leader runs the library without this project's plug-ins. They run in
 Python only, so batches and Spark cannot run them.
 
-1. Each member is encoded as the library's own consumer sends it: the class receives the member's
-   owned partitions, if it reads them, and makes the subscription.
+1. Each member is encoded as the library's own consumer does it: the class gets the member's owned
+   partitions, if it uses them, and makes the subscription.
 2. The class assigns. Its errors become AssignorThrows.
 
 Quirk    the classes iterate over sets of names, so an answer may depend on Python's hash seed, as
@@ -62,7 +62,7 @@ class LibraryAssignor:
         # 2.
         try:
             answer = made().assign(_Cluster(group), self._library.members(sent))
-        except Exception as error:  # any error of the library's class is its answer to the group
+        except Exception as error:  # the library's class may raise any error for a group
             problem = f"{self.name} raises {type(error).__name__} here: {error}"
             raise AssignorThrows("assignor", problem) from error
         return {
@@ -71,7 +71,7 @@ class LibraryAssignor:
         }
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
-        """Does nothing: the claims of all members are in the group."""
+        """Does nothing: the group already contains the claims of all members."""
 
     def _class(self) -> Any:
         module, _, name = self.class_path.rpartition(".")
@@ -133,7 +133,9 @@ def _aiokafka_members(members: Sequence[tuple[Member, Any]]) -> Any:
 
 
 class _Library(NamedTuple):
-    """A library: its package, the extra that installs it, and how it encodes and reads members."""
+    """A library: its package, the extra that installs it, and two functions: `sends` encodes a
+    member, `members` puts all members into the form that `assign` of the library reads.
+    """
 
     package: str
     extra: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds assignors by name: Kafka's own, those of other libraries, and those that users register.
+"""Finds assignors by name: Kafka's own, those of other libraries, and those of users.
 
 A *server-side* assignor runs in the brokers: "consumer/uniform" is the assignor "uniform" of groups
 of the consumer protocol (KIP-848). Members do not list it.
@@ -34,9 +34,9 @@ def check_engine(engine: str) -> str:
 
 
 class BuiltIn(NamedTuple):
-    """A built-in assignor, with all properties that differ between assignors.
+    """A built-in assignor, with all properties in which assignors differ.
 
-    withholds   whether the assignor leaves out partitions that another member must first revoke
+    withholds   whether a partition that another member must first revoke is assigned to nobody
     sent        returns the claims of a member; None if the assignor uses no claims
     user_data   returns a consumer's user data, from its last assignment and its generation
     clients     the client libraries that can be configured with the assignor
@@ -53,12 +53,11 @@ class BuiltIn(NamedTuple):
 
     @property
     def remembers(self) -> bool:
-        """Returns whether the assignor uses the partitions that members claim."""
         return self.sent is not None
 
     @property
     def plug_in(self) -> str:
-        """Returns the name of the classes in `kafka_rebalance` and `kafka_rebalance.clients`."""
+        """Returns the name of the classes in `objects.py` and in `kafka_rebalance.clients`."""
         return self.java_class.removesuffix("Assignor")
 
 
@@ -98,7 +97,7 @@ BUILT_IN = {
 
 
 class ServerSide(NamedTuple):
-    """A server-side assignor; `shares`: whether members can share a partition."""
+    """A server-side assignor; `shares` is True if several members can have one partition."""
 
     assign: Callable[[GroupSpec], Assignment]
     shares: bool = False
@@ -123,7 +122,7 @@ KAFKAS = tuple(name for name in BUILT_IN if "/" not in name)
 """The names of Kafka's own assignors that members can list."""
 
 ONLY_PYTHON = "runs in Python only, by the library's own class"
-"""The core's error for a dialect of a Python library; `bulk/lines.py` then assigns in Python."""
+"""The core's error for a Python library's dialect; `bulk/lines.py` then assigns it in Python."""
 
 FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",
@@ -131,7 +130,7 @@ FOREIGN = {
     "rack-affinity": "kafka-go's own assignor, which is not one of Kafka's",
     "uniform": "the brokers' assignor of the consumer protocol (KIP-848): consumer/uniform",
 }
-"""Other assignors that live groups use: name -> origin, as error messages state it."""
+"""Name of another assignor that live groups use -> its origin, as text for an error."""
 
 STREAM = "stream"
 """The name of the assignor in classic groups of Kafka Streams."""
@@ -140,7 +139,7 @@ IN_PLACE_OF_STREAM = (
     "`describe` shows a group that runs it, and plans are made for its successor, the streams "
     "protocol (KIP-1071): streams/sticky"
 )
-"""The commands to use in place of a plan of STREAM's rounds."""
+"""The end of an error about a plan of STREAM's rounds: the commands to use instead."""
 
 _PARTS = [part for part in vars(Assignor) if not part.startswith("_")]
 """The methods and properties of an assignor, as the interface declares them."""
@@ -149,9 +148,9 @@ _custom: dict[str, Assignor] = {}
 
 
 def register(assignor: Assignor) -> None:
-    """Makes a custom assignor known by its `name`, everywhere in this process.
+    """Registers a custom assignor under its `name`, for this process.
 
-    `assign_batch` and Spark run in the compiled core, which cannot run custom assignors.
+    `assign_batch` and Spark use the compiled core, which cannot run custom assignors.
 
     Errors   TypeError for an object that is not an `Assignor`; ValueError for a built-in name.
     """
@@ -204,12 +203,11 @@ def assignor_names() -> list[str]:
 
 
 def in_core() -> tuple[str, ...]:
-    """Returns the names of the assignors that the compiled core runs."""
     return (*BUILT_IN, *SERVER_SIDE)
 
 
 def planned_names() -> list[str]:
-    """Returns the names of the leaders' assignors, whose rounds can be planned everywhere."""
+    """Returns the names of the leaders' assignors; every plan can play their rounds."""
     return [name for name in assignor_names() if name not in SERVER_SIDE]
 
 
@@ -228,17 +226,16 @@ def custom(name: str) -> Assignor:
 
 
 def shares_partitions(name: str | None) -> bool:
-    """Returns whether members can share a partition under this assignor."""
+    """Returns whether several members can have one partition under this assignor."""
     return name in SERVER_SIDE and SERVER_SIDE[name].shares
 
 
 def assigns_tasks(name: str | None) -> bool:
-    """Returns whether this assignor assigns the tasks of streams groups."""
     return isinstance(SERVER_SIDE.get(name or ""), OfTasks)
 
 
 def in_brokers(name: str) -> str:
-    """Returns the error text about a server-side assignor, where its rounds are not played."""
+    """Returns the error text for a server-side assignor in a call that cannot play its rounds."""
     return (
         f"{quoted(name)} runs in the brokers, and `plan` and `compare` play its rounds, one "
         "group at a time; `assign` returns its assignment"
@@ -246,7 +243,6 @@ def in_brokers(name: str) -> str:
 
 
 def unknown(name: str) -> str:
-    """Returns the text of an error about a name that is not known."""
     library = library_of(name)
     of_library = [
         one for one in PYTHON_LIBRARIES if library is not None and library_of(one) == library
@@ -260,9 +256,9 @@ def unknown(name: str) -> str:
 
 
 def runs_in_core(name: str | None) -> bool:
-    """Returns whether the lines of a bulk call can go to the compiled core.
+    """Returns whether the compiled core can answer the lines of a bulk call.
 
-    `name` replaces the assignors of the lines; None means that each line has its own. (A line may
-    still name a Python library's dialect: the core then answers `ONLY_PYTHON`.)
+    `name` replaces the assignors of the lines; None means that each line has its own. (For a line
+    with a Python library's dialect, the core returns the error `ONLY_PYTHON`.)
     """
     return not _custom if name is None else name in in_core()

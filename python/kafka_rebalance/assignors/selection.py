@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects a group's protocol: members vote among the protocols that all of them list.
+"""Selects a group's protocol: members vote for one of the protocols that all of them list.
 
     1. candidates     names that every member lists
     2. votes          each member votes for the first candidate of its own list

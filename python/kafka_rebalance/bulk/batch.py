@@ -1,16 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns, plans and compares groups in bulk, as Arrow data with one row for each group.
-
-Groups come from any library with Arrow's PyCapsule protocol. The answers have the form of the
-groups:
-
-    an object with `__arrow_c_array__`, a list of GroupSpec    a RecordBatch
-    a RecordBatchReader                                        a RecordBatchReader
-    another object with `__arrow_c_stream__`                   a Table
-
-A reader's batches are read and answered one by one, so a stream of any length needs the memory of
-one batch and its answers.
-"""
+"""Assigns, plans and compares groups in bulk, as Arrow data with one row for each group."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.field_types import List, OrNull, Record, Text
+from kafka_rebalance.group.group_fields import GROUP
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 from kafka_rebalance.group.spec import GroupSpec, checked_limit
 
@@ -121,14 +112,20 @@ def _texts(changes: "Sequence[Change | str]") -> list[str]:
 
 
 def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
-    """Answers groups in any form. Errors: TypeError for another form."""
-    pa = _pyarrow("Arrow data")
+    """Returns the answers of `work` for groups in any form that `assign_batch` accepts.
+
+    Errors: TypeError for another form.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra("Arrow data", "arrow") from None
     _check(pa, groups)
     if hasattr(groups, "__arrow_c_array__"):
         return pa.record_batch(work(groups))
     if not hasattr(groups, "__arrow_c_stream__"):
         return pa.record_batch(work(_batch_of_groups(pa, groups)))
-    # Arrow's C interface passes no sizes of buffers, so pyarrow's own data stay in pyarrow here.
+    # Arrow's C interface does not pass the sizes of buffers, so pyarrow reads pyarrow's own data.
     if isinstance(groups, pa.Table):
         reader = groups.to_reader()
     elif isinstance(groups, pa.RecordBatchReader):
@@ -136,7 +133,7 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
     else:
         reader = pa.RecordBatchReader.from_stream(groups)
     wanted = _wanted(pa, reader.schema)
-    # Answers a batch without groups first, so that a wrong column is an error before the stream is
+    # First, a batch without groups is answered: so a wrong column is an error before the stream is
     # read.
     schema = pa.record_batch(work(pa.RecordBatch.from_pylist([], wanted))).schema
 
@@ -155,10 +152,7 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
 
 
 def _check(pa: Any, data: object) -> None:
-    """Raises a ValueError if offsets end behind the buffers; only pyarrow knows their sizes.
-
-    The core checks the offsets before the last one.
-    """
+    """Raises a ValueError if offsets point beyond a buffer's end; only pyarrow knows its size."""
     if isinstance(data, pa.RecordBatch | pa.Table):
         try:
             data.validate()
@@ -168,7 +162,6 @@ def _check(pa: Any, data: object) -> None:
 
 
 def _batch_of_groups(pa: Any, groups: object) -> Any:
-    """Returns a list of GroupSpec as a batch."""
     if not isinstance(groups, list | tuple):
         raise TypeError(f"batch: {a_type(groups)} has no Arrow data; {_FORMS}")
     for i, group in enumerate(groups):
@@ -178,10 +171,10 @@ def _batch_of_groups(pa: Any, groups: object) -> Any:
 
 
 def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
-    """Returns the batch with these types.
+    """Returns the batch with these types. Errors: pyarrow.ArrowInvalid.
 
     Only columns of another type are cast: Arrow makes an invalid array of a list of structs that is
-    cast to its own type, if a field has the null type. Errors: pyarrow.ArrowInvalid.
+    cast to its own type, if a field has the null type.
     """
     columns = []
     for column, field in zip(batch.columns, wanted, strict=True):
@@ -197,10 +190,7 @@ def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
 
 
 def _wanted(pa: Any, schema: Any) -> Any:
-    """Returns the schema with the types that the core reads; other columns stay.
-
-    pandas turns integers with nulls into floats, and a column without a value, too.
-    """
+    """Returns the schema with the types that the core reads; other columns keep their types."""
     known = _types(_schema(pa)) | {"error": pa.string(), "changes": pa.list_(pa.string())}
     fields = []
     for one in schema:
@@ -213,10 +203,10 @@ def _wanted(pa: Any, schema: Any) -> Any:
 
 
 def _whole(pa: Any, found: Any, known: Any) -> Any:
-    """Returns a type with integers for floats, and the contract's types for null types.
+    """Returns the type `found`, but with integers for floats and the contract's types for nulls.
 
-    A field that is null in all rows has the null type: such a field is left out if it is not in the
-    contract, because `_cast` cannot handle it in a list. All other types stay.
+    A field that is null in all rows has the null type. If such a field is not in the contract, it
+    is left out, because `_cast` cannot handle it in a list. All other types stay the same.
     """
     if known is not None and pa.types.is_null(found):
         return known
@@ -241,37 +231,17 @@ def _types(fields: Any) -> dict[str, Any]:
 
 
 def _schema(pa: Any) -> Any:
-    """Returns the Arrow schema for a list of groups; not all columns of the contract are in it."""
-    text, number = pa.string(), pa.int32()
+    """Returns the contract's columns in Arrow's types, without those that only lines have."""
+    plain = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
 
-    def structs(**fields: Any) -> Any:
-        return pa.list_(pa.struct(fields))
+    def column(kind: Text) -> Any:
+        if isinstance(kind, OrNull):
+            return column(kind.item)
+        if isinstance(kind, List):
+            return pa.list_(column(kind.item))
+        return pa.struct(columns(kind)) if isinstance(kind, Record) else plain[kind.spark]
 
-    numbers = pa.list_(number)
-    tasks = structs(subtopology_id=text, partitions=numbers)
-    names = ["member_id", "group_instance_id", "client_id", "client_host", "client_library"]
-    member = {
-        **dict.fromkeys((*names, "rack_id", "user_data"), text),
-        "topics": pa.list_(text),
-        "owned_partitions": structs(topic=text, partitions=numbers),
-        **dict.fromkeys(("generation_id", "user_data_generation_id"), number),
-        "subscription_version": number,
-        "process_id": text,
-        **dict.fromkeys(("active_tasks", "standby_tasks"), tasks),
-        "task_offsets": structs(subtopology_id=text, partition=number, offset=pa.int64()),
-    }
-    topic = {"name": text, "partitions": number, "racks": pa.list_(pa.list_(text))}
-    topic |= {"topic_id": text, "initialized": numbers}
-    columns = {"group_id": text, "generation_id": number, "assignor": text}
-    columns |= {"leader_library": text, "rebalance_protocol": text}
-    columns |= {"topics": structs(**topic), "members": structs(**member)}
-    columns["subtopologies"] = structs(subtopology_id=text, tasks=number, stateful=pa.bool_())
-    return pa.schema({**columns, "num_standby_replicas": number})
+    def columns(record: Record) -> list[tuple[str, Any]]:
+        return [(one.name, column(one.kind)) for one in record.in_lines() if one.spark]
 
-
-def _pyarrow(part: str) -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtra(part, "arrow") from None
-    return pa
+    return pa.schema(columns(GROUP))

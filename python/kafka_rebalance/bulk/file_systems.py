@@ -2,7 +2,7 @@
 """Opens the file systems of Hadoop's paths (`s3a://bucket/key`, `hdfs://host/path`) with pyarrow.
 
 A path is a string in Hadoop's form: no character is written as %XX, and a path without a scheme is
-local. If fsspec is installed, it opens the file systems that pyarrow lacks.
+local. If fsspec is installed, it opens the file systems that pyarrow does not support.
 """
 
 import posixpath
@@ -28,11 +28,11 @@ _OF_PYARROW = {
     "abfs": "abfs",
     "abfss": "abfss",
 }
-"""Scheme of Hadoop -> the scheme for which pyarrow has a file system."""
+"""Hadoop's scheme -> the scheme by which pyarrow knows this file system."""
 
 
 def split_path(path: str) -> tuple[str, str, str]:
-    """Returns scheme, authority (host or bucket) and path; the scheme of a local path is file."""
+    """Returns scheme, authority (host or bucket) and path; a local path has the scheme "file"."""
     found = _PARTS.fullmatch(path)
     if found is None:
         return "file", "", path
@@ -40,8 +40,8 @@ def split_path(path: str) -> tuple[str, str, str]:
 
 
 def place(path: str) -> tuple[str, str, str]:
-    """Returns the parts of `split_path` in a form that all paths of one file share: one scheme for
-    each store, the authority in lower case, and an absolute path without `.`, `..` and double `/`.
+    """Returns the parts of `split_path` in one form for all paths of a file: one scheme for each
+    store, the authority in lower case, and an absolute path without `.`, `..` and double `/`.
     """
     scheme, authority, inner = split_path(path)
     scheme = _OF_PYARROW.get(scheme, scheme)
@@ -67,7 +67,7 @@ def open_file_system(path: str) -> tuple[Any, str]:
 
 
 def file_sizes(paths: Iterable[str]) -> dict[str, int]:
-    """Returns path -> the bytes of the file. Errors: GroupError at a path that is not a file."""
+    """Returns path -> file size in bytes. Errors: GroupError at a path that is not a file."""
     sizes: dict[str, int] = {}
     for _, in_one in groupby(paths, key=lambda path: split_path(path)[:2]):
         names = list(in_one)

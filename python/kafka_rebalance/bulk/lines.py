@@ -33,7 +33,7 @@ def assign_lines(
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> list[LineAnswer]:
-    """Answers contract lines, each as bytes, in order; a bad line's answer is an error line.
+    """Returns the answers to contract lines (bytes), in order; for a bad line, an error line.
 
     If `assignor` is None, each line's own assignor is used. Messages number the lines from `first`
     on. If `threads` is None, all cores are used (engine "rust" only).
@@ -69,8 +69,8 @@ def write_answer(
 ) -> bool:
     """Answers one long line as `assign_lines` does; returns whether the answer is an error line.
 
-    An answer can be many times longer than its line. So a result line is passed to `write` in
-    pieces of about 1 MiB (engine "rust" only), and it is never whole in memory.
+    An answer can be many times longer than its line. So engine "rust" passes a result line to
+    `write` in pieces of about 1 MiB, and the whole answer is never in memory.
 
     Errors   GroupError for an unknown `assignor`; those of `write`, which then gets no more pieces.
     """

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the groups of splits, and writes the answers to a part: one file of Parquet.
+"""Answers the groups of splits, and writes the answers to a part, which is one Parquet file.
 
-The name of a part is new in each call. So a task that runs twice leaves two parts, and the caller
-takes the part that Spark reported.
+A task that runs twice leaves two parts; the caller takes the part that Spark reported.
 """
 
 import uuid
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROW_GROUP_BYTES = 32 * 1024 * 1024
-"""The approximate memory of the answers in a row group of the output."""
+"""The approximate memory, in bytes, of the answers in a row group of the output."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Job:
     wanted: frozenset[str]
     """For Parquet, the paths of the columns to read, as in `row_batches`."""
     kept: "pa.Schema"
-    """Columns of Parquet that are copied behind the answers, with their types in the output."""
+    """For Parquet, columns that are copied after the answers, with their types in the output."""
     has_cluster: bool
     directory: str
 
@@ -64,24 +63,18 @@ def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
             if len(table) == 0 and (number > 0 or writer is not None):
                 continue
             if writer is None:
-                # Spark knows no nanoseconds.
+                # Spark has no nanoseconds.
                 options = {"coerce_timestamps": "us", "allow_truncated_timestamps": True}
                 writer = parquet.ParquetWriter(path, table.schema, filesystem=system, **options)
             writer.write_table(table)
             groups += len(table)
-            kinds = _kinds(table)
+            kinds = table["error_kind"].drop_null().to_pylist()
             errors += len(table) - table["error"].null_count - kinds.count(NO_MEMBERS)
             never_ends += kinds.count("never-ends")
     finally:
         if writer is not None:
             writer.close()
     return WrittenPart(None if writer is None else name, groups, errors, never_ends)
-
-
-def _kinds(table: "pa.Table") -> list[str]:
-    """Returns the kinds of the errors, without nulls."""
-    kinds: list[str] = table["error_kind"].drop_null().to_pylist()
-    return kinds
 
 
 def _row_groups(job: Job, splits: Sequence[Split]) -> "Iterator[pa.Table]":
@@ -118,10 +111,9 @@ def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
 
 
 def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str, pa.Array]":
-    """Returns the kept columns with the types of `kept`; files of one input can have different
-    types.
+    """Returns the kept columns, cast to the types of `kept`, from which a file's may differ.
 
-    A column that a file lacks is null, as in Spark. Errors: SchemaError for values that do not fit.
+    A column that is not in the file is null, as in Spark. Errors: SchemaError for a wrong value.
     """
     import pyarrow as pa
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts files into splits, and reads the groups of a split in batches of bounded size.
 
-A split is a range of a file's bytes. A row group of Parquet belongs to the split in which its first
-byte is, and so does a line; a compressed file of lines is one split.
+A split is a range of a file's bytes. A line, or a row group of Parquet, belongs to the split that
+has its first byte. A compressed file of lines is one split.
 """
 
 import io
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""The approximate size of a batch of groups. Larger batches need more memory, and more time in
-caches.
+"""The approximate size of a batch of groups, in bytes. Larger batches need more memory, and are
+slower because they do not fit into caches.
 """
 
 _VALUE_BYTES = 16
@@ -33,7 +33,7 @@ _BUFFER_BYTES = 1024 * 1024
 
 @dataclass(frozen=True)
 class Split:
-    """The bytes from `start` to before `end` of a file; `cluster` is known from its directory."""
+    """The bytes of a file from `start` to before `end`; its directory names `cluster`."""
 
     path: str
     start: int
@@ -46,7 +46,7 @@ class Split:
 
 
 def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Split]]:
-    """Returns the work of each task: splits of about `bytes_each` in all, in the order of files."""
+    """Returns the splits of each task, in the order of files; together about `bytes_each` bytes."""
     tasks: list[list[Split]] = [[]]
     left = bytes_each
     for file in files:

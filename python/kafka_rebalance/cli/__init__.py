@@ -12,7 +12,23 @@ import kafka_rebalance
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 from kafka_rebalance.report.text.terminal import shown_streams
 
-from .exit_codes import FAILED, INTERRUPTED, USAGE
+# Exit codes.
+DONE = 0
+"""At least one group has an answer and none has an error; or the input is empty."""
+FAILED = 1
+"""Any failure that has no other code."""
+USAGE = 2
+"""An option, a file name or a change is wrong."""
+SOME_ERRORS = 3
+"""Some groups or scripts had errors, no group has an answer or the member of `--leader`, or `watch`
+predicted wrongly or judged nothing."""
+INTERRUPTED = 130
+
+
+def of_errors(errors: int) -> int:
+    """Returns SOME_ERRORS if there were any errors, else DONE."""
+    return SOME_ERRORS if errors else DONE
+
 
 COMMANDS = {
     "demo": "assign 20,000 sample groups on Spark",
@@ -107,7 +123,7 @@ def _main(given: Sequence[str]) -> int:
 
 
 class _Help(argparse.HelpFormatter):
-    """Formats help: keeps the breaks of indented lines, and has room for the longest command."""
+    """Formats help: keeps line breaks in indented text, and has room for the longest command."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26)
@@ -120,10 +136,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints usage errors as the command prints its other sentences.
-
-    A usage of many lines would push the error off the screen, so only a short one is printed.
-    """
+    """Prints a usage error as one sentence; a long usage text would push it off the screen."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         for line in message.splitlines():  # the streams escape line breaks inside of one write
@@ -179,11 +192,14 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", parser_class=_Command
     )
-    word = next((one for one in given if not one.startswith("-")), None)
-    for name, line in COMMANDS.items():
-        command = commands.add_parser(name, help=line, formatter_class=_Help)
+    word = next((one for one in given if not one.startswith("-")), "")
+    is_first = word in COMMANDS and word == given[0]  # else an option before it may ask for all
+    for name in [word] if is_first else COMMANDS:
+        command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)
         if name == word:
-            import_module(f".{name}", __name__).add_options(command)
+            module = import_module(f".{name}", __name__)
+            module.add_options(command)
+            command.set_defaults(run=module.run, parser=command)
             shown = "\n".join(f"  {parser.prog} {example}" for example in EXAMPLES[name])
             command.epilog = "\n\n".join(filter(None, (f"examples:\n{shown}", command.epilog)))
     return parser

@@ -10,12 +10,9 @@ from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.progress import byte_progress
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.terminal import byte_progress
 
-from .exit_codes import of_errors
-from .lines import no_groups, open_input
+from .lines import finish, open_input
 from .options import add_engine, add_max_partitions, whole
 
 _CHUNK_BYTES = 1024 * 1024
@@ -45,7 +42,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=whole(1), metavar="N", help="threads to use (default: one per core)"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,15 +55,11 @@ def run(args: argparse.Namespace) -> int:
             bad += is_error
             advance(source)
     sys.stdout.buffer.flush()
-    if not groups:
-        no_groups(args.file)
-    if bad:
-        print_note(f"{bad} of {counted(groups, 'group')} had errors")
-    return of_errors(bad)
+    return finish(args.file, groups, bad)
 
 
 def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterator[bool]:
-    """Writes the answers in order, without newlines; yields whether each is an error line."""
+    """Writes the answer lines in order; yields for each one whether it is an error line."""
     lines: list[bytes] = []
     first, size = 1, 0
     for number, line in enumerate(read_lines(source, args.max_line_bytes), 1):

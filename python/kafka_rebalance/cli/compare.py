@@ -3,7 +3,7 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.errors import AssignorThrows, GroupError
@@ -24,7 +24,7 @@ from .groups import add_arguments, answers, given
 from .options import add_leader
 from .tally import Tally
 
-# Each assignor is asked as if the group ran it, so a switch is not a change here.
+# Each assignor plays the changes as if the group ran it, so `compare` has no switch changes.
 _COMPARED = [
     verb.name
     for change in CHANGES
@@ -49,7 +49,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "of the library too that led the group last; the brokers' too for their groups)",
     )
     add_leader(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,10 +60,9 @@ def run(args: argparse.Namespace) -> int:
     compared: list[Comparison] = []
     led: Sequence[LedPlan] = ()
 
-    def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
+    def make(group: GroupSpec, changes: Sequence[Change]) -> tuple[Comparison, Sequence[LedPlan]]:
         found = _led(group, changes, args)
-        one = compare(as_led(group, found), changes, assignors=names, engine=args.engine)
-        return _Answer(one, found)
+        return compare(as_led(group, found), changes, assignors=names, engine=args.engine), found
 
     for (one, plans), not_affected, alone in answers(args, tally, make):
         if args.json:
@@ -78,13 +76,6 @@ def run(args: argparse.Namespace) -> int:
     elif compared:
         _show_many(compared)
     return tally.finish(args)
-
-
-class _Answer(NamedTuple):
-    """A comparison, and the plans of all possible leaders."""
-
-    compared: Comparison
-    led: Sequence[LedPlan]
 
 
 def _json(
@@ -104,7 +95,10 @@ def _json(
 def _led(
     group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace
 ) -> Sequence[LedPlan]:
-    """Returns the plans of the leaders' assignors, as `plan` shows them; none if there are none."""
+    """Returns a plan for each assignor that a possible leader runs.
+
+    It is empty for a group without assignor, for a switch, and if no plan can be made.
+    """
     if group.assignor is None or any(
         isinstance(one, SwitchAssignor | SwitchProtocol) for one in changes
     ):

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
-from .exit_codes import DONE
+from . import DONE
 
 _INSTALL = {
     "bash": 'eval "$(kafka-rebalance completion bash)", for example in ~/.bashrc',
@@ -18,7 +18,6 @@ _INSTALL = {
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = "Prints a script for a shell: " + "; ".join(_INSTALL.values()) + "."
     parser.add_argument("shell", choices=tuple(_INSTALL))
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,22 +7,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.bulk.lines import error_line, group_id_of, line_error
+from kafka_rebalance.bulk.lines import error_line, group_id_of
 from kafka_rebalance.connect import RoundAnswer, Script, play, run_script
 from kafka_rebalance.connect.cluster_changes import play_events, workers_that_leave
 from kafka_rebalance.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
-from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.report.plans.connect import print_round, print_variation
-from kafka_rebalance.report.text.names import counted, in_words
+from kafka_rebalance.report.text.names import in_words
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
-from .exit_codes import DONE, of_errors
-from .groups import BadGroup, report_bad
-from .lines import no_groups, open_input
+from . import DONE
+from .groups import bad_line, report_bad
+from .lines import finish, numbered, open_input, required
 from .options import add_client_settings, add_engine, whole
 
 _NO_LEADER = (
@@ -64,7 +63,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
     add_engine(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -78,33 +76,21 @@ def run(args: argparse.Namespace) -> int:
 def _run_file(args: argparse.Namespace) -> int:
     scripts = bad = 0
     with open_input(args.file) as source:
-        for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
-            if line is not None and not line.strip():
-                continue
+        for number, line in numbered(source):
             scripts += 1
             value: Any = None
             try:
-                if line is None:
-                    raise GroupError("line", TOO_LONG)
-                value = contract.parse(line)
+                value = contract.parse(required(line))
                 _show(value, args)
             except GroupError as error:
                 bad += 1
-                _report_bad(value, error, number, as_json=args.json)
-    if not scripts:
-        no_groups(args.file, "script")
-    if bad:
-        print_note(f"{bad} of {counted(scripts, 'script')} had errors")
-    return of_errors(bad)
-
-
-def _report_bad(value: Any, error: GroupError, number: int, *, as_json: bool) -> None:
-    script_id = group_id_of(value, "id")
-    if as_json:
-        print(error_line(script_id, error, number, key="id").line.decode())
-        return
-    place = "" if error.path == "line" else f"line {number}: "
-    report_bad(BadGroup(script_id, line_error(error, number), place=place), as_json=False)
+                if args.json:
+                    print(
+                        error_line(group_id_of(value, "id"), error, number, key="id").line.decode()
+                    )
+                else:
+                    report_bad(bad_line(value, error, number, "id"), as_json=False)
+    return finish(args.file, scripts, bad, "script")
 
 
 def _show(value: Any, args: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from kafka_rebalance.playback import coordinator_runs as trace
 from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.playback.text import Command, play
 
-from .exit_codes import DONE, of_errors
+from . import DONE, of_errors
 from .lines import open_input
 
 _COMMANDS = (trace.__doc__ or "").partition("\n")[2]
@@ -29,7 +29,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="read JSON lines from standard input, write JSON lines"
     )
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
             return tracer.step(command)
         except GroupError:
             errors += 1
-            raise  # `play` shows it as the command's answer, and goes on
+            raise  # `play` shows the error as the command's answer, and goes on
 
     for shown in play(text, step).split("\n")[:-1]:
         print(shown)

@@ -19,7 +19,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_sentence
 
-from .exit_codes import DONE
+from . import DONE
 from .options import whole
 
 ASSIGNOR = "cooperative-sticky"
@@ -49,7 +49,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where to write groups, answers and report (default: a new temporary directory)",
     )
-    parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,11 @@ def run(args: argparse.Namespace) -> int:
     print_sentence(f"starting Spark for {counted(args.groups, 'group')} …")
     spark = session("demo", progress=sys.stderr.isatty(), brief=True)
     try:
-        rows = [(n, *_row(group)) for n, group in enumerate(groups)]
+        sent = [(group.assignor, group.to_dict()) for group in groups]
+        rows = [
+            (n, line["group_id"], assignor, line["topics"], line["members"])
+            for n, (assignor, line) in enumerate(sent)
+        ]
         captured = f.broadcast(spark.createDataFrame(rows, f"n bigint, {INPUT_SCHEMA}"))
         copy = f.col("id") % len(rows) == f.col("n")
         fleet = (
@@ -127,11 +130,6 @@ def _captured() -> tuple[list[GroupSpec], list[dict[str, Any]]]:
     lines = [json.loads(line) for line in captured_lines()]
     good = [GroupSpec.from_dict(line) for line in lines if "error" not in line]
     return good, [line for line in lines if "error" in line]
-
-
-def _row(group: GroupSpec) -> tuple[Any, ...]:
-    line = group.to_dict()
-    return group.group_id, group.assignor, line["topics"], line["members"]
 
 
 def _outcome(group: GroupSpec, rows: Sequence[Any]) -> _Outcome:
@@ -198,12 +196,14 @@ def _print_next_steps(output: Path) -> None:
     print(f"Groups, answers (Parquet) and report are in {output}. Next steps:")
     if (command := Path(sys.executable).with_name("activate")).exists():
         print(f"  . {os.path.relpath(command)}  # puts kafka-rebalance on the path")
-    print("  kafka-rebalance demo --sample > groups.jsonl   # these groups, as input")
-    print("  kafka-rebalance plan groups.jsonl --group orders --add-members 1")
-    print(
-        "  kafka-rebalance snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups"
-    )
-    print("  kafka-rebalance assign groups.jsonl --assignor cooperative-sticky     # who owns what")
-    print(
-        "  kafka-rebalance fleet summary groups.jsonl OUT                        # many, on Spark"
-    )
+    for line in _NEXT:
+        print(f"  kafka-rebalance {line}")
+
+
+_NEXT = (
+    "demo --sample > groups.jsonl   # these groups, as input",
+    "plan groups.jsonl --group orders --add-members 1",
+    "snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups",
+    "assign groups.jsonl --assignor cooperative-sticky     # who owns what",
+    "fleet summary groups.jsonl OUT                        # many, on Spark",
+)

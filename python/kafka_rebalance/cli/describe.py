@@ -14,9 +14,9 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.present.broker_assigned import AssignedByBroker
 from kafka_rebalance.present.description import describe, read_partitions
 
-from .exit_codes import of_errors
+from . import of_errors
 from .groups import BadGroup, add_input, given, read_groups, report_bad
-from .leaderless import Leaderless
+from .lines import Leaderless
 from .options import cluster_configs
 from .snapshot import note_left_out
 
@@ -31,14 +31,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_input(parser)
     parser.add_argument("--all", action="store_true", help="show every member and partition")
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
     noted = Leaderless()
     found = list(read_groups(args, noted, note_left_out))
-    if args.bootstrap_server and args.group and _is_other(found[0]):
-        found = _show_other(args, found[0])
+    if args.bootstrap_server and args.group:
+        one = found[0]
+        if isinstance(one, BadGroup) or one.assignor in SERVER_SIDE:
+            found = _show_other(args, one)
     groups = [one for one in found if not isinstance(one, BadGroup)]
     lags, leaderless = _lags(args, groups)
     for one in found:
@@ -70,10 +71,7 @@ def run(args: argparse.Namespace) -> int:
 def _lags(
     args: argparse.Namespace, groups: Sequence[GroupSpec]
 ) -> tuple[Mapping[str, Mapping[TopicPartition, int]], list[TopicPartition]]:
-    """Returns the lags by group id, and the partitions without a leader; both are empty for a file.
-
-    The lines of a file have partitions without a leader too: `Leaderless`.
-    """
+    """Returns the lags by group id, and the partitions without a leader; empty for a file."""
     if args.bootstrap_server is None:
         return {}, []
     from kafka_rebalance.live import group_lags
@@ -90,16 +88,9 @@ def _lags(
     return lags, leaderless
 
 
-def _is_other(one: GroupSpec | BadGroup) -> bool:
-    """Returns whether no classic assignor assigns the group, or it could not be read."""
-    return isinstance(one, BadGroup) or one.assignor in SERVER_SIDE
-
-
 def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[GroupSpec | BadGroup]:
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
     from kafka_rebalance.live import other_group
-    from kafka_rebalance.present.connect_workers import ConnectGroup
-    from kafka_rebalance.present.streams_group import StreamsGroupWithLag
 
     try:
         group = other_group(args.bootstrap_server, args.group, configs=cluster_configs(args))
@@ -108,20 +99,11 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
     if group is None:
         return [one]
     if isinstance(group, AssignedByBroker) and isinstance(one, GroupSpec):
-        group = replace(group, topics=one.topics)  # a description has no racks of replicas
+        group = replace(group, topics=one.topics)  # a coordinator's description lacks racks
     if args.json:
         print(contract.dumps(group.to_dict()), flush=True)
         return []
-    if isinstance(group, ConnectGroup):
-        from kafka_rebalance.report.plans.connect_workers import print_connect_group
+    from kafka_rebalance.report.plans.other_groups import print_other_group
 
-        print_connect_group(group, everything=args.all)
-    elif isinstance(group, StreamsGroupWithLag):
-        from kafka_rebalance.report.plans.streams_group import print_streams_group
-
-        print_streams_group(group, given(args, args.group), everything=args.all)
-    else:
-        from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
-
-        print_assigned_by_broker(group, given(args, args.group), everything=args.all)
+    print_other_group(group, given(args, args.group), everything=args.all)
     return []

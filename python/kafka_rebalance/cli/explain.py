@@ -17,8 +17,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("explain", metavar="PARTITION", help="for example payments-3")
     add_arguments(parser)
     add_assignor(parser)
-    parser.set_defaults(run=run, parser=parser, output=None, samples=None)
-    parser.set_defaults(all=False, how_long=False)
+    parser.set_defaults(output=None, samples=None, all=False, how_long=False)
     parser.set_defaults(one_group="there are several groups: name that of PARTITION with --group")
 
 

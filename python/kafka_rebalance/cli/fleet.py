@@ -10,17 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import (
-    SERVER_SIDE,
-    in_brokers,
-    in_core,
-    unknown,
-)
+from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, in_core, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.text.names import counted
 
-from .exit_codes import of_errors
-from .fleet_groups import command, read
+from . import of_errors
+from .fleet_jobs import command, read
 from .groups import add_changes
 from .options import add_max_partitions, whole
 
@@ -81,7 +76,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                 metavar="RACK,…",
                 help="the racks to lose, one in each plan (default: all; an empty text: none)",
             )
-        one.set_defaults(run=run)
 
 
 def _add_paths(parser: argparse.ArgumentParser) -> None:
@@ -201,7 +195,7 @@ def _answer(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> 
     from kafka_rebalance.spark import count_causes
     from kafka_rebalance.spark.session import spark_errors
 
-    from .fleet_answers import answer, answer_files, reads_files
+    from .fleet_jobs import answer, answer_files, reads_files
 
     with spark_errors():
         left_out: dict[str, int] = {}
@@ -258,7 +252,7 @@ def _report(
 
 
 def _advice(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> str:
-    """Writes a file with some groups whose assignor never ends; returns a command for the first."""
+    """Writes some groups whose assignor never ends to a file; returns a command for the first."""
     from kafka_rebalance.spark import jobs, schema
 
     groups, _ = read(args, spark, plain=plain)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet summary`: plans each change alone for all groups; draws a page.
+"""`kafka-rebalance fleet summary`: plans each change by itself for all groups; writes a page.
 
 OUTPUT/plans      a row for each group and change, with the columns EACH_CHANGE_SCHEMA
 OUTPUT/summary    the columns SUMMARY_SCHEMA
@@ -11,22 +11,17 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.report.fleet.fleet_report import (
-    Bin,
-    ChangeTotals,
-    ClusterTotals,
-    FleetReport,
-    WorstGroup,
-)
+from kafka_rebalance.report.fleet import Bin, ChangeTotals, ClusterTotals, FleetReport, WorstGroup
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
-from .exit_codes import of_errors
-from .fleet_groups import command, read
+from . import of_errors
+from .fleet_jobs import command, read
 from .lines import written
 
 if TYPE_CHECKING:
@@ -86,7 +81,7 @@ def _write(
     *,
     plain: bool,
 ) -> dict[str, Any]:
-    from kafka_rebalance.report.fleet.page import fleet_page
+    from kafka_rebalance.report.fleet import fleet_page
     from kafka_rebalance.spark import fleet_histogram
 
     start = time.perf_counter()
@@ -141,7 +136,7 @@ def _written_plans(
     planned = plan_each_change(
         groups, changes, assignor=args.assignor, max_partitions=args.max_partitions
     )
-    # The change is a column and never a directory: a rack in it is any string of a stranger.
+    # The change is a column, never a directory name: it may contain a rack, which is any string.
     jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain)
     return spark.read.parquet(f"{output}/plans")
 
@@ -174,25 +169,14 @@ def _racks(args: argparse.Namespace, groups: "DataFrame") -> list[str]:
 
 
 def _totals(row: Any) -> ChangeTotals:
-    named = (
-        *("groups", "errors", "not_affected", "without_members"),
-        *("unsettled", "uneven", "moves", "least_moves"),
-    )
-    moves = row["group_moves"]
-    return ChangeTotals(
-        change=row["change"],
-        **{name: row[name] for name in named},
-        moves_p50=moves["p50"] or 0,
-        moves_p99=moves["p99"] or 0,
-        moves_max=moves["max"] or 0,
-        with_unavailable=row["with_unavailable"],
-        with_waiting=row["with_waiting"],
-        with_leaderless=row["with_leaderless"],
-    )
+    found: dict[str, Any] = {}
+    found |= {f"moves_{name}": row["group_moves"][name] or 0 for name in ("p50", "p99", "max")}
+    found |= {one.name: row[one.name] for one in fields(ChangeTotals) if one.name not in found}
+    return ChangeTotals(**found)
 
 
 def _most_frequent_error(plans: "DataFrame") -> dict[str, Any]:
-    """Returns the text that most rows have as their error, and the number of its groups."""
+    """Returns the most frequent error text, and the number of groups that have this error."""
     from pyspark.sql import functions as f
 
     errors = plans.where("change = '' and error is not null").groupBy("error").count()
@@ -201,7 +185,7 @@ def _most_frequent_error(plans: "DataFrame") -> dict[str, Any]:
 
 
 def _cause(most: dict[str, Any]) -> str:
-    """Returns a sentence about the most frequent error, with a way out for a missing assignor."""
+    """Returns a sentence about the most frequent error, with advice if the assignor is missing."""
     error = most["error"]
     if error.startswith("assignor: missing"):
         error = "assignor: missing; --assignor NAME plays every group with this assignor"

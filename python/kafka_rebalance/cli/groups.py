@@ -5,13 +5,12 @@ import argparse
 from collections.abc import Callable, Container, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NoMembersLeft, NotAffected
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
@@ -25,9 +24,7 @@ from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
-from .leaderless import Leaderless
-from .lines import no_groups, open_input
-from .misspelt import Misspelt
+from .lines import Leaderless, Misspelt, no_groups, numbered, open_input, required
 from .options import add_cluster, add_engine, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
@@ -35,10 +32,7 @@ GroupAnswer = TypeVar("GroupAnswer")
 
 
 class BadGroup(NamedTuple):
-    """A group without an answer, and the contents of its error line.
-
-    `place` begins the error of a group without an id: `line 3: `, unless the error does.
-    """
+    """A group with an error. `place` is text such as `line 3: `, for a line without a group id."""
 
     group_id: str | None
     error: str
@@ -92,7 +86,7 @@ def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = N
 
 
 class _Append(argparse.Action):
-    """Appends a change, so that changes of different options keep their order."""
+    """Appends a change to one list, so that the changes keep the order of the command line."""
 
     def __call__(
         self,
@@ -118,9 +112,9 @@ def read_groups(
     """Yields every group of the input, or only the one with the id in `--group`.
 
     `on_left_out` is that of `live.snapshot_lines`.
-    The partitions without a leader are kept in `leaderless`. A file without the group in `--group`
-    yields its error, as a cluster does. If there is no group at all, this is said on standard
-    error, because nothing else would be printed.
+    The partitions without a leader are kept in `leaderless`. If the file or the cluster lacks the
+    group in `--group`, an error for this group is yielded. If there is no group at all, a sentence
+    on standard error reports this, because nothing else would be printed.
     """
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
@@ -150,7 +144,7 @@ _MOST_COMPARED = 10_000
 
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
-    """Returns the error of an absent group: a group of nearly this name, or the first ones."""
+    """Returns the error for a group that does not exist; it suggests a similar or other name."""
     if near := get_close_matches(group_id, there, n=1, cutoff=0.75):
         problem = f"no such group in {where}; did you mean {near[0]}?"
         return BadGroup(group_id, f"group_id: {problem}")
@@ -158,6 +152,12 @@ def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
     more = " and others" if len(there) > len(some) else ""
     has = f"; it has {', '.join(some) if more else in_words(some)}{more}" if some else ""
     return BadGroup(group_id, f"group_id: no such group in {where}{has}")
+
+
+def bad_line(value: Any, error: GroupError, number: int, key: str = "group_id") -> BadGroup:
+    """Returns the error of a line; `value` is None if it cannot be parsed."""
+    place = "" if error.path == "line" else f"line {number}: "
+    return BadGroup(group_id_of(value, key), line_error(error, number), place=place)
 
 
 def report_bad(group: BadGroup, *, as_json: bool) -> None:
@@ -173,19 +173,15 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group with its line's value, which is None if it cannot be parsed."""
     misspelt = Misspelt()
     with open_input(file) as source:
-        for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
-            if line is not None and not line.strip():
-                continue
+        for number, line in numbered(source):
             value: Any = None
             try:
-                if line is None:
-                    raise GroupError("line", TOO_LONG)
-                value = contract.parse(line)
+                text = required(line)
+                value = contract.parse(text)
                 misspelt.note(number, value)
-                yield GroupSpec.from_dict(value), value
+                yield GroupSpec.from_json(text), value
             except GroupError as error:
-                place = "" if error.path == "line" else f"line {number}: "
-                yield BadGroup(group_id_of(value), line_error(error, number), place=place), value
+                yield bad_line(value, error, number), value
 
 
 def _hidden_groups(group_id: str, why: str) -> None:
@@ -218,28 +214,18 @@ def given(args: argparse.Namespace, group_id: str) -> str:
     return " ".join([*source, shell_option("--group", group_id)])
 
 
-class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
-    """An answer about a group; `alone` is True if no other group was read."""
-
-    answer: GroupAnswer
-    not_affected: list[str]
-    alone: bool
-
-
 def answers(
     args: argparse.Namespace,
     tally: Tally,
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
-) -> Iterator[AnsweredGroup[GroupAnswer]]:
-    """Yields the result of `work` for each group; reports the error of a bad group at once.
+) -> Iterator[tuple[GroupAnswer, list[str], bool]]:
+    """Yields for each group the result of `work`, the changes that do not affect the group, and
+    whether it is the only group. Reports the error of a bad group at once.
 
-    A change may refer to a topic, member, client or rack that a group lacks. If there are several
-    groups, the change is left out for this group. If there is only one, the change is an error.
-    A classic group of Kafka Streams is left out, alone or not, and so is a streams group (KIP-1071)
-    for which a change is not played: nothing is wrong with them. It is an error only if no group
-    has an answer.
-    A group of which a change leaves no members has no answer, but its line is a result.
-    A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
+    If the only group lacks the topic, member, client or rack of a change or of `--leader`, this is
+    an error. One of several groups is then played without the change, or with its own leader. A
+    group of Kafka Streams that cannot be played is left out; this is an error only if no group has
+    an answer. A group without members after the changes has a result, but no answer.
     """
     groups = read_groups(args, tally.leaderless)
     first = list(islice(groups, 2))
@@ -266,7 +252,7 @@ def answers(
         answer, left_out = found
         tally.leave_out(left_out, all_of_them=answer is None)
         if answer is not None:
-            yield AnsweredGroup(answer, left_out, alone)
+            yield answer, left_out, alone
         elif args.json:
             line = {"group_id": group.group_id, "not_affected": left_out}
             print(contract.dumps(line), flush=True)
@@ -275,10 +261,7 @@ def answers(
 def _led(
     group: GroupSpec | BadGroup, args: argparse.Namespace, tally: Tally, *, alone: bool
 ) -> GroupSpec | BadGroup:
-    """Returns the group with the leader that `--leader` names, if the command has this option.
-
-    A group without this member is an error only if it is `alone`.
-    """
+    """Returns the group with the leader of `--leader`; if `alone`, a lack of it is an error."""
     member = vars(args).get("leader")
     if member is None or isinstance(group, BadGroup):
         return group
@@ -320,7 +303,7 @@ def _answer(
         return Emptied(group.group_id, error.problem)
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
-            return None, left_out  # nobody asks for a rebalance of this group
+            return None, left_out  # no change affects this group, so there is nothing to plan
         own = vars(args).get("assignor") is None
         stops = STOPS if may_stop(group, args.changes) else None
         if own and error.path == "assignor" and group.assignor == STREAM:
@@ -335,7 +318,7 @@ def _answer(
 
 
 def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    """Returns what to do instead, if a change names no member or rack, but something else."""
+    """Returns advice for a change whose member or rack does not exist in the group, or ""."""
     if not isinstance(error, NotAffected):
         return ""
     if lost := _lost_already(error_text(error, args.changes), group):
@@ -349,7 +332,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
 
 
 def _lost_already(problem: str, group: GroupSpec) -> str:
-    """Returns what to do if a rack that is to be lost is nowhere, but some racks are not known.
+    """Returns advice for `remove-rack` of an unknown rack if some replicas' racks are unknown.
 
     Metadata has no rack for a replica on a broker that is down (MetadataResponse).
     """

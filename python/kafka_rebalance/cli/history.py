@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.group.model import Topic
 from kafka_rebalance.history.all_groups import (
     Recorded,
@@ -27,17 +27,17 @@ from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import read_records
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay
 from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.progress import item_progress
 from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.terminal import item_progress
 
-from .exit_codes import SOME_ERRORS, of_errors
+from . import SOME_ERRORS, of_errors
 from .groups import no_such_group, report_bad
-from .lines import written
+from .lines import required, written
 from .options import add_cluster, cluster_configs
 
 _NONE = "rows are of classic groups, not of those of KIP-848"
 _GIVE_ALL = "give all records of __consumer_offsets"
-_LOG_LINE_BYTES = 1 << 20  # a longer line of a log is not a coordinator's
+_LOG_LINE_BYTES = 1 << 20  # a coordinator writes no longer line to its log
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +77,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="show every group and every rebalance")
     parser.add_argument("--json", action="store_true", help="print one rebalance per line, as JSON")
     parser.add_argument("--output", type=_page, metavar="PATH", help="draw the history: page.html")
-    parser.set_defaults(run=run, parser=parser)
 
 
 def _page(text: str) -> Path:
@@ -136,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _why(args: argparse.Namespace) -> str:
-    """Returns why a group may be absent from the records."""
+    """Returns a sentence with the reason why a group may be absent from the records."""
     return _NONE if args.bootstrap_server is not None else f"{_GIVE_ALL}; {_NONE}"
 
 
@@ -146,7 +145,7 @@ def _source(args: argparse.Namespace) -> str:
 
 
 def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
-    """Reads the files, or a live cluster; adds to `missing` why groups of it are missing."""
+    """Reads the files, or a live cluster; adds the causes of missing groups to `missing`."""
     if args.bootstrap_server is None:
         return recorded_generations(read_records(*args.files))
     from kafka_rebalance.live import offsets_records
@@ -169,11 +168,7 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
 
 
 def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
-    """Plays the records again, and prints what came out equal, or what would have happened.
-
-    Returns the number of rebalances or groups that could not be computed. A difference is not an
-    error.
-    """
+    """Plays the records again, and prints the results; returns how many could not be computed."""
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 
     topics = _topics(args.topics)
@@ -192,7 +187,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     if args.json:
         _print_json(played)
     else:
-        # The line "Recorded" is compared with the played ones, so it covers the same groups.
+        # The row "Recorded" is compared with the played rows, so it counts the same groups.
         rows = [row for row, _ in recorded if row.group_id not in failed]
         print_counterfactuals(rows, played)
     return len(failed)
@@ -231,9 +226,7 @@ def _topics(path: str | None) -> list[Topic]:
     with Path(path).open("rb") as source:
         for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
             try:
-                if line is None:
-                    raise GroupError("line", TOO_LONG)
-                found.append(contract.topic(contract.parse(line), "line"))
+                found.append(contract.topic(contract.parse(required(line)), "line"))
             except GroupError as error:
                 raise GroupError(f"{path}:{number}", str(error)) from None
     return found

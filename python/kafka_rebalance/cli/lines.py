@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the input of a command, reports an empty one, and writes an output as a whole."""
+"""Reads input lines, warns of misspelt fields in them, and writes whole output files."""
 
-import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.group_fields import GROUP, MEMBER, TOPIC
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.report.text.names import counted, partitions_text
 from kafka_rebalance.report.text.sentences import print_note
+
+from . import of_errors
 
 
 def open_input(file: str) -> BinaryIO:
@@ -22,6 +30,8 @@ def written(path: Path) -> Iterator[Path]:
 
     After an error, a file that was at `path` before is unchanged. An OSError names `path`.
     """
+    import secrets
+
     place = path.resolve()  # a link stays, and its target is written
     part = place.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:
@@ -33,7 +43,127 @@ def written(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+def numbered(source: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+    """Yields the lines that are not blank, with their numbers; None for one that is too long."""
+    for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
+        if line is None or line.strip():
+            yield number, line
+
+
+def required(line: bytes | None) -> bytes:
+    """Returns the line. Errors: GroupError if it is None, because it was too long to read."""
+    if line is None:
+        raise GroupError("line", TOO_LONG)
+    return line
+
+
 def no_groups(file: str, noun: str = "group") -> None:
     """Reports on standard error that the input is empty: nothing else would be printed."""
     source = "standard input" if file == "-" else file
     print_note(f"{source}: no {noun} in it")
+
+
+def finish(file: str, lines: int, bad: int, noun: str = "group") -> int:
+    """Reports how many lines of a file had errors; returns the exit code."""
+    if not lines:
+        no_groups(file, noun)
+    if bad:
+        print_note(f"{bad} of {counted(lines, noun)} had errors")
+    return of_errors(bad)
+
+
+_CHARACTERS_IN_SENTENCE = 60
+
+
+@dataclass(slots=True)
+class Leaderless:
+    """The partitions without a leader when the lines were written, by group id.
+
+    Only contract lines contain them: no assignor reads them, so a plan assigns these partitions.
+    """
+
+    of_group: dict[str | None, list[TopicPartition]] = field(default_factory=dict)
+
+    def note(self, group_id: str | None, line: Any) -> None:
+        """Keeps the leaderless partitions of a contract line; the line may be invalid."""
+        topics = line.get("topics") if isinstance(line, Mapping) else None
+        found = [
+            TopicPartition(topic["name"], number)
+            for topic in (topics if isinstance(topics, list) else ())
+            if isinstance(topic, Mapping) and isinstance(topic.get("name"), str)
+            for number in _numbers(topic.get("leaderless"))
+        ]
+        if found:
+            self.of_group[group_id] = found
+
+    def show(self) -> None:
+        """Prints a sentence on standard error, if there are such partitions."""
+        every = sorted({tp for found in self.of_group.values() for tp in found})
+        if not every:
+            return
+        groups, one = len(self.of_group), len(every) == 1
+        who = f"{next(iter(self.of_group))} reads" if groups == 1 else f"{groups} groups read"
+        names = partitions_text(every, _CHARACTERS_IN_SENTENCE)
+        print_note(
+            f"{who} {counted(len(every), 'partition')} without a leader: {names}. Kafka assigns "
+            f"{'it' if one else 'them'}, but no member can read {'it' if one else 'them'} until a "
+            "replica is back"
+        )
+
+
+def _numbers(value: Any) -> list[int]:
+    numbers = value if isinstance(value, list) else []
+    return [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]
+
+
+_OTHERS = {
+    "": "cluster error changes assignment_epoch",
+    "topics": "leaderless",
+    "members": "assigned_partitions topic_regex is_classic target_active_tasks "
+    "target_standby_tasks client_tags",
+}
+FIELDS = {
+    place: [*(one.name for one in record.in_lines()), *_OTHERS[place].split()]
+    for place, record in (("", GROUP), ("topics", TOPIC), ("members", MEMBER))
+}
+"""The fields of docs/contract.md, also those that only people read, by the list they are in."""
+
+
+@dataclass(slots=True)
+class Misspelt:
+    """Reports each field whose name is nearly one of the contract's, once, on standard error.
+
+    The contract allows other fields. But with `ownd` in place of `owned_partitions`, a group would
+    be planned as if its members owned nothing.
+    """
+
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def note(self, number: int, value: Any) -> None:
+        """Examines the value of line `number`; it may be an invalid group."""
+        for place, path, fields in _objects(value):
+            for name in fields.keys() - FIELDS[place]:
+                if (place, name) not in self.seen:
+                    self.seen.add((place, name))
+                    if meant := nearest(name, FIELDS[place]):
+                        problem = f"not a field of the contract, so it is ignored; is it {meant}?"
+                        print_note(f"line {number}: {path}{name}: {problem}")
+
+
+def nearest(name: str, known: list[str]) -> str | None:
+    """Returns the known name that resembles `name`, or whose first word does (`ownd`), or None."""
+    words = {one.partition("_")[0]: one for one in reversed(known)}
+    found = get_close_matches(name, [*known, *words], n=1, cutoff=0.75)
+    return words.get(found[0], found[0]) if found else None
+
+
+def _objects(value: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yields the group, its topics and its members, each with its key in FIELDS and its path."""
+    if not isinstance(value, dict):
+        return
+    yield "", "", value
+    for place in ("topics", "members"):
+        each = value.get(place)
+        for number, one in enumerate(each if isinstance(each, list) else ()):
+            if isinstance(one, dict):
+                yield place, f"{place}[{number}].", one

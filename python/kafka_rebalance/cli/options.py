@@ -10,7 +10,7 @@ from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS
 
 MOST_DIGITS = 10
-"""The most digits of a number: Python's time to read a number is quadratic in its digits."""
+"""The most digits of a number; Python's time to read a number grows as their square."""
 
 
 def whole(least: int) -> Callable[[str], int]:
@@ -81,7 +81,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def add_max_partitions(parser: argparse.ArgumentParser) -> None:
-    """Adds the limit of partitions: a mistyped number must not use up the memory."""
+    """Adds the largest number of partitions: a mistyped number must not use up the memory."""
     parser.add_argument(
         "--max-partitions",
         type=whole(0),
@@ -103,7 +103,7 @@ def add_assignor(parser: argparse.ArgumentParser) -> None:
 
 
 def add_leader(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that names the leader, whose library decides which assignor answers."""
+    """Adds the option that names the leader; the leader's library has the assignor that runs."""
     parser.add_argument(
         "--leader",
         metavar="MEMBER",

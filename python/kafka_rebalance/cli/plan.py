@@ -2,7 +2,6 @@
 """`kafka-rebalance plan`: plays the rebalances that changes of a group cause."""
 
 import argparse
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,7 @@ from kafka_rebalance.report.text.sentences import print_note
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import written
 from .options import add_assignor, whole
-from .plan_table import PlanTable, warn_of_library
+from .plan_table import PlanTable
 from .tally import Tally
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FILE.html", help="draw the plan as an HTML page"
     )
-    parser.set_defaults(run=run, parser=parser)
     parser.set_defaults(one_group="--explain and --output need one group: name it with --group")
 
 
@@ -87,10 +85,7 @@ class _Answer(NamedTuple):
         return shortened(no_answer(self.led), names_of(self.led))
 
     def leading(self) -> dict[str, Any]:
-        """Returns who leads, for JSON.
-
-        Nothing with --assignor, or if Kafka's own assignor certainly answers.
-        """
+        """Returns the leaders for JSON; empty if they are given, or if Kafka's own surely lead."""
         by_broker = self.planned.assignor in SERVER_SIDE
         certain = len(self.led) == 1 and (by_broker or not library_of(self.planned.assignor))
         if self.shown is None or certain:
@@ -108,7 +103,6 @@ def run(args: argparse.Namespace) -> int:
     tally = Tally()
     first: _Answer | None = None
     table = PlanTable()
-    libraries: Counter[str] = Counter()
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args)):
         if has_no_answer(answer.led):
             tally.bad += 1
@@ -119,21 +113,20 @@ def run(args: argparse.Namespace) -> int:
             args.parser.error(args.one_group)
         first = first or answer
         if answer.planned.assignor not in SERVER_SIDE:
-            libraries.update(unknown_libraries(answer.planned.group))
+            tally.libraries.update(unknown_libraries(answer.planned.group))
         if args.json and not only_one:
             print(contract.dumps(_json(answer, args, not_affected, alone=alone)), flush=True)
-        elif not only_one:
-            table.add(answer.planned)
+        elif not only_one and answer is not first:
+            for one in (answer,) if table.rows else (first, answer):
+                table.add(one.planned)
     if first is not None and only_one and args.json:
         print(contract.dumps(_json(first, args, [], alone=True)))
-    elif first is not None and (only_one or len(table.rows) == 1):
+    elif first is not None and not (args.json or table.rows):
         _show(first, args)
     elif table.rows:
         if args.how_long:
             args.parser.error("--how-long needs one group, or --json: name the group with --group")
         table.show()
-    for library, groups in libraries.items():
-        warn_of_library(library, groups)
     return tally.finish(args)
 
 
@@ -185,7 +178,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         everything=args.all,
     )
     notes = _notes(answer, args, cheap=args.explain is not None)
-    if args.explain is not None:  # of the other notes, only those on the assignor explain it
+    if args.explain is not None:  # of the other notes, only those on the assignor help here
         notes = tuple(note for note in notes if note.kind in _ON_THE_ASSIGNOR)
     show(note for note in notes if note.kind in FIRST)
     if args.explain is not None:
@@ -199,7 +192,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
-    """Returns the draws of guessed ids; None without guesses, or if a change names a guessed id."""
+    """Returns plans with other random ids; None without guesses, or if a change names a guess."""
     if not planned.has_guesses or args.samples == 0:
         return None
     try:

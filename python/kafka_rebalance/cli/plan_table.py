@@ -3,7 +3,6 @@
 
 from dataclasses import dataclass, field
 
-from kafka_rebalance.group.model import quoted
 from kafka_rebalance.notes.all_notes import plan_notes
 from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.notes.note import Note
@@ -11,16 +10,15 @@ from kafka_rebalance.plans import Figures, RebalancePlan
 from kafka_rebalance.plans.changes import BounceMembers
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note
 
 
 @dataclass(slots=True)
 class PlanTable:
     """The rows of many groups, with their notes.
 
-    `losing` counts groups that lose a rack, `places_guessed` groups of members with racks that get
-    new partitions, whose replicas' racks are guesses, and `restarts_assumed` groups whose restarts
-    may take another course (`changes/bounces.py`).
+    Three fields count groups. `losing`: the changes remove a rack. `places_guessed`: members have
+    racks, and the racks of new partitions' replicas are guessed. `restarts_assumed`: restarts may
+    cause more or fewer rebalances than assumed (`changes/bounces.py`).
     """
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)
@@ -66,13 +64,3 @@ class PlanTable:
                 "both courses."
             )
         print("--group G shows one group in detail.")
-
-
-def warn_of_library(library: str, groups: int) -> None:
-    """Reports on standard error a library of members whose assignors are not known here."""
-    has = f"{counted(groups, 'group')} {'has' if groups == 1 else 'have'}"
-    problem = f"{has} members or a leader of {quoted(library)}, a client library that is not known "
-    problem += (
-        "here: if it leads, its answer may differ from that of Kafka's assignor, planned here"
-    )
-    print_note(problem)

@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance probe`: what a real client answers as the leader of made-up groups."""
+"""`kafka-rebalance probe`: a real client leads made-up groups; the command prints its answers."""
 
 import argparse
+import asyncio
+import json
 import shlex
+import time
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
+from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_sentence
 from kafka_rebalance.serve.probe_workers import CONSUMERS, PATIENCE_S
 
+from . import of_errors
+from .lines import numbered, open_input, required
 from .options import whole
+
+if TYPE_CHECKING:  # `--help` works without the extra
+    from kafka_rebalance.serve.probe_cases import ProbeCase
+    from kafka_rebalance.serve.probed_client import ProbedClient
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +50,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="a group without an answer for S seconds is an error (default: %(default)s)",
     )
-    parser.set_defaults(run=run)
 
 
 def _command(text: str) -> str:
@@ -50,6 +64,54 @@ def _command(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    from .probing import probe  # `--help` works without the extra
+    return asyncio.run(_probe(args))
 
-    return probe(args)
+
+async def _probe(args: argparse.Namespace) -> int:
+    from kafka_rebalance.serve.probed_client import ProbedClient
+
+    groups = bad = 0
+    start = time.monotonic()
+    with open_input(args.file) as source:
+        cases = (_case(line, args.assignor) for _, line in numbered(source))
+        for protocol, run_of in groupby(cases, key=_protocol):
+            if protocol is None:
+                results: Any = _each(run_of)
+            else:
+                client = ProbedClient(
+                    protocol, library=args.client, command=args.command, patience_s=args.patience
+                )
+                results = _led(client, run_of)
+            async for result in results:
+                print(json.dumps(result, ensure_ascii=False), flush=True)
+                groups += 1
+                bad += "error" in result
+    minutes = (time.monotonic() - start) / 60
+    told = f"{counted(groups, 'group')}, {counted(bad, 'error')}, {groups / minutes:.0f} a minute"
+    print_sentence(told)
+    return of_errors(bad)
+
+
+def _case(line: bytes | None, assignor: str | None) -> "ProbeCase | dict[str, Any]":
+    """Returns the case in a line, or a result line with the error if the line is wrong."""
+    from kafka_rebalance.serve.probe_cases import probe_case
+
+    try:
+        return probe_case(required(line), assignor)
+    except (GroupError, WireError) as error:
+        return {"group_id": None, "error": str(error)}
+
+
+def _protocol(case: "ProbeCase | dict[str, Any]") -> str | None:
+    return None if isinstance(case, dict) else case.protocol
+
+
+async def _each(results: Iterator[Any]) -> Any:
+    for one in results:
+        yield one
+
+
+async def _led(client: "ProbedClient", cases: Iterator[Any]) -> Any:
+    async with client:
+        async for result in client.results(cases):
+            yield result

@@ -2,11 +2,28 @@
 """`kafka-rebalance serve`: a broker for tests of consumers; its topics have no records."""
 
 import argparse
+import asyncio
+import contextlib
+import json
+import signal
+import socket
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_sentence
 
+from . import DONE
+from .lines import numbered, required
 from .options import MOST_DIGITS, whole
+
+if TYPE_CHECKING:  # `--help` works without the extra
+    from kafka_rebalance.serve.cluster import ServedTopic
+    from kafka_rebalance.serve.server import Server
 
 _MOST_PORT = 65_535
 
@@ -37,7 +54,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-dir", type=Path, metavar="DIR", help="keep groups and offsets in DIR, and read them"
     )
-    parser.set_defaults(run=run)
 
 
 def _port(text: str) -> int:
@@ -48,6 +64,76 @@ def _port(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    from .serving import serve  # `--help` works without the extra
+    """Serves until SIGTERM, and returns the exit code; Ctrl-C raises KeyboardInterrupt."""
+    from kafka_rebalance.serve.server import Server
 
-    return serve(args)
+    config = CoordinatorConfig(group_initial_rebalance_delay_ms=args.initial_delay_ms)
+    server = Server(
+        served_topics(args), host=args.host, port=args.port, config=config, log_dir=args.log_dir
+    )
+    asyncio.run(_serve(server))
+    return DONE
+
+
+def served_topics(args: argparse.Namespace) -> "list[ServedTopic]":
+    """Returns the topics of --topics-of and --topic; if both name a topic, --topic decides."""
+    from kafka_rebalance.serve.cluster import Cluster, ServedTopic
+
+    cluster = Cluster(())
+    for name, partitions, racks, path in _topics(args):
+        if name in cluster.topics:
+            cluster.remove(name)
+        cluster.add(ServedTopic(name, partitions, racks), path)
+    return list(cluster.topics.values())
+
+
+def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
+    """Yields name, partitions, racks and place in the options; errors name the place."""
+    if args.topics_of is not None:
+        with args.topics_of.open("rb") as source:
+            for number, line in numbered(source):
+                path = f"--topics-of {args.topics_of}:{number}"
+                try:
+                    topics = GroupSpec.from_json(required(line)).topics
+                except GroupError as error:
+                    raise GroupError(path, str(error)) from None
+                for topic in topics:
+                    if topic.partitions:  # a member may own partitions of a topic that is gone
+                        yield topic.name, topic.partitions, topic.racks, path
+    for text in args.topic:
+        name, _, count = text.rpartition("=")
+        if not name or not count.isascii() or not count.isdigit() or len(count) > MOST_DIGITS:
+            raise GroupError("--topic", f"{json.dumps(text)} is not NAME=N, as orders=6")
+        yield name, int(count), None, "--topic"
+
+
+async def _serve(server: "Server") -> None:
+    from kafka_rebalance.serve.connections import Limits
+
+    ended = asyncio.Event()
+    with contextlib.suppress(NotImplementedError):  # on Windows, loops handle no signals
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(server)
+        except (socket.gaierror, UnicodeError) as error:  # UnicodeError: no host can have the name
+            host = json.dumps(server.connections.host, ensure_ascii=False)
+            problem = f"{host} is not an address of this machine, as 127.0.0.1: {error}"
+            raise GroupError("--host", problem) from None
+        for line in _recovered(server):
+            print_sentence(line)
+        most = server.connections.limits.connections
+        if most < Limits().connections:
+            print_sentence(f"at most {most} connections: ulimit -n bounds the open files")
+        print(f"listening on {server.address}; Ctrl-C ends it", flush=True)
+        await ended.wait()
+
+
+def _recovered(server: "Server") -> Iterator[str]:
+    entries, torn = server.recovered
+    if entries or torn:
+        yield f"{counted(entries, 'record')} read from the log"
+    if torn:
+        cut = counted(torn, "byte")
+        yield f"{cut} of a torn batch cut off at the log's end; nobody was answered"
+    yield from server.unreadable

@@ -26,7 +26,7 @@ from kafka_rebalance.simulator.measure import stops_of
 from kafka_rebalance.simulator.scenario_files import load, member_settings, ready
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 
-from .exit_codes import DONE, SOME_ERRORS
+from . import DONE, SOME_ERRORS
 from .groups import BadGroup, add_changes, error_text, read_groups, report_bad
 from .lines import written
 from .options import add_cluster, whole
@@ -50,7 +50,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="FILE.html: draw the holder of each partition over time; FILE.parquet: "
         "write the holders as rows",
     )
-    parser.set_defaults(run=run, parser=parser)
 
 
 def _add_what_is_played(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +88,7 @@ def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that play the scenario more than once, or otherwise than it is written."""
+    """Adds the options that play the scenario several times, or with other values than its own."""
     parser.add_argument("--seed", type=int, help="use this seed, not the scenario's own")
     parser.add_argument(
         "--seeds",
@@ -125,7 +124,10 @@ def run(args: argparse.Namespace) -> int:
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
     if args.trace:
-        _print_trace(scenario)
+        journal: list[Entry] = []
+        simulate(scenario, journal=journal)
+        for line in lines(journal):
+            print(line)
         return DONE
     # A run has few reference cycles, but the search for them would take a third of the time.
     gc.set_threshold(200_000)
@@ -148,7 +150,7 @@ def _print_ready() -> None:
 
 
 def _check_source(args: argparse.Namespace) -> None:
-    """Refuses anything but one scenario, or one place to read a group from."""
+    """Refuses a command line without exactly one source: a scenario, a file or a cluster."""
     if [args.scenario, args.source, args.bootstrap_server].count(None) != 2:
         args.parser.error(
             "give a scenario (--list has the ready ones), --from FILE, or --bootstrap-server"
@@ -158,13 +160,6 @@ def _check_source(args: argparse.Namespace) -> None:
             "--group, --member and changes need --from or --bootstrap-server; a scenario has its "
             "own"
         )
-
-
-def _print_trace(scenario: Scenario) -> None:
-    journal: list[Entry] = []
-    simulate(scenario, journal=journal)
-    for line in lines(journal):
-        print(line)
 
 
 def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:
@@ -182,10 +177,7 @@ def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:
 
 
 def _from_group(args: argparse.Namespace) -> Scenario | None:
-    """Returns a scenario made from the selected group of a file or a cluster.
-
-    The error of a group that could not be read is reported; then there is no scenario.
-    """
+    """Returns a scenario made from the selected group, or None after its error was reported."""
     args.file = args.source
     where = "--bootstrap-server" if args.source is None else "--from"
     groups = list(islice(read_groups(args), 2))
@@ -226,13 +218,13 @@ def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None
         for name, each in runs.items():
             print(json.dumps(_seeds_json(name, each)))
         return
-    from kafka_rebalance.report.runs.seeds import print_seeds
+    from kafka_rebalance.report.runs.run import print_seeds
 
     print_seeds(runs)
 
 
 def _play_seeds(name: str, scenario: Scenario, count: int) -> SeedRuns:
-    from kafka_rebalance.report.text.progress import time_progress
+    from kafka_rebalance.report.text.terminal import time_progress
 
     with time_progress(name or "simulating", scenario.until_ms * count) as update:
         return simulate_seeds(
@@ -283,7 +275,7 @@ def _listed(text: str | None) -> list[str]:
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:
-    """Returns the scenario with members of the named variant; without a name, as it is."""
+    """Returns the scenario with the members of the named variant; unchanged without a name."""
     if not name:
         return scenario
     if name.endswith("consumer"):
@@ -295,7 +287,7 @@ def _variant(scenario: Scenario, name: str) -> Scenario:
 
 
 def _play(name: str, scenario: Scenario) -> Run:
-    from kafka_rebalance.report.text.progress import time_progress
+    from kafka_rebalance.report.text.terminal import time_progress
 
     with time_progress(name or "simulating", scenario.until_ms) as progress:
         return simulate(scenario, progress=progress)

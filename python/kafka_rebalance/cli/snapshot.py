@@ -9,17 +9,17 @@ from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.group import contract
 from kafka_rebalance.live import Progress, group_leaders, snapshot_lines
 from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.progress import item_progress
 from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.terminal import item_progress
 
-from .exit_codes import of_errors
+from . import of_errors
 from .options import add_cluster, cluster_configs
 
 _MOVING = {
     "assigned_partitions": "the target",
     "target_active_tasks": "the present tasks, which the assignor reads",
 }
-"""A field of members that are not at their target -> where a plan of their group begins."""
+"""A field of members that are not yet at their target -> the state in which a plan begins."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="read who leads, too: from __consumer_offsets, on which the user needs Read; this "
         "reads the whole partitions of the groups",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 def _with_leaders(
     lines: Iterable[dict[str, Any]], args: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
-    """Yields the lines with their leaders, as far as these are still members."""
+    """Yields the lines, each with its group's leader if the leader is still a member."""
     described = list(lines)
     groups = [line["group_id"] for line in described if "error" not in line]
     leaders = group_leaders(args.bootstrap_server, groups, configs=cluster_configs(args))
@@ -87,7 +86,7 @@ class _Counts:
     def __init__(self, advance: Callable[[int, int], None]) -> None:
         self._advance = advance
         self._groups = self._left_out = self._changed = self.bad = 0
-        self.causes = 0  # that groups are missing
+        self.causes = 0  # error lines without a group id: each names a cause of missing groups
 
     def add(self, line: dict[str, Any]) -> None:
         if line["group_id"] is None:

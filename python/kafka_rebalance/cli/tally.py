@@ -2,6 +2,7 @@
 """Counts the groups of a command, for the lines below its report and for its exit code."""
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,8 +15,8 @@ from kafka_rebalance.plans.playing import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
-from .exit_codes import SOME_ERRORS, of_errors
-from .leaderless import Leaderless
+from . import SOME_ERRORS, of_errors
+from .lines import Leaderless
 
 
 class LeftOut(NamedTuple):
@@ -29,7 +30,7 @@ class LeftOut(NamedTuple):
 
 
 class Emptied(NamedTuple):
-    """A group of which the changes leave no members, and a sentence that says so."""
+    """A group that has no members after the changes, and the sentence that reports this."""
 
     group_id: str
     result: str
@@ -49,7 +50,7 @@ _WHY = {
     NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}: {{}}",
     STOPS: f"of Kafka Streams that may stop: {{}}; {STOPS}",
 }
-"""The reason in a group's line -> in the line below a report, with a place for the groups' ids."""
+"""The reason in one group's line -> its text below a report, with {} for the groups' ids."""
 
 _GROUPS_NAMED = 3
 
@@ -64,7 +65,8 @@ class Tally:
     not_affected  change -> the number of groups that it does not affect, and the first reason
     led           groups that have the member of `--leader`, or several with its shortened id
     streams       why groups are left out (`LeftOut`) -> their ids
-    leaderless    the partitions without a leader that the groups read
+    leaderless    the partitions without a leader in the groups' topics
+    libraries     an unknown client library -> groups that have members or a leader of it
     """
 
     groups: int = 0
@@ -75,6 +77,7 @@ class Tally:
     led: int = 0
     streams: dict[str, list[str]] = field(default_factory=dict)
     leaderless: Leaderless = field(default_factory=Leaderless)
+    libraries: Counter[str] = field(default_factory=Counter)
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
         """Counts a group for each change that does not affect it; a line is `CHANGE: problem`."""
@@ -94,6 +97,13 @@ class Tally:
 
     def finish(self, args: argparse.Namespace) -> int:
         """Prints the counts (the number of errors on standard error), and returns the exit code."""
+        for library, groups in self.libraries.items():
+            has = f"{counted(groups, 'group')} {'has' if groups == 1 else 'have'}"
+            print_note(
+                f"{has} members or a leader of {quoted(library)}, a client library that is not "
+                "known here: if it leads, its answer may differ from that of Kafka's assignor, "
+                "planned here"
+            )
         lines = [] if args.json else self.lines()
         if lines:
             from kafka_rebalance.report.text.sentences import print_wrapped
@@ -107,7 +117,10 @@ class Tally:
         without = self.unaffected + sum(map(len, self.streams.values()))
         if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
-            print_note(f"no group is affected: {problem}" if problem else self._none_left(args))
+            # The lines below the report have the other reasons already.
+            left = [why for why in self.streams if args.json or why not in _WHY[why]]
+            none = ": ".join(("no group is left", *filter(None, ["; ".join(left)])))
+            print_note(f"no group is affected: {problem}" if problem else none)
             return SOME_ERRORS
         leader = vars(args).get("leader")
         if leader is not None and not self.led and self.unreadable < self.groups > 1:
@@ -115,11 +128,6 @@ class Tally:
             print_note(problem)
             return SOME_ERRORS
         return of_errors(self.bad)
-
-    def _none_left(self, args: argparse.Namespace) -> str:
-        """Returns a sentence without the reasons that the lines below the report have already."""
-        reasons = [why for why in self.streams if args.json or why not in _WHY[why]]
-        return ": ".join(("no group is left", *filter(None, ["; ".join(reasons)])))
 
 
 def _left_out(ids: Sequence[str], why: str) -> str:

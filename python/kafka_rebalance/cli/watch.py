@@ -28,7 +28,7 @@ from kafka_rebalance.watch.verdict import (
     judged_rebalance,
 )
 
-from .exit_codes import SOME_ERRORS, of_errors
+from . import SOME_ERRORS, of_errors
 from .groups import add_changes, error_text
 from .options import add_cluster, add_engine, cluster_configs, seconds, whole
 from .tally import OF_APPLICATION
@@ -52,7 +52,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
     add_engine(parser)
     add_changes(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,7 +68,9 @@ def run(args: argparse.Namespace) -> int:
             try:
                 told = _told(after, args)
             except GroupError as error:
-                print_note(f"{after.group_id}: {_refusal(error, after, args)}")
+                is_stream = error.path == "assignor" and after.assignor == STREAM
+                why = OF_APPLICATION if is_stream else error_text(error, args.changes)
+                print_note(f"{after.group_id}: {why}")
                 return SOME_ERRORS
         else:
             due = told if told is not None and is_reached(told, after) else None
@@ -93,10 +94,11 @@ def run(args: argparse.Namespace) -> int:
 def _states(
     args: argparse.Namespace, on_waiting: Callable[[str], None]
 ) -> Iterator[tuple[GroupSpec, GroupSpec | None]]:
-    """Yields states, those of records with what the members sent; else those of descriptions.
+    """Yields each state, and the group as its leader saw it (None if read from a description).
 
-    A plan of changes is compared with a settled group, and a record may lie between two rounds.
-    Each reason to wait for members is printed, and given to `on_waiting`.
+    Without changes, states come from records, if they can be read. A plan of changes is compared
+    with a settled group; a record may show a group between two rounds, so descriptions are read.
+    Each reason to wait for members is printed, and passed to `on_waiting`.
     """
 
     def waiting(why: str) -> None:
@@ -137,10 +139,10 @@ def _beginning(group: GroupSpec, source: str) -> str:
 
 
 def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
-    """Plans the changes; None without changes.
+    """Returns the plan of the changes, or None without changes.
 
-    Errors: those of `plan`. Without changes only one at `assignor`, if no plan is possible at all:
-    an assignor that throws now may answer after a change.
+    Errors: those of `plan`. Without changes, only an error at `assignor` is raised: then no plan
+    is possible. But an assignor that throws now may answer later, so that is not an error.
     """
     try:
         led = plans_by_leader(group, args.changes, engine=args.engine)
@@ -149,11 +151,6 @@ def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
             raise
         return None
     return next(one.plan for one in led if one.plan is not None) if args.changes else None
-
-
-def _refusal(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    is_stream = error.path == "assignor" and group.assignor == STREAM
-    return OF_APPLICATION if is_stream else error_text(error, args.changes)
 
 
 def _report(
@@ -199,7 +196,7 @@ def _line(one: JudgedRebalance, before: GroupSpec, after: GroupSpec, far: int | 
 
 
 def _event(one: JudgedRebalance, after: GroupSpec) -> str:
-    """Returns the event; without a visible one, how many partitions the members lost and got."""
+    """Returns the event; if no event is visible, how many partitions were revoked and gained."""
     moves = [(one.revoked, "revoked"), (one.gained, "gained")]
     moved = [f"{counted(number, _noun(after))} {what}" for number, what in moves if number]
     if one.event != NO_CHANGE or not moved:

@@ -47,7 +47,7 @@ class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
 
 
 class _OfBoth:
-    """A method of a class and of its instances; aiokafka calls it on either."""
+    """A method that works on a class and on its instances: aiokafka calls it on either."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -82,9 +82,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @_OfBoth
     def metadata(self, topics: Iterable[str]) -> Any:
-        """Returns the subscription that the consumer sends; it contains no owned partitions
-        (eager).
-        """
+        """Returns the subscription that the consumer sends; eager, so without owned partitions."""
         subscribed = frozenset(topics)
         consumer = _consumer(calling(CLIENT))
         known = memory(consumer or self, self.name)
@@ -111,8 +109,7 @@ def _joined(
 ) -> Iterable[tuple[str, str | None, Subscription]]:
     """Yields member id, instance id and subscription, decoded from the members' own bytes.
 
-    aiokafka itself decodes only fields of version 0, and no instance ids. The bytes are in the
-    variable `response` of the coordinator's function that calls the assignor.
+    aiokafka decodes only version 0; the bytes are in the variable `response` of its coordinator.
     """
     response = called.get("response")
     sent = {one[0]: one for one in response.members} if response else {}

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads variables of the client's coordinator that the coordinator does not pass to assignors.
 
-Neither kafka-python nor aiokafka passes its consumer to an assignor; aiokafka passes neither the
-generation nor the members' bytes. The client's coordinator calls every method of an
-assignor directly, so all of these are variables of the calling function. `calling` reads them
-there, and changes nothing. If another function calls (in a newer client, or in a test), an assignor
-uses only its arguments.
+Neither client passes its consumer; aiokafka passes neither the generation nor the members' bytes.
+The coordinator calls each method of an assignor directly, so these values are variables of the
+caller. If another function calls it (in a newer client, a test), it uses only its arguments.
 """
 
 import inspect
@@ -34,7 +32,7 @@ log.addFilter(_with_shown_names)
 
 
 class ClientNames(NamedTuple):
-    """The names in one client library for things that exist in both kafka-python and aiokafka."""
+    """One client library's names for a module and two attributes that both libraries have."""
 
     module: str
     """The module of the coordinator's class."""
@@ -52,7 +50,7 @@ class ConsumerMemory:
     generation_id: int = NO_GENERATION
 
     def still(self, topics: frozenset[str]) -> tuple[TopicPartition, ...]:
-        """Returns the owned partitions of `topics`, to which the consumer still subscribes."""
+        """Returns the owned partitions of `topics`, the consumer's present subscription."""
         return tuple(tp for tp in self.owned or () if tp.topic in topics)
 
     def learn(self, partitions: Iterable[tuple[str, int]], generation_id: int) -> None:
@@ -70,8 +68,7 @@ _MEMORIES: WeakKeyDictionary[Any, dict[str, ConsumerMemory]] = WeakKeyDictionary
 def memory(consumer: object, assignor: str) -> ConsumerMemory:
     """Returns the memory of one assignor in one consumer; it lasts as long as the consumer.
 
-    The memory belongs to the consumer, not to the assignor: with one memory for an assignor,
-    consumers that share its class or instance would all claim the partitions of one of them.
+    Consumers that share an assignor's class or instance must not claim one another's partitions.
     """
     return _MEMORIES.setdefault(consumer, {}).setdefault(assignor, ConsumerMemory())
 

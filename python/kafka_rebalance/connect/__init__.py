@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the rebalances of a Connect cluster, from JSON scripts or from events as short strings."""
+"""Plays the rebalances of a Connect cluster; the input is a JSON script or a list of events."""
 
 from .cluster import RoundAnswer as RoundAnswer
 from .script import Script as Script

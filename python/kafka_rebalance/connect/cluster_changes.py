@@ -9,7 +9,7 @@
 Workers join again after each event (but not when time only passes), immediately after a round that
 revoked work, and when a delay that the leader scheduled is over. A new connector causes two rounds:
 in the first, only the connector is assigned; its worker starts it and writes its tasks'
-configurations, which causes the second. More tasks of a connector that runs already are one round.
+configurations, which causes the second. More tasks for a running connector cause one round.
 
 Source   DistributedHerder.processConnectorConfigUpdates, reconfigureConnector;
          KafkaConfigBackingStore.processConnectorConfigRecord (Kafka 4.4.0).
@@ -117,7 +117,7 @@ class _Events:
 
 
 def workers_that_leave(events: Iterable[str]) -> list[str]:
-    """Returns each worker that leaves in the events, without those that the events call leaders."""
+    """Returns the workers of `worker W leaves` events; `leader W leaves` does not count."""
     found = (_WORKER.fullmatch(" ".join(event.split())) for event in events)
     return list(dict.fromkeys(one[1] for one in found if one is not None and one[2] == "leaves"))
 

@@ -9,7 +9,7 @@ worker reports its work after the previous round, or no work if it was absent th
 `retained`. Optional fields of a round:
 
     apply                 the workers that get the answer: "all", "none" or ids
-    generation_mismatch   true if the leader missed the previous generation (its sync was lost)
+    generation_mismatch   true if the leader missed the previous generation (SyncGroup was lost)
     new_leader            true if another worker leads, which has no memory
     inconsistent          the connectors that have no task configurations
 
@@ -192,9 +192,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Checks that time never decreases; each reported connector must be in this config or an
-    earlier one.
-    """
+    """Checks that time never decreases, and that a reported connector was configured before."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()
@@ -206,13 +204,10 @@ def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
             )
         configured.update(round_.config)
         for w, work in enumerate(round_.running.values()):
-            for name in _named(work):
+            named = [*work.connectors, *(one.connector for one in work.tasks)] if work else ()
+            for name in named:
                 if name not in configured:
                     raise GroupError(
                         f"rounds[{i}].workers[{w}]",
                         f"runs {quoted(name)}, which is in no config up to here",
                     )
-
-
-def _named(work: Work | None) -> list[str]:
-    return [] if work is None else [*work.connectors, *(task.connector for task in work.tasks)]

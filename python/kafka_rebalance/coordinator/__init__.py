@@ -3,7 +3,7 @@
 
     machine          events, effects, the state, deadlines, appends, loading
     offsets          committed offsets
-    classic_group    groups whose leader assigns: a file for each request
+    classic_group    groups whose leader assigns: `join_group`; `member_requests` has the others
     broker_assigned  what groups have in common whose broker assigns
     consumer_group, share_group, streams_group   the kinds of these (KIP-848, 932, 1071)
 
@@ -11,17 +11,11 @@ The classes of requests and responses are in the modules of `kafka_rebalance.wir
 
 >>> from kafka_rebalance.coordinator import Coordinator, Received
 >>> from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupProtocol
->>> from kafka_rebalance.wire.messages import Tick
 >>> coordinator = Coordinator()
 >>> join = JoinGroup(group_id="orders", protocols=(JoinGroupProtocol("range", b""),))
 >>> effects = coordinator.handle(Received(1, join, api_version=3, client_id="c"), now_ms=0)
 >>> coordinator.next_deadline_ms()
 3000
->>> for effect in coordinator.handle(Tick(), now_ms=3000):
-...     print(type(effect).__name__)
-Expired
-Transition
-Respond
 """
 
 from .classic_group.group import ClassicGroupMember as ClassicGroupMember

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The broker's settings for groups, with Kafka's names and defaults."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.declared_types import check_fields
+from kafka_rebalance.wire.messages import Message
 
 # The first JoinGroup of a new member may be parked this long; Kafka has no setting for this time.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
@@ -13,8 +14,7 @@ _ASSIGNORS = ("uniform", "range")
 _POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoordinatorConfig:
+class CoordinatorConfig(Message):
     """The settings of a coordinator; times are in ms. Errors: GroupError below Kafka's bounds."""
 
     group_initial_rebalance_delay_ms: int = 3_000

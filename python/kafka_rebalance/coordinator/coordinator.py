@@ -3,23 +3,14 @@
 
 A Coordinator stands for one partition of `__consumer_offsets`: it has the groups that hash to it.
 It reads no clock, draws nothing at random, and never blocks: equal events in equal order lead to
-equal effects and equal states.
-
-    Getters   config, next_deadline_ms, next_deadline, groups, classic_groups, deadlines
-    Inputs    handle(event, now_ms), where `now_ms` never decreases
-
-The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
-reports Appended or AppendFailed, and sends every Respond. A response that depends on an append in
-flight waits for the result of that append. Effects are in the order in which they happened. Within
-one step, Kafka sends responses in the order of a hash map; here, members receive responses in the
-order in which they joined.
+equal effects and equal states. The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is
+`t`, carries out every Append and reports its result, and sends every Respond. Within one step,
+Kafka sends responses in the order of a hash map; here, in the order in which members joined.
 
 A Tick runs one deadline, the earliest, because Kafka queues each expired timer as an event behind
-the waiting requests. While more deadlines are due, `next_deadline_ms()` is not in the future.
-If all rebalance timeouts of a group are 0, a deadline can be armed for the present time again and
-again, until a session ends. A host that stops its clock during Ticks must then let time pass:
-`VirtualBroker` adds 1 ms when one deadline has run 3 times at one time. The simulator need not do
-this, because its members have timeouts of at least 1 ms.
+the waiting requests. If all rebalance timeouts of a group are 0, a deadline can be armed for the
+present time again and again, until a session ends. A host that stops its clock during Ticks must
+then let time pass: `VirtualBroker` adds 1 ms when one deadline has run 3 times at one time.
 
 Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0.
 """
@@ -93,7 +84,7 @@ class Coordinator:
         return {group_id: group for group_id, group in found.items() if group is not None}
 
     def classic_group(self, group_id: str) -> Group | None:
-        """Returns the classic group with this id, if it is one."""
+        """Returns the classic group with this id; None if there is none."""
         return self._state.classic(group_id)
 
     def deadlines(self) -> dict[DeadlineKey, int]:
@@ -203,7 +194,7 @@ def _receive(state: CoordinatorState, event: events.Received) -> None:
         state.respond(event.request_id, response)
         return
     if isinstance(request, classic.FindCoordinator):
-        raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+        raise ValueError("any broker answers FindCoordinator, without its coordinator")
     try:
         _handle(state, event, request)
     except RequestRefused as refused:
@@ -255,7 +246,7 @@ def _topics_changed(state: CoordinatorState, event: events.TopicsChanged) -> Non
     touched = state.cluster.change(event)
     for group in (of_kind(one, AssigningGroup) for one in state.groups.values()):
         if group is not None and any(map(group.reads, touched)):
-            group.request_refresh()
+            group.refresh_at = (0, 0)
 
 
 def _fall_silent(state: CoordinatorState, event: events.Silent) -> None:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation where the broker assigns: uniform, range, tasks of Streams.
+"""The facts of an explanation if the broker assigns: uniform, range, and tasks of Streams.
 
-The facts of uniform among unequal subscriptions are recorded while it runs. The other facts follow
-from the group and from the answer, by the rules of the assignors' own modules.
+For uniform and unequal subscriptions, the facts are recorded while uniform runs. The other facts
+follow from the group and the answer.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from kafka_rebalance.assignors import assign
 from kafka_rebalance.assignors.consumer import range as ranges
@@ -20,14 +19,11 @@ from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.group.streams import all_tasks
 from kafka_rebalance.java.hash_map import Uuid
 
-from .facts import Fact, FairShares, RangeOf
+from .facts import Fact, FairShares, RangeOf, holders
 from .sticky import Balanced, Held, NotHeldWhy
 
 
-@dataclass(frozen=True, slots=True)
-class Quotas:
-    """The partitions of all topics are divided evenly among the members."""
-
+class Quotas(Fact):
     total: int
     members: int
     step = "quotas"
@@ -38,9 +34,11 @@ class Quotas:
         return f"{counted(self.total, 'partition')} to {counted(self.members)}: {each}"
 
 
-@dataclass(frozen=True, slots=True)
-class Keeps:
-    """The owner of the partition keeps `kept` of its `owned` partitions; None: no owner."""
+class Keeps(Fact):
+    """The partition's owner (None: no owner) keeps `kept` of its `owned` partitions.
+
+    `is_kept` is True if the explained partition is one of those that it keeps.
+    """
 
     owner: str | None
     owned: int
@@ -56,10 +54,7 @@ class Keeps:
         return f"{self.owner} has {self.owned} and may keep {self.kept}; this is not one of them"
 
 
-@dataclass(frozen=True, slots=True)
-class Fills:
-    """The member below its quota that gets the partition."""
-
+class Fills(Fact):
     member_id: str
     kept: int
     holds: int
@@ -73,10 +68,7 @@ class Fills:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Fewest:
-    """The subscriber with the fewest partitions, to which a free partition goes."""
-
+class Fewest(Fact):
     member_id: str
     holds: int
     subscribers: int
@@ -87,9 +79,8 @@ class Fewest:
         return f"{self.member_id} has the fewest ({self.holds}) of {of}"
 
 
-@dataclass(frozen=True, slots=True)
-class Evened:
-    """A move that evens out the numbers of partitions; the numbers are those before the move."""
+class Evened(Fact):
+    """A move to a member with fewer partitions; `…_holds` are the numbers before the move."""
 
     source: str
     source_holds: int
@@ -97,19 +88,14 @@ class Evened:
     destination_holds: int
     topic: str
     step = "balance"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.source} has the most ({self.source_holds}) of the members with partitions of "
-            f"{self.topic}, {self.destination} the fewest ({self.destination_holds}) of the "
-            f"subscribers: it moves to {self.destination}"
-        )
+    text = (
+        "{0.source} has the most ({0.source_holds}) of the members with partitions of "
+        "{0.topic}, {0.destination} the fewest ({0.destination_holds}) of the "
+        "subscribers: it moves to {0.destination}"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class GivenTask:
-    """Why an active task has its member: `owner` had it before, or None."""
-
+class GivenTask(Fact):
     tasks: int
     members: int
     owner: str | None
@@ -131,15 +117,15 @@ class GivenTask:
 
 
 def uniform_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
-    """Returns uniform's steps if tp has at most one owner."""
+    """Returns uniform's steps; None if `tp` has several owners."""
     view = view_of(group, uniform.NAME)
-    owners = _holders(Assignment.owned(group), tp)
+    owners = holders(Assignment.owned(group), tp)
     if len(owners) > 1:
         return None
     if not view.homogeneous:
         return list(_unequal(group, _Watched(view, uniform.NAME, tp), owners))
     answer = assign(group, uniform.NAME)
-    (holder,) = _holders(answer, tp)
+    (holder,) = holders(answer, tp)
     return list(_uniform(group, answer, owners, holder))
 
 
@@ -164,7 +150,7 @@ def _uniform(
 
 
 class _Watched(HeterogeneousBuild):
-    """The steps among unequal subscriptions; records those that assign the watched partition."""
+    """Runs uniform for unequal subscriptions, and records each step that assigns `watched`."""
 
     def __init__(self, view: View, assignor: str, watched: TopicPartition) -> None:
         super().__init__(view, assignor)
@@ -177,7 +163,7 @@ class _Watched(HeterogeneousBuild):
             source, subscribers = self.owners[topic][partition], self.subscribers[topic]
             if source is None:
                 self.found.append(Fewest(ids[m], self.sizes[m], len(subscribers)))
-            else:  # the member already holds one less
+            else:  # `sizes` no longer counts this partition for the member that loses it
                 had = self.sizes[source] + 1
                 name = self.view.names[topic]
                 self.found.append(Evened(ids[source], had, ids[m], self.sizes[m], name))
@@ -198,17 +184,17 @@ def _unequal(group: GroupSpec, build: _Watched, owners: Sequence[str]) -> Iterat
     yield from build.found
     moved = build.found and isinstance(build.found[-1], Evened)
     if not moved and len(subscribers) > 1:
-        (holder,) = _holders(assign(group, uniform.NAME), tp)
+        (holder,) = holders(assign(group, uniform.NAME), tp)
         yield Balanced(holder, undone=False)
 
 
 def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
-    """Returns the steps of the brokers' range, which reads neither racks nor owners."""
+    """Returns the steps of the brokers' range; this assignor ignores racks and present owners."""
     members = static_first(one.member for one in view_of(group, ranges.NAME).members)
     order = [one.member_id for one in members if tp.topic in one.topics]
     share, extras = divmod(partitions := group.partition_counts()[tp.topic], len(order))
     answer = assign(group, ranges.NAME)
-    (holder,) = _holders(answer, tp)
+    (holder,) = holders(answer, tp)
     holds = tuple(sorted(one for one in answer[holder] if one.topic == tp.topic))
     return [
         FairShares(tp.topic, partitions, len(order), share, extras),
@@ -217,11 +203,7 @@ def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
 
 
 def task_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
-    """Returns the reason why an active task has its member."""
-    owner = next(reversed(_holders(Assignment.owned(group), tp)), None)
-    (holder,) = _holders(assign(group, sticky.NAME), tp)
+    """Returns the fact that explains why an active task is assigned to its member."""
+    owner = next(reversed(holders(Assignment.owned(group), tp)), None)
+    (holder,) = holders(assign(group, sticky.NAME), tp)
     return [GivenTask(all_tasks(group.subtopologies or (), 0), len(group.members), owner, holder)]
-
-
-def _holders(assignment: Assignment, tp: TopicPartition) -> list[str]:
-    return [member_id for member_id, owned in assignment.items() if tp in owned]

@@ -1,32 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation: each is a sentence about one step of an assignor.
+"""The facts of an explanation: each is a sentence about one step of an assignor; `step` names it.
 
-This file defines the facts of range and round-robin, `sticky.py` those of the sticky assignors.
-`step` is a short name of the step. `reasons.py` runs the assignor in Python to find the facts;
-`tests/test_explanations_are_true.py` compares each fact with another run.
+`reasons.py` finds them; `tests/test_explanations_are_true.py` compares each with another run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, dataclass_transform
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
 
 
-class Fact(Protocol):
-    """A fact prints as a sentence about one step of an algorithm."""
+@dataclass_transform(frozen_default=True)
+class Fact:
+    """One step of an algorithm; each subclass is a frozen dataclass.
+
+    `text` is a format string for the sentence, unless the subclass has its own `__str__`.
+    """
+
+    text: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
     @property
-    def step(self) -> str: ...
+    def step(self) -> str:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.text.format(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """The steps are unknown, and no other assignor's steps take their place.
+class Unknown(Fact):
+    """The assignor's steps are unknown, and no other assignor's steps are shown instead.
 
-    `page` describes the assignor, if it is not empty. `kafkas` is Kafka's assignor of the same
-    name, if its steps are explained; `agrees` is True if it gives the partition to the same member.
+    `page` is the page that describes the assignor, or empty. `kafkas` is Kafka's assignor of the
+    same name, if this one can be explained; `agrees` is True if both choose the same member.
     """
 
     assignor: str
@@ -47,13 +57,10 @@ class Unknown:
         return f"{text} another member, so its steps (--assignor {self.kafkas}) are not these"
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """The steps are unknown; Kafka's assignor `kafkas` has the same answer, and its steps follow.
+class Alike(Fact):
+    """The steps are unknown. Kafka's assignor `kafkas` has the same answer; its facts follow.
 
-    Each member gets the same partitions from both in this round. Partitions that both withhold may
-    go to different members in the next round. `reads_other_claims` is True for a class that reads
-    its own library's user data: Kafka's assignor then reads the claims that this class reads.
+    `reads_other_claims` is True for a class that reads its own library's user data.
     """
 
     assignor: str
@@ -73,30 +80,28 @@ class Alike:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NotAlike:
-    """The steps are unknown, and `kafkas`, whose rule is the most similar, answers otherwise."""
+class NotAlike(Fact):
+    """The steps are unknown, and the most similar assignor, `kafkas`, has another answer.
+
+    `where` is the page that describes the assignor, in brackets, or empty.
+    """
 
     assignor: str
-    page: str
+    where: str
     kafkas: str
     step = "assignor"
 
-    def __str__(self) -> str:
-        return (
-            f"{self.assignor} has steps of its own{_in(self.page)}, and for this group Kafka's "
-            f"{self.kafkas} makes another assignment, so its steps (--assignor {self.kafkas}) do "
-            "not explain this owner"
-        )
+    text = (
+        "{0.assignor} has steps of its own{0.where}, and for this group Kafka's {0.kafkas} makes "
+        "another assignment, so its steps (--assignor {0.kafkas}) do not explain this owner"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The facts about a partition that the answer itself shows, if no steps are known.
+class Outcome(Fact):
+    """The facts that the answer itself shows, if no steps are known.
 
-    `had` are the members that claimed the partition before. `claimed` and `holds` are the numbers
-    of the owner's partitions before and afterwards. Of the topic's `subscribers`, with the owner,
-    `fewer` claimed fewer partitions than the owner.
+    `had` are the members that claimed the partition. `claimed` and `holds` count the owner's
+    partitions before and after. `fewer` of the topic's `subscribers` claimed fewer than the owner.
     """
 
     member_id: str
@@ -120,36 +125,24 @@ class Outcome:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class GivenToNobody:
-    """The steps are unknown, and the assignor withholds the partition in this round.
-
-    No other assignor's steps follow: they would name a new owner that the next round may not have.
-    """
+class GivenToNobody(Fact):
+    """The steps are unknown, and no member gets the partition; other assignors' steps name one."""
 
     assignor: str
-    page: str
+    where: str
     step = "assignor"
 
-    def __str__(self) -> str:
-        return (
-            f"{self.assignor} has steps of its own{_in(self.page)}; it gives the partition to "
-            "nobody in this round, because the member that is to lose it may still be reading it, "
-            "and the next round assigns again"
-        )
-
-
-def _in(page: str) -> str:
-    return f" ({page})" if page else ""
+    text = (
+        "{0.assignor} has steps of its own{0.where}; it gives the partition to nobody in this "
+        "round, because the member that is to lose it may still be reading it, and the next round "
+        "assigns again"
+    )
 
 
 # Range ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class FairShares:
-    """The number of partitions of a topic that each subscriber gets."""
-
+class FairShares(Fact):
     topic: str
     partitions: int
     members: int
@@ -165,12 +158,8 @@ class FairShares:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RackPass:
-    """The member that gets the partition in the rack pass.
-
-    `alone` is True if no topic is co-partitioned with the partition's topic.
-    """
+class RackPass(Fact):
+    """The member of the rack pass, or None; `alone`: this topic is co-partitioned with no other."""
 
     member_id: str | None
     alone: bool
@@ -184,20 +173,14 @@ class RackPass:
         return f"{self.member_id} is the first with room for it that is {suits}"
 
 
-@dataclass(frozen=True, slots=True)
-class NoRackPass:
-    """Racks make no difference to the topic, so the rack pass skips it."""
-
+class NoRackPass(Fact):
     topic: str
     step = "rack pass"
-
-    def __str__(self) -> str:
-        return f"{self.topic} takes no part, because racks make no difference to it"
+    text = "{0.topic} takes no part, because racks make no difference to it"
 
 
-@dataclass(frozen=True, slots=True)
-class RangeOf:
-    """The member whose range contains the partition; `place` is the member's number, from 1 on."""
+class RangeOf(Fact):
+    """The member whose range has the partition; `place` is its number in the order, from 1 on."""
 
     member_id: str
     place: int
@@ -215,9 +198,8 @@ class RangeOf:
 # Round-robin ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Dealt:
-    """The number of the partition (`at`, from 1 on) in the sorted list of all `of` partitions."""
+class Dealt(Fact):
+    """The place `at` (from 1 on) of the partition in the sorted list of all partitions (`of`)."""
 
     members: int
     at: int
@@ -231,9 +213,11 @@ class Dealt:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NextInCircle:
-    """The member that gets the partition; the circle went past `passed` members before it."""
+class NextInCircle(Fact):
+    """The member that gets the partition; the circle left out `passed` members before it.
+
+    `before` is the partition before it in the row, with its member; None for the first one.
+    """
 
     member_id: str
     before: tuple[TopicPartition, str] | None
@@ -248,6 +232,10 @@ class NextInCircle:
         return f"{went}; next comes {self.member_id}{over if self.passed else ''}"
 
 
+def holders(assignment: Mapping[str, Sequence[TopicPartition]], tp: TopicPartition) -> list[str]:
+    return [member_id for member_id, owned in assignment.items() if tp in owned]
+
+
 def lines(facts: Sequence[Fact]) -> list[str]:
-    """Returns the text of each fact, with its number and step."""
+    """Returns a line for each fact: its number, its step and its text."""
     return [f"{n}. {fact.step}: {fact}" for n, fact in enumerate(facts, 1)]

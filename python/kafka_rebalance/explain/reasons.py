@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the reasons why an assignor assigned a partition to a member, in the assignor's own steps.
-
-The reference algorithm runs step by step. Its state between two steps shows which member holds the
-partition, and why. The results are facts (`facts.py`), which print as sentences.
-"""
+"""Finds why an assignor gave a partition to a member, by a run of the reference algorithm."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,8 +21,8 @@ from . import broker as broker_facts
 from . import facts
 from . import share as share_facts
 from . import sticky as sticky_facts
-from .facts import Fact
-from .general_sticky import WatchedGeneral, general_steps, holders, librdkafka_steps
+from .facts import Fact, holders
+from .general_sticky import WatchedGeneral, general_steps, librdkafka_steps
 
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
@@ -36,11 +32,10 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
         return list(steps(group, tp))
     if assignor in _BY_BROKER and (found := _BY_BROKER[assignor](group, tp)) is not None:
         return found
-    kafkas = _most_like(assignor)
-    if kafkas is None:
+    if library_of(assignor) not in _CLIENTS:
         return [_unknown(group, assignor, tp)]
-    found = list(_by_most_like(group, assignor, kafkas, tp))
-    if library_of(assignor) in _CLIENTS and isinstance(found[0], facts.Unknown | facts.NotAlike):
+    found = list(_by_most_like(group, assignor, protocol_name(assignor), tp))
+    if isinstance(found[0], facts.Unknown | facts.NotAlike):
         found.append(_outcome(group, assignor, tp))
     return found
 
@@ -51,19 +46,14 @@ _BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] 
     "share/simple": share_facts.share_steps,
     "streams/sticky": broker_facts.task_steps,
 }
-"""Assignor of the brokers -> the function that finds its facts, or None if it cannot."""
+"""Assignor of the brokers -> the function that returns its facts, or None for no explanation."""
 
 
 _PAGES = {
     "librdkafka": "docs/behaviour/librdkafka.md",
     **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
 }
-"""The first part of an assignor's name -> the page that describes it."""
-
-
-def _most_like(assignor: str) -> str | None:
-    """Returns Kafka's assignor of the same name; None for an assignor of the brokers."""
-    return protocol_name(assignor) if library_of(assignor) in _CLIENTS else None
+"""The library, or kind of group, in an assignor's name -> the page that describes it."""
 
 
 _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
@@ -72,14 +62,15 @@ _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
 def _by_most_like(
     group: GroupSpec, assignor: str, kafkas: str, tp: TopicPartition
 ) -> Iterator[Fact]:
-    """Yields the steps of the most similar assignor, if both make the whole assignment alike.
+    """Yields the steps of the most similar assignor, if both make exactly the same assignment.
 
-    If only the partition had the same owner, that could be by chance. For a withheld partition the
-    steps would name an owner, too, but the answers do not show whether both assignors chose it.
+    If only this partition had the same owner, that could be by chance. For a withheld partition,
+    the steps name an owner, but the answers do not show that both assignors chose this owner.
     """
     mine = assign(group, assignor)
+    where = f" ({page})" if (page := _page(assignor)) else ""
     if not holders(mine, tp):
-        yield facts.GivenToNobody(assignor, _page(assignor))
+        yield facts.GivenToNobody(assignor, where)
         return
     read = _as_read(group, assignor)
     try:
@@ -88,10 +79,9 @@ def _by_most_like(
         yield _unknown(group, assignor, tp)
         return
     if any(set(mine[member_id]) != set(its[member_id]) for member_id in mine):
-        if library_of(assignor) in _CLIENTS and not BUILT_IN[kafkas].withholds:
-            yield _unknown(group, assignor, tp)
-            return
-        yield facts.NotAlike(assignor, _page(assignor), kafkas)
+        withholds = BUILT_IN[kafkas].withholds
+        unlike = facts.NotAlike(assignor, where, kafkas)
+        yield unlike if withholds else _unknown(group, assignor, tp)
         return
     yield facts.Alike(assignor, kafkas, reads_other_claims=assignor in _USER_DATA_READ)
     yield from _STEPS[kafkas](read, tp)
@@ -101,17 +91,17 @@ _USER_DATA_READ: dict[str, UserData | None] = {
     "kafka-python/sticky": None,
     "aiokafka/sticky": "partitions",
 }
-"""A class that reads its library's user data -> the `Member.user_data` with equal claims.
+"""A class that reads its library's user data -> the `Member.user_data` for equal claims in Java.
 
-kafka-python writes partitions and a generation, in a form that Kafka's sticky cannot read; None
-stands for Java's form. aiokafka writes partitions without a generation.
+kafka-python writes partitions and a generation, but not in Java's form; None means Java's form.
+aiokafka writes partitions without a generation.
 """
 
 
 def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group without racks if the library's class reads none.
+    """Returns the group for Kafka's class with the data that the library's class reads.
 
-    Its claims are those that this class reads, in a form that Kafka's class can read.
+    It has no racks if that class reads none. Claims are in a form that Kafka's class reads.
     """
     if library_of(assignor) != "librdkafka" and any(one.rack_id for one in group.members):
         without = tuple(replace(one, rack_id=None) for one in group.members)
@@ -149,7 +139,7 @@ def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unkno
     library, kafkas = library_of(assignor) or "", protocol_name(assignor)
     page = _page(assignor)
     if library not in _CLIENTS or BUILT_IN[kafkas].withholds:
-        return facts.Unknown(assignor, page)  # a cooperative answer depends on all earlier ones
+        return facts.Unknown(assignor, page)  # cooperative answers depend on all earlier answers
     try:
         agrees = holders(assign(group, assignor), tp) == holders(assign(group, kafkas), tp)
     except AssignorThrows:  # Kafka's class does, in a general group
@@ -210,7 +200,7 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
     if found_equal:
         yield from _constrained(_WatchedConstrained(name, claims, racks, tp), tp)
     else:
-        yield from general_steps(WatchedGeneral(name, claims, racks, tp), tp)
+        yield from general_steps(WatchedGeneral(name, claims, racks), tp)
     if row.withholds:
         answer = row.assign(group)
         claimants = tuple(member_id for member_id, own in sent.items() if tp in own.partitions)
@@ -227,13 +217,13 @@ _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
     "cooperative-sticky": partial(_sticky, name="cooperative-sticky"),
     "librdkafka/cooperative-sticky": librdkafka_steps,
 }
-"""Assignor -> the function that finds its facts; other assignors are not explained."""
+"""Assignor of a leader -> the function that yields its facts."""
 
 
 def sticky_target(
     group: GroupSpec, sent: dict[str, Sent]
 ) -> Mapping[str, Sequence[TopicPartition]]:
-    """Returns the assignment that the sticky assignor makes from these claims."""
+    """Returns the assignment that the sticky assignor makes if members send `sent`."""
     claims = settle(group, sent)
     if claims.equal_subscriptions:
         return constrained.assign("sticky", group, claims).assignment
@@ -241,7 +231,7 @@ def sticky_target(
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
-    """Yields the claims to one partition; their outcomes do not depend on other partitions."""
+    """Yields the claims to one partition, each with its outcome; other partitions do not matter."""
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]

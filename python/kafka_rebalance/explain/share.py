@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation in a share group: who reads a partition, and why.
 
-    share_steps: GroupSpec, partition -> facts
-
 The assignor itself runs (`assignors/share/simple.py`), in the pool of the partition: the topic, or
-the whole group if all members subscribe to the same topics. It shows which members give the
-partition up, and which get it.
+the whole group if all members subscribe to the same topics.
 """
 
 from collections.abc import Iterator
@@ -23,12 +20,8 @@ from .facts import Fact
 Outcome = Literal["kept", "given up", "crowded"]
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """How many members share each of the `partitions` of a pool of `members`.
-
-    The pool is `topic`; None means the whole group. Each member wants `least` or `most` partitions.
-    """
+class Shared(Fact):
+    """The pool of `topic` (None: all topics); each member wants `least` to `most` partitions."""
 
     topic: str | None
     partitions: int
@@ -47,12 +40,9 @@ class Shared:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FormerReader:
-    """The fate of a reader of the partition, which read `had` and wants `wants` partitions.
-
-    Both are numbers of the pool `topic`, as in `Shared`. `readers` is the number of members that a
-    partition is to have.
+class FormerReader(Fact):
+    """The outcome for a former reader of the partition, which `had` partitions of the pool `topic`
+    (None: all topics) and now `wants` that many.
     """
 
     member_id: str
@@ -75,20 +65,12 @@ class FormerReader:
         return f"{who}; it keeps this one{others}"
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """No member of the group read the partition before."""
-
+class Unread(Fact):
     step = "keep"
-
-    def __str__(self) -> str:
-        return "no member read it before"
+    text = "no member read it before"
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A member that gets the partition: it held `held` partitions and wants `wants`."""
-
+class Filled(Fact):
     member_id: str
     held: int
     wants: int
@@ -103,12 +85,9 @@ class Filled:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TooFew:
-    """The partition has fewer readers than it is to have.
-
-    The circle came back to the member `again`, which had just got it; None if no other member with
-    too few was left.
+class TooFew(Fact):
+    """The partition gets fewer readers than `wanted`: the circle came back to the member `again`,
+    which had just got it; None means that no other member with too few was left.
     """
 
     readers: int
@@ -147,7 +126,10 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 @dataclass(slots=True)
 class _Seen:
-    """The events of the watched partition; members are numbered as in the `View`."""
+    """The events of the watched partition; members are numbered as in the `View`.
+
+    `lost`: member -> why it lost the partition; `gained`: member -> how many it held before.
+    """
 
     watched: simple.IdPartition
     reason: Outcome = "given up"
@@ -194,7 +176,7 @@ class _OfTopic(_Watched, simple.TopicPool):
 
 
 def _had(view: View, topic: Uuid) -> list[int]:
-    """Returns how many partitions of the pool's topics each member holds, initialised or not."""
+    """Returns each member's number of partitions of the pool's topics, also uninitialised ones."""
     topics = view.members[0].topics if view.homogeneous else {topic}
     return [
         sum(len(numbers) for topic, numbers in one.target.items() if topic in topics)

@@ -8,6 +8,8 @@ from kafka_rebalance.assignors.classic.claims import NO_GENERATION
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
 
+from .facts import Fact
+
 Outcome = Literal["first", "newer", "equal", "older"]
 
 
@@ -33,8 +35,7 @@ _CLAIMED: dict[Outcome, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimFacts:
+class ClaimFacts(Fact):
     """All claims to a partition, in the order in which the leader reads them."""
 
     claims: tuple[Claim, ...]
@@ -48,13 +49,9 @@ def _generation(generation: int | None) -> str:
     return "no generation" if generation in (None, NO_GENERATION) else f"generation {generation}"
 
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """The algorithm that runs: the constrained one if Kafka's test finds all subscriptions equal.
-
-    `found_equal` is the result of the test; `equal` is True if the subscriptions really are equal.
-    The two can differ, because the test counts a topic that a member lists twice as two, and skips
-    members without topics at the beginning.
+class Algorithm(Fact):
+    """The algorithm that runs: `found_equal` is the result of Kafka's test for equal subscriptions,
+    which counts a topic that a member lists twice as two; `equal` is the fact.
     """
 
     found_equal: bool
@@ -88,10 +85,7 @@ class Share:
         return f"{counted(self.partitions, 'partition')} to {counted(self.members)}: {each} each"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The believed owner keeps the first `kept` of the `could` partitions that it can keep."""
-
+class Kept(Fact):
     share: Share
     member_id: str
     kept: int
@@ -106,10 +100,7 @@ class Kept:
 NotKeptWhy = Literal["nobody", "contested", "rack", "share"]
 
 
-@dataclass(frozen=True, slots=True)
-class NotKept:
-    """No member keeps the partition; `why` is the reason."""
-
+class NotKept(Fact):
     share: Share
     why: NotKeptWhy
     member_id: str | None = None
@@ -131,12 +122,10 @@ _GIVEN_UP = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Unassigned:
-    """The partition is one of `unassigned` that still have to be assigned.
+class Unassigned(Fact):
+    """The partition is one of `unassigned` partitions; `again` is True if a member keeps it too.
 
-    Members in `short` have fewer than the least share; members in `one_more` may have one more than
-    the least share. `again` is True if a member nevertheless keeps the partition.
+    `short` members have fewer than `least` partitions, `one_more` members may have one more.
     """
 
     unassigned: int
@@ -156,13 +145,8 @@ class Unassigned:
 _AGAIN = "a kept partition that does not exist stops the search for unassigned ones"
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The member to which the constrained algorithm assigns the partition.
-
-    `near` is True in the rack pass; then the member is None if no member with room is near the
-    partition. `was_short` is True if the member had fewer than the least share.
-    """
+class Given(Fact):
+    """The member that gets the partition; None if the rack pass (`near`) finds no member."""
 
     member_id: str | None
     near: bool
@@ -184,9 +168,8 @@ class Given:
 NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """The believed owner keeps the partition until balancing, unless `why_not` is a reason."""
+class Held(Fact):
+    """The owner by the claims keeps the partition until balancing, unless `why_not` is set."""
 
     member_id: str | None
     topic: str
@@ -199,23 +182,15 @@ class Held:
         return _GIVEN_UP[self.why_not].format(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """The partition is assigned a second time although a member keeps it."""
-
+class Again(Fact):
     step = "keep"
-
-    def __str__(self) -> str:
-        return f"{_AGAIN}: this one is handed out a second time"
+    text = f"{_AGAIN}: this one is handed out a second time"
 
 
 Among = Literal["subscribers", "near"]
 
 
-@dataclass(frozen=True, slots=True)
-class Smallest:
-    """The subscriber with the fewest partitions; None if the rack pass allows no subscriber."""
-
+class Smallest(Fact):
     member_id: str | None
     holds: int
     among: Among
@@ -230,30 +205,23 @@ class Smallest:
         return f"{self.member_id} has the fewest ({self.holds}) of {of}, ties by id"
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """The partition's holder takes no part in balancing."""
-
+class Fixed(Fact):
     member_id: str
     holds: int
     step = "fixed"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.member_id} takes no part in balancing: it has all that it can have "
-            f"({self.holds}), and nothing of a topic that another subscribes to"
-        )
+    text = (
+        "{0.member_id} takes no part in balancing: it has all that it can have "
+        "({0.holds}), and nothing of a topic that another subscribes to"
+    )
 
 
 MovedWhy = Literal["previous", "smallest", "instead"]
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A move during balancing: how many partitions each member held before it, and its reason.
+class Moved(Fact):
+    """A move during balancing, with the reason; `…_holds` are the numbers before the move.
 
-    If this partition moves back in place of another partition, `instead` is the one that was to
-    move.
+    `instead` is the partition that should have moved, if this one moved back in its place.
     """
 
     source: str
@@ -276,10 +244,7 @@ _MOVED: dict[MovedWhy, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Balanced:
-    """The partition's holder after balancing; `undone` is True if all moves were undone."""
-
+class Balanced(Fact):
     member_id: str
     undone: bool
 
@@ -293,10 +258,7 @@ class Balanced:
         return f"balancing leaves it with {self.member_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """The cooperative assignor withholds the partition, because a member may still read it."""
-
+class Withheld(Fact):
     member_id: str
     claimants: tuple[str, ...]
     step = "withhold"

@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
-`group_fields.py` states the type and the range of each field; `group/spec.py` checks the whole
-group. Errors name the path of the field. Unknown fields are ignored. `src/group/contract.rs` reads
-the lines of bulk calls: its checks have the order of this module, and its errors are equal, except
-for those of the JSON parser.
+Unknown fields are ignored. `src/group/contract.rs` reads the lines of bulk calls: it makes the same
+checks in the same order, with the same errors, except those of the JSON parser.
 """
 
 import json
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from kafka_rebalance.errors import GroupError
 
 from .field_paths import a_type, object_
 from .group_fields import GROUP, TOPIC
-from .model import Topic, quoted, uuid_of, wrong_protocol
-
-if TYPE_CHECKING:
-    from .spec import GroupSpec
+from .model import Topic, quoted, uuid_of
 
 MIN_INT64, MAX_UINT64 = -(2**63), 2**64 - 1
 
@@ -29,7 +24,7 @@ _ESCAPE = re.compile(rf"\\(?:{_PAIR}|(u[dD][89a-fA-F]..)|.)")
 
 
 def parse(line: str | bytes) -> Any:
-    """Returns one JSON value. Errors: GroupError at `line` if the line is not JSON in UTF-8."""
+    """Returns the line's JSON value. Errors: GroupError at `line` if it is not JSON in UTF-8."""
     try:
         text = line.decode("utf-8") if isinstance(line, bytes) else line
         if not isinstance(text, str):
@@ -86,15 +81,8 @@ def read(value: Any) -> dict[str, Any]:
     return group
 
 
-def check_protocol(protocol: str | None, assignor: str | None) -> None:
-    """Raises a GroupError if a group of this assignor cannot have this rebalance protocol."""
-    problem = None if protocol is None else wrong_protocol(protocol, assignor)
-    if problem is not None:
-        raise GroupError("rebalance_protocol", problem)
-
-
 def _refuse_error_line(fields: dict[str, Any]) -> None:
-    """Raises the error that an earlier step of a pipeline wrote in place of the group."""
+    """Raises the line's error, if an earlier step of a pipeline wrote an error and no group."""
     error = fields.get("error")
     if isinstance(error, str) and "topics" not in fields:
         place, separator, problem = error.partition(": ")
@@ -108,7 +96,9 @@ def topic(value: Any, at: str) -> Topic:
 
 
 def _deleted_topics(members: list[dict[str, Any]], topics: tuple[Topic, ...]) -> tuple[Topic, ...]:
-    """Returns the topics that occur only in owned partitions, if an id is given there."""
+    """Returns the topics that occur only in owned partitions, with the ids given there; a topic
+    without an id is left out.
+    """
     # If a name occurs twice, the first topic counts, as in the core.
     ids = {topic.name: topic.topic_id for topic in reversed(topics)}
     for i, member in enumerate(members):
@@ -137,12 +127,6 @@ def check_topic_id(topic_id: str, at: str) -> None:
         raise GroupError(at, str(error)) from None
 
 
-def to_dict(group: "GroupSpec") -> dict[str, Any]:
-    """Returns the contract line of a group as a dict; fields that are None are left out."""
-    line: dict[str, Any] = GROUP.write(group)
-    return line
-
-
 def dumps(line: Mapping[str, Any]) -> str:
-    """Returns compact JSON, byte for byte as the Rust core writes it."""
+    """Returns compact JSON with the same bytes that the Rust core writes."""
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"))

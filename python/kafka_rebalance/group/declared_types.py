@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the fields of a dataclass have their declared types, which Python does not check.
 
-`group_fields.py` checks groups, which are made in large numbers; this module reads the types from
-the class, and suits objects of which there is one for each member at most.
+It is too slow for objects that are more numerous than members; `group_fields.py` checks groups.
 """
 
 import re
@@ -33,20 +32,20 @@ def check_fields(value: Any, *names: str) -> None:
 
 
 def check_times(value: Any) -> None:
-    """Raises a GroupError with the name of the first field in ms that is below 0."""
+    """Raises a GroupError if a field in ms is less than 0; it names the first such field."""
     for name in _times(value.__class__):
         if getattr(value, name) < 0:
             raise GroupError(name, f"{getattr(value, name)} is less than 0")
 
 
 def milliseconds(text: str) -> int | None:
-    """Returns the ms of a string such as `3s`, or `250` in ms; None if it is not a duration."""
+    """Returns the ms of a string such as `3s` or `250` (ms); None if it is not a duration."""
     found = _DURATION.fullmatch(text)
     return None if found is None else round(float(found[1]) * _UNITS[found[2]])
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Returns whether a value has a type: a class, a union, or a tuple or mapping of these.
+    """Returns whether a value has type `hint`: a class, a union, or a tuple or mapping of these.
 
     A list is accepted for a tuple, and a whole number for a float.
     """
@@ -73,7 +72,6 @@ def fits(value: Any, hint: Any) -> bool:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    """Returns the types of the fields of a dataclass or a NamedTuple; empty for other classes."""
     names = getattr(kind, "__dataclass_fields__", getattr(kind, "_fields", ()))
     return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
 

@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 def path(at: str, name: str) -> str:
-    """Returns the path of a field; `at` is the path of its object, empty for the whole line."""
+    """Returns the path of a field; `at` is its object's path (the whole line's path is empty)."""
     return f"{at}.{name}" if at else name
 
 
@@ -34,7 +34,7 @@ def optional_string(fields: Mapping[str, Any], name: str, at: str) -> str | None
 
 
 def flag(fields: Mapping[str, Any], name: str, at: str) -> bool:
-    """Returns a field that is true or false; an absent one is false."""
+    """Returns the value of a field that is true or false; an absent field is false."""
     value = fields.get(name)
     if value is not None and not isinstance(value, bool):
         raise GroupError(path(at, name), f"{kind(value)} is not true or false")
@@ -63,7 +63,7 @@ def array(value: Any, at: str) -> list[Any] | tuple[Any, ...]:
 
 
 def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
-    """Returns the list, if each entry is an `expected`; `example` is code that makes one."""
+    """Returns the list, if all entries are an `expected`; `example` is code for one, for errors."""
     for i, value in enumerate(list_or_tuple(values, at)):
         if not isinstance(value, expected):
             raise wrong(value, f"{at}[{i}]", expected.__name__, example)
@@ -79,12 +79,12 @@ def list_or_tuple(values: Any, at: str) -> Sequence[Any]:
 
 
 def wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
-    """Returns the error about a value that Python code passed."""
+    """Returns the error for a wrong value from Python code; `example` is code for a right one."""
     return GroupError(at, f"{of_python(value)} is not a {noun}; give {example}")
 
 
 def of_python(value: Any) -> str:
-    """Returns the type of a value in words: `kind`, but with Python's names of None and tuple."""
+    """Returns the type of a value in words, as `kind` does, but with Python's None and tuple."""
     if isinstance(value, tuple):
         return "a tuple"
     return "None" if value is None else kind(value)
@@ -128,7 +128,7 @@ def kind(value: Any) -> str:
 
 
 def a_type(value: object) -> str:
-    """Returns the name of a value's type with its article; None is its own name.
+    """Returns the name of a value's type with its article; for None, returns "None".
 
     >>> a_type(5), a_type(b""), a_type(None)
     ('an int', 'a bytes', 'None')
@@ -148,7 +148,7 @@ def an(name: str) -> str:
 
 
 def each_of(values: Any, at: str, expected: type[_T], how: str) -> Iterator[_T]:
-    """Yields the values; `how` states where to get an `expected`.
+    """Yields the values after a check of each; `how`, the end of an error, tells how to get one.
 
     Errors: TypeError if `values` is not a list, or at the first value that is not an `expected`.
     """

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of fields of a group: each reads a contract line's value, checks the value that Python
-code passed, and writes a line's. Errors name the field's path. `group_fields.py` is the table of
-the fields.
-"""
+"""The kinds of fields of a group: each reads, checks and writes values of one type."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,12 +20,7 @@ from .field_paths import (
     text,
     wrong,
 )
-from .model import (
-    USER_DATA,
-    TopicPartition,
-    in_runs,
-    quoted,
-)
+from .model import USER_DATA, TopicPartition, in_runs, quoted
 
 MIN_INT32 = -(2**31)
 MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
@@ -72,7 +64,7 @@ class UserDataName(Text):
 
 @dataclass(frozen=True, slots=True)
 class Whole(Text):
-    """A whole number, and its noun in errors."""
+    """A whole number from `least` to `most`; errors call it `noun`."""
 
     noun: str
     least: int = 0
@@ -115,7 +107,7 @@ class Flag(Text):
 
 @dataclass(frozen=True, slots=True)
 class OrNull(Text):
-    """A list's entry that may be null, which is read as `null`."""
+    """A list's entry that may be null; a null is read as the value `null`."""
 
     item: Text
     null: Any = None
@@ -158,7 +150,7 @@ class List(Text):
 
 
 class UnreadNames(List):
-    """A list of strings on which no answer depends: a line's list of another form is ignored."""
+    """A list of strings on which no answer depends: if a line has another value, it is ignored."""
 
     def read(self, value: Any, at: str) -> Any:
         names = value if isinstance(value, list) else []
@@ -174,7 +166,7 @@ class Field(NamedTuple):
     default: Any = None
     """The attribute's value if the field is absent. Such a value is not written."""
     spark: str = "input all recorded"
-    """In which of Spark's schemas the field is a column."""
+    """The names of Spark's schemas in which the field is a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +177,7 @@ class Record(Text):
     of: type
     example: str
     attributes: tuple[Field, ...] = ()
-    """Attributes of the Python object that are elsewhere in a line."""
+    """Attributes of the Python object that are in another place of a line."""
 
     def read(self, value: Any, at: str) -> Any:
         return self.of(**self.values(object_(value, at), at))
@@ -221,7 +213,7 @@ class Record(Text):
         return line
 
     def given(self, value: Any, name: str) -> Any:
-        """Returns the value in a contract line of a field of the Python object `value`."""
+        """Returns the value that a contract line has for the field `name` of the object `value`."""
         return getattr(value, name)
 
     def in_lines(self) -> tuple[Field, ...]:
@@ -240,7 +232,7 @@ class Record(Text):
 
 
 class Entry(Record):
-    """A run of partitions of one topic, or of tasks of one subtopology."""
+    """A run: adjacent entries that are partitions of one topic, or tasks of one subtopology."""
 
     def read(self, value: Any, at: str) -> Any:
         found = self.values(object_(value, at), at)
@@ -267,7 +259,7 @@ class Runs(List):
 
 
 class OwnedRuns(Runs):
-    """As `Runs`, but read as runs, because a run of owned partitions may be empty."""
+    """As `Runs`, but `read` returns runs: a run of owned partitions may be empty."""
 
     def read(self, value: Any, at: str) -> Any:
         return List.read(self, value, at)
@@ -280,7 +272,7 @@ TEXT, PARTITION = Text(), Whole("partition")
 
 
 def check_pairs(pairs: Any, at: str) -> None:
-    """Raises a GroupError for the first entry that is not a TopicPartition of right types."""
+    """Raises a GroupError for the first entry that is not a TopicPartition, or has wrong types."""
     for i, one in enumerate(objects(pairs, at, TopicPartition, "TopicPartition(topic, partition)")):
         TEXT.check(one.topic, f"{at}[{i}].topic")
         if not isinstance(one.partition, int) or isinstance(one.partition, bool):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of a group, each stated once: name, type, bounds, who may leave it out.
+"""The fields of a group, each stated once: name, type, bounds, and whether it is required.
 
-From this table come the reader and the writer of contract lines (`contract.py`), the check of
-groups that Python code made, Spark's columns (`spark/schema.py`), the names that may be misspelt
-(`cli/misspelt.py`), and the table of docs/contract.md. The order is that of a written line; the
-first wrong field in this order is reported. `src/group/contract.rs` reads lines in this order, too.
+This table is the source for the reader and the writer of contract lines (`contract.py`), the check
+of groups that Python code made, Spark's columns (`spark/schema.py`), the hints for misspelt names
+(`cli/lines.py`), and the table of docs/contract.md. Errors report the first wrong field in this
+order, also in `src/group/contract.rs`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ from .model import (
 
 
 class OffsetRecord(Record):
-    """A TaskOffset, whose task is two fields of a line."""
+    """A TaskOffset; in a line, its task is two fields."""
 
     def read(self, value: Any, at: str) -> Any:
         subtopology_id, partition, offset = self.values(object_(value, at), at).values()
@@ -178,7 +178,7 @@ GROUP = Record(
 
 
 def rows(record: Record = GROUP, at: str = "") -> Iterator[tuple[str, bool]]:
-    """Yields the path of each field, and whether it is required."""
+    """Yields (path, whether it is required) for each field in a contract line."""
     for one in record.in_lines():
         entry = one.kind.item if isinstance(one.kind, List) else None
         yield f"{at}{one.name}{'[]' * isinstance(entry, Record)}", one.required
@@ -190,10 +190,6 @@ _TYPES = _core.FieldTypes(GROUP.exact_fields())
 
 
 def check_types(group: object) -> None:
-    """Raises a GroupError for the first field whose value is of a wrong type or out of bounds.
-
-    The core accepts a group of exactly these types. Any other group may contain lists, or
-    subclasses.
-    """
+    """Raises a GroupError for the first field whose value is of a wrong type or out of bounds."""
     if not _TYPES.fit(group):
         GROUP.check_fields(group, "")

@@ -2,7 +2,6 @@
 """HTML tables for pages, and short ones for notebooks (`_repr_html_`). All text is escaped."""
 
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
 from typing import TypeVar
 
 from kafka_rebalance.errors import shown
@@ -22,7 +21,7 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str
 def small_table(
     title: str, columns: Sequence[str], items: Sequence[_T], row: Callable[[_T], Sequence[object]]
 ) -> str:
-    """Returns a notebook's table: the first items, long strings cut, and the number of the rest."""
+    """Returns a notebook's table: the first items, with long strings cut, and "… and N more"."""
     rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
     more = len(items) - MOST_ROWS
     note = f"<p>… and {more:,} more</p>" if more > 0 else ""
@@ -30,7 +29,9 @@ def small_table(
 
 
 def escaped(text: str) -> str:
-    """Returns text for HTML and SVG; shows characters that are invisible or turn the order."""
+    """Returns text for HTML and SVG; characters that `shown` makes visible are visible here too."""
+    from html import escape
+
     return escape(shown(text))
 
 

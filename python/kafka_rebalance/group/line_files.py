@@ -27,7 +27,7 @@ def read_lines(source: Source, most: int) -> Iterator[bytes | None]:
             _skip_line(source)
             yield None
         else:
-            # The new name frees the line that was read, before the caller works.
+            # The new value frees the bytes of the read line before the caller continues.
             line = line.rstrip(b"\r\n").removeprefix(BOM_UTF8)
             yield line
 
@@ -47,13 +47,10 @@ def read_text(source: Source, path: str, name: str) -> str:
 
 
 def read_range(source: Source, start: int, end: int, most: int) -> Iterator[bytes | None]:
-    """Yields the lines whose first byte is in the range of bytes, as `read_lines` does.
-
-    Each line of a file is in one of the ranges into which the file is cut.
-    """
+    """Yields, as `read_lines` does, the lines whose first byte is from `start` to before `end`."""
     if start > 0:
         source.seek(start - 1, os.SEEK_SET)
-        _skip_line(source)  # skips the end of the line before, or only its line end
+        _skip_line(source)  # skips the rest of the previous line, which may be only its line end
     lines = read_lines(source, most)
     while source.tell() < end:
         try:

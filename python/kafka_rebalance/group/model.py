@@ -14,7 +14,7 @@ from kafka_rebalance.errors import shown
 from kafka_rebalance.java.order import name_key
 
 MAX_PARTITIONS = 10_000_000
-"""The most partitions of one group, over all topics, unless the caller sets another limit."""
+"""The largest number of partitions of one group, unless the caller sets another limit."""
 
 NEWEST_SUBSCRIPTION = 3
 """The subscription version of Kafka's newest clients, and the first with a rack (KIP-881)."""
@@ -64,8 +64,9 @@ class Topic:
 class Subtopology:
     """A part of a streams group's topology; only a `stateful` one has standby tasks (KIP-1071).
 
-    A task is a `TopicPartition`: its topic is the id of the subtopology. `source_topics` are the
-    topics that it reads, also those for repartitioning; empty if unknown. No assignor reads them.
+    A task is a `TopicPartition` with the subtopology's id as its topic. `source_topics` are the
+    topics that the subtopology reads, repartition topics too; empty if unknown, and no assignor
+    reads them.
     """
 
     subtopology_id: str
@@ -75,7 +76,7 @@ class Subtopology:
 
 
 class TaskOffset(NamedTuple):
-    """The sum of a task's changelog offsets, as a member reported it."""
+    """A task and the sum of its changelog offsets, as a member reported it."""
 
     task: TopicPartition
     offset: int
@@ -83,7 +84,7 @@ class TaskOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamsMember:
-    """The further fields of a member of a streams group: its process, and its present tasks."""
+    """The additional fields of a streams group's member: its process, and its present tasks."""
 
     process_id: str
     active_tasks: tuple[TopicPartition, ...] = ()
@@ -111,7 +112,7 @@ class Member:
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
 
     `owned_topics` are the topics of `owned_partitions` in order, if one of them has no partitions;
-    else it is empty. In a target that a broker keeps, such a topic counts for what moves next.
+    else it is empty. In a broker's target, such a topic can affect the next assignment.
 
     `client_library` is the library that the member's bytes show (`wire/sent_members.py`); None
     means unknown. No assignor reads it, but it decides which assignor answers if the member leads.
@@ -187,7 +188,7 @@ def shell_word(text: str) -> str:
 
 
 def shell_option(name: str, value: str) -> str:
-    """Returns an option and its value for a shell: `--group=-x` if `-x` would read as an option."""
+    """Returns an option and its value for a shell; with `=` if the value begins like an option."""
     return f"{name}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
@@ -196,7 +197,7 @@ _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 
 
 def uuid_of(topic_id: str) -> tuple[int, int]:
-    """Returns the most and the least significant 64 bits of a topic id, signed.
+    """Returns two signed numbers: the most and the least significant 64 bits of a topic id.
 
     Errors   ValueError for a string that is not a topic id.
     Source   org.apache.kafka.common.Uuid.
@@ -210,13 +211,18 @@ def uuid_of(topic_id: str) -> tuple[int, int]:
     return most, least
 
 
+def id_text(data: bytes) -> str:
+    """Returns an id of 16 bytes as Kafka writes it: 22 characters of base64."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
 _OF_CLIENTS = ("", "librdkafka", "kafka-python", "aiokafka")
 
 
 def wrong_protocol(protocol: str, assignor: str | None) -> str | None:
-    """Returns why a group of this assignor cannot have this rebalance protocol; None if it can.
+    """Returns why a group with this assignor cannot have this rebalance protocol; None if it can.
 
-    A registered assignor may support both protocols; plans ask it (`plans/rounds.py`).
+    A registered assignor may support both protocols: plans check this later (`plans/rounds.py`).
     """
     if protocol not in REBALANCE_PROTOCOLS:
         return f"{quoted(protocol)} is not {' or '.join(map(quoted, REBALANCE_PROTOCOLS))}"
@@ -252,7 +258,7 @@ def in_runs(
 ) -> list[dict[str, Any]]:
     """Groups adjacent partitions of one topic, in their order: `[{name, "partitions"}, …]`.
 
-    `topics` are all topics in order, if some have no partitions (`Member.owned_topics`).
+    `topics` are all topics in order, if some have no partitions.
     """
     runs: list[dict[str, Any]] = []
     left = list(topics)

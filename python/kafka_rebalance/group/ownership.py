@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignments as values: which member owns which partitions. `after - before` is a `Delta`:
+"""Assignments: which member owns which partitions. The difference `after - before` is a `Delta`:
 
 kept         = before ∩ after
 revoked      = before - after
@@ -26,7 +26,7 @@ from .spec import GroupSpec, counted, require_group
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Partitions per member: the least, the most, the mean, the population standard deviation."""
+    """Partitions per member: minimum, maximum, mean, and population standard deviation."""
 
     min: int
     max: int
@@ -35,7 +35,7 @@ class Balance:
 
     @classmethod
     def of(cls, counts: Sequence[int]) -> "Balance":
-        """Computes with integers up to the last step, so that the order of counts has no effect."""
+        """Computes with integers up to the last step: so the order of counts changes no result."""
         if not counts:
             return cls(0, 0, 0.0, 0.0)
         members, total = len(counts), sum(counts)
@@ -63,8 +63,8 @@ class Anomaly:
     duplicate     assigned to this member and to an earlier one (or to this member twice)
     unsubscribed  assigned to a member that does not subscribe to the topic
     nonexistent   assigned, but the topic has no such partition
-    unassigned    a member subscribes to the topic, but no member gets the partition, and none has
-                  to revoke it first
+    unassigned    a member subscribes to the topic, but no member gets the partition, and no member
+                  has to revoke it first
     """
 
     kind: AnomalyKind
@@ -81,7 +81,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     The data are columns: member m has the entries `offsets[m]:offsets[m + 1]` of `topic_ids`
     (indexes into `topics`) and of `partitions`. The TopicPartitions of a member are made when a
-    caller reads that member, and then kept.
+    caller first reads this member; later reads reuse them.
 
     `standby` holds the standby tasks of a streams group, whose active tasks are the partitions of
     this assignment; else it is None. `owned_topics` lists all topics of a member, in order, if one
@@ -106,19 +106,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     _whole: dict[str, tuple[TopicPartition, ...]] | None
 
     __slots__ = (
-        "_group",
-        "_index",
-        "_made",
-        "_whole",
-        "anomalies",
-        "member_ids",
-        "offsets",
-        "owned_topics",
-        "partitions",
-        "standby",
-        "topic_ids",
-        "topics",
-    )
+        "_group", "_index", "_made", "_whole", "anomalies", "member_ids", "offsets", "owned_topics",
+        "partitions", "standby", "topic_ids", "topics",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -208,8 +198,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
         made = self._made.get(member_id)
         if made is None:
-            # A caller who has read this many members one by one will probably read all. If all
-            # partitions are made together, those of a member take a fifth of the time.
+            # A caller who has read this many members one by one will probably read all. To make
+            # the partitions of all members together takes a fifth of the time.
             if len(self._made) * 8 > len(self) and isinstance(self.offsets, memoryview):
                 return self._all()[member_id]
             if self._index is None:
@@ -232,7 +222,6 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         return self._all().values()
 
     def _all(self) -> dict[str, tuple[TopicPartition, ...]]:
-        """Returns the partitions of all members; the members are in join order."""
         if self._whole is None:
             if isinstance(self.offsets, memoryview):
                 columns = self.offsets, self.topic_ids, self.partitions
@@ -292,7 +281,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
 
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:
-    """Lets a group store the TopicPartitions of its answer; its later answers reuse them."""
+    """Returns the assignment; it will store its TopicPartitions in `group`, for later answers."""
     object.__setattr__(assignment, "_group", group)
     return assignment
 
@@ -306,7 +295,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The difference of two assignments; `transferring` lists partitions under their new owners."""
+    """The difference of two assignments; in `transferring`, the keys are the new owners."""
 
     kept: Assignment
     revoked: Assignment

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The partitions of an assignment as columns: `topic_ids` (indexes into `topics`), `partitions`.
-
-Checks the columns of an assignment that a caller made, and makes `TopicPartition`s from columns.
-"""
+"""The partitions of an assignment as columns: `topic_ids` (indexes into `topics`), `partitions`."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -31,18 +28,14 @@ def check_pairs(
 ) -> None:
     """Checks that all pairs are (str, int), and each int is a partition that Kafka can have.
 
-    Member m has the entries `offsets[m]:offsets[m + 1]` of both columns. Errors: GroupError at
-    `members["ID"]`.
+    Errors: GroupError at `members["ID"]`.
     """
     if not (_are_numbers(partitions) and all(isinstance(topic, str) for topic in topics)):
         raise _no_pairs(member_ids, topics, offsets, topic_ids, partitions)
 
 
 def _are_numbers(partitions: Sequence[Any]) -> bool:
-    """Returns whether all are numbers of partitions, as int or an integer of NumPy.
-
-    A look at the set of the types is several times as fast as a look at each number.
-    """
+    """Returns whether all are partition numbers; the set of types is faster than a loop."""
     if any(not _is_integer(kind) for kind in set(map(type, partitions))):
         return False
     return not partitions or (min(partitions) >= 0 and max(partitions) <= MAX_INT32)
@@ -77,9 +70,9 @@ def named_partitions(
 ) -> tuple[TopicPartition, ...]:
     """Makes partitions from two columns; `topic_ids` holds indexes into `topics`.
 
-    The core makes them from its own columns, which are memoryviews: in CPython 3.11 to 3.13, ten
-    times faster. Where tuples cache a hash, `are_alike` (partitions.rs) chooses the class. Other
-    columns may have numbers that the core cannot read: a custom assignor may assign any partition.
+    The core makes them from its own columns (memoryviews), ten times faster in CPython 3.11 to
+    3.13. Where tuples cache a hash, `are_alike` (partitions.rs) chooses the class. Python makes
+    them from other columns: a custom assignor may assign numbers that the core cannot read.
     """
     if isinstance(topic_ids, memoryview):
         return _core.topic_partitions(topics, topic_ids, partitions, group)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of an assignor: topics, and members in join order.
 
-    assign: GroupSpec -> Assignment      deterministic, without memory
-
-A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does this); no other code
-validates it again.
+A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does this), so other code
+need not check it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +25,7 @@ from .model import (
     Topic,
     TopicPartition,
     quoted,
+    wrong_protocol,
 )
 
 
@@ -41,8 +40,8 @@ class GroupSpec:
     `num_standby_replicas` is Kafka's setting, and None means 0.
 
     `rebalance_protocol` is the protocol that the members use with `assignor`, in Kafka's names:
-    "eager" or "cooperative". Java's members use the highest one that all assignors of their lists
-    support; None means the highest one of `assignor` alone.
+    "eager" or "cooperative". Java's members use the highest protocol that all assignors of their
+    lists support; None means the highest protocol of `assignor`.
 
     Errors   GroupError with the field's path: wrong types; duplicate names or ids; numbers out of
              range; `racks` without one entry for each partition; no members; more than
@@ -117,11 +116,12 @@ class GroupSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the contract line as a dict; fields that are None are left out."""
-        return contract.to_dict(self)
+        line: dict[str, Any] = GROUP.write(self)
+        return line
 
     def to_json(self) -> str:
         """Returns the contract line as compact JSON."""
-        return contract.dumps(contract.to_dict(self))
+        return contract.dumps(self.to_dict())
 
     def edited(
         self,
@@ -166,9 +166,9 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Returns a copy whose members own this assignment; `plan` starts from it.
 
-        The generation of this ownership is `generation_id`, or else the group's own, or else 1. A
+        They own it in generation `generation_id`; if that is None, in the group's own, else in 1. A
         member without an entry owns nothing. In a streams group, members have the tasks of the
-        assignment, and no generation. Errors: GroupError for a member that the group lacks;
+        assignment, and no generation. Errors: GroupError for a member that the group does not have;
         TypeError for anything but a mapping.
         """
         if not isinstance(assignment, Mapping):
@@ -177,7 +177,7 @@ class GroupSpec:
             )
         members = {member.member_id for member in self.members}
         for member_id, owned in assignment.items():
-            if not isinstance(owned, Sequence) or any(len(tp) != 2 for tp in owned):
+            if not isinstance(owned, Sequence) or not {2}.issuperset(map(len, owned)):
                 raise GroupError(f"assignment[{quoted(member_id)}]", "not a list of TopicPartition")
             if member_id not in members:
                 raise GroupError("assignment", f"there is no member {quoted(member_id)}")
@@ -190,7 +190,7 @@ class GroupSpec:
         topics = getattr(assignment, "owned_topics", {})
         owning = tuple(
             member.owning(
-                tuple(TopicPartition(*tp) for tp in assignment.get(member.member_id, ())),
+                _as_partitions(assignment.get(member.member_id, ())),
                 since,
                 topics.get(member.member_id, ()),
             )
@@ -200,22 +200,28 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the most partitions or tasks: MAX_PARTITIONS, or the group's number if larger."""
+        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or their number if larger."""
         tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 
     def partition_counts(self) -> dict[str, int]:
-        """Returns the numbers of partitions by topic, without zeros: assignors see only these."""
+        """Returns topic -> number of partitions, without zeros: assignors do not see these."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 
 def _checked(fields: Sequence[object]) -> GroupSpec:
-    """Returns a group whose fields the core has checked: the constructor need not check them."""
+    """Returns a group without a check of its fields, because the core has checked them."""
     group = object.__new__(GroupSpec)
     names = (*(one.name for one in GROUP.fields), "_interned")
     for name, value in zip(names, fields, strict=True):
         object.__setattr__(group, name, value)
     return group
+
+
+def _as_partitions(pairs: Sequence[tuple[str, int]]) -> tuple[TopicPartition, ...]:
+    if {TopicPartition}.issuperset(map(type, pairs)):
+        return tuple(pairs)  # type: ignore[arg-type]
+    return tuple(TopicPartition(*tp) for tp in pairs)
 
 
 def _running(
@@ -227,7 +233,7 @@ def _running(
     if member.streams is None:
         return member
     lists = (active.get(member.member_id, ()), standby.get(member.member_id, ()))
-    active_tasks, standby_tasks = (tuple(TopicPartition(*tp) for tp in tasks) for tasks in lists)
+    active_tasks, standby_tasks = map(_as_partitions, lists)
     tasks = replace(member.streams, active_tasks=active_tasks, standby_tasks=standby_tasks)
     return replace(member, streams=tasks)
 
@@ -243,7 +249,9 @@ def _validate_broker_fields(topic: Topic, at: str) -> None:
 
 def _validate(group: GroupSpec, max_partitions: int) -> None:
     check_types(group)
-    contract.check_protocol(group.rebalance_protocol, group.assignor)
+    protocol = group.rebalance_protocol
+    if protocol is not None and (problem := wrong_protocol(protocol, group.assignor)):
+        raise GroupError("rebalance_protocol", problem)
     names: dict[str, int] = {}
     ids: dict[str, int] = {}
     for i, topic in enumerate(group.topics):

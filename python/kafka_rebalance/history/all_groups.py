@@ -34,7 +34,7 @@ CONSUMER_GROUP_KEY = 3
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
 Recorded = Sequence[_Row]
-"""Rows with the generations they were made from; None if unreadable, or not needed later."""
+"""Rows, each with the generation of its record; None if that is unreadable or no longer needed."""
 
 
 def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalance]:
@@ -51,7 +51,7 @@ def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalanc
 def recorded_generations(
     records: Iterable[OffsetsRecord],
 ) -> list[_Row]:
-    """Returns each row of `rebalance_history` with the generation that it was made from.
+    """Returns each row of `rebalance_history` with the generation in its record, or None.
 
     Errors   TypeError at `records` for anything but records.
     """
@@ -60,17 +60,16 @@ def recorded_generations(
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:
-    """Returns the rows in the order of time."""
     return sorted(recorded, key=lambda one: (one[0].written_ms, one[0].partition, one[0].offset))
 
 
 def recorded_in_order(
     records: Iterable[OffsetsRecord], group_id: str | None = None
 ) -> Iterator[_Row]:
-    """Yields each partition's rows; the records are in the order of partition and offset.
+    """Yields the rows of each partition; `records` are in the order of partition and offset.
 
-    Commits are reduced as they come, so the memory is that of one partition's group records.
-    `group_id` keeps only the rows of that group.
+    Commits are summed up as they come, so the memory is that of one partition's group records. If
+    `group_id` is set, only this group's rows are returned.
     """
     for _, log in groupby(records, key=attrgetter("partition")):
         yield from _of_partition(log, group_id)
@@ -105,7 +104,7 @@ def _of_partition(log: Iterable[OffsetsRecord], group_id: str | None) -> Iterato
 def _add_commit(
     group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], tp: TopicPartition, time_ms: int
 ) -> None:
-    """Adds a commit to those since the group's last record, if that is a classic group's."""
+    """Adds a commit to the commits since the group's last record, if that record is classic."""
     commits = group[-1]
     if not isinstance(commits, dict):
         if _is_consumer(commits):
@@ -121,7 +120,6 @@ def _add_commit(
 def _add_record(
     group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], record: OffsetsRecord
 ) -> None:
-    """Adds a group's record; of several in a row of the consumer protocol, the first is enough."""
     if not (_is_consumer(record) and group and _is_consumer(group[-1])):
         group.append(record)
 
@@ -131,9 +129,9 @@ def _is_consumer(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) -> bool
 
 
 def group_of(key: Key) -> str | None:
-    """Returns the group id if this is the key of a group's own record; else None (for a commit).
+    """Returns the group id if the key is that of a group's own record; None for other records.
 
-    The record is one of the classic protocol or of the consumer protocol (KIP-848).
+    These are records of the classic protocol and of the consumer protocol (KIP-848).
     """
     if isinstance(key, GroupMetadataKey):
         return key.group_id
@@ -168,10 +166,9 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
 
 
 class WholeFrom:
-    """The offset from which a partition has no hole, as far as it has been read.
+    """Finds `offset`: from it to the last offset added, the records of a partition have no hole.
 
-    Compaction leaves holes. A hole of one offset does not count, because a transaction's marker
-    leaves one, too.
+    Compaction makes holes. A hole of one offset does not count: it may be a transaction's marker.
     """
 
     def __init__(self) -> None:

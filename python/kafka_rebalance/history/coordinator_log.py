@@ -36,8 +36,8 @@ class CoordinatorEvent:
 
     `event`   the kind of line: "prepare", "assigned", "left", …, as in `coordinator_lines.json`.
     `cause`   why the rebalance begins, for example "session_timeout"; only "prepare" has it.
-    `said`    the client's reason: its kind ("closed") if it is known, else its text; "not_said" if
-              the client sent none.
+    `said`    the reason that the client sent: its kind, such as "closed", if the text is known,
+              else the text; "not_said" if the client sent none.
     """
 
     event: str
@@ -65,7 +65,6 @@ class CoordinatorLog:
     examples: tuple[str, ...] = ()
 
     def shifted(self, ms: int) -> "CoordinatorLog":
-        """Returns the log with all times moved by `ms`."""
         moved = (
             one if one.time_ms is None else replace(one, time_ms=one.time_ms + ms)
             for one in self.events
@@ -97,7 +96,7 @@ def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
             events.append(event)
     last = 0
     places = []
-    for place, event in enumerate(events):  # a line without a time stays behind the one before it
+    for place, event in enumerate(events):  # a line without a time stays after the line before it
         last = last if event.time_ms is None else event.time_ms
         places.append((last, place))
     ordered = (events[place] for _, place in sorted(places))
@@ -116,7 +115,7 @@ def message_of(line: str) -> tuple[str, int | None] | None:
 
 
 def read_message(message: str, time_ms: int | None = None) -> CoordinatorEvent | None:
-    """Returns the event of a message without its layout; None if no expression matches."""
+    """Returns the event of a message (a line without its prefix); None if no expression fits it."""
     for event, pattern in _expressions("lines"):
         if found := pattern.match(message):
             return _event(event, found.groupdict(), time_ms)
@@ -169,7 +168,7 @@ def _expressions(table: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _unwrapped(line: str) -> tuple[str, int | None]:
-    """Returns the text of a line, and the time of a JSON object around it if the text lacks one."""
+    """Returns the text of a line, and the ms of its JSON object's time if the text has no time."""
     if not line.lstrip().startswith("{"):
         return line, None
     try:
@@ -191,7 +190,7 @@ def _json_time(fields: Mapping[str, Any]) -> int | None:
 
 
 def _last_time(text: str) -> int | None:
-    """Returns the last time in a text: the broker's own, after that of a container's prefix."""
+    """Returns the last time (ms) in a text: a container's prefix comes before the broker's time."""
     found = _TIME.findall(text)
     if not found:
         return None

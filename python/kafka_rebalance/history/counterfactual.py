@@ -5,12 +5,12 @@
    or a rebalance that a member asked for. Other records are skipped, such as those of second
    rounds: the play has its own rounds (`plans/rounds.py`, as `plan` plays them).
 2. With static membership, a member that came back within the session timeout stays in the group:
-   its partitions wait for it, unread, and its return causes no rebalance.
+   nobody reads its partitions while it is away, and its return causes no rebalance.
 3. After each event, the members rebalance until they have settled. They own the partitions that
    the play assigned to them, not those in the record.
 
-A topic has the inventory's partitions. If the records so far need more, or the inventory lacks the
-topic, it has as many as they need.
+The inventory has the number of each topic's partitions. If the records so far need more, or the
+inventory does not have the topic, the number is the one that they need.
 """
 
 from collections import defaultdict
@@ -27,14 +27,13 @@ from kafka_rebalance.plans.rounds import Round, play
 from .all_groups import Recorded
 from .group_log import RecordedMember
 from .patterns import away_ms, session_for
-from .replayed import assigned_counts
 
 _NO_EVENTS = ("second round", "after-effect", "static restart", "written again")
 
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """One group's sequence, played under one assignor.
+    """One group's recorded events, played under one assignor.
 
     `rebalances`   the number of rounds, second rounds of cooperative members included.
     `moves`        how many partitions members gained in all rounds.
@@ -146,7 +145,6 @@ def _played(
 def _existing(
     owned: Mapping[str, Sequence[TopicPartition]], topics: Iterable[Topic]
 ) -> dict[str, list[TopicPartition]]:
-    """Returns the partitions of topics that still have a subscriber."""
     names = {topic.name for topic in topics}
     return {member: [tp for tp in tps if tp.topic in names] for member, tps in owned.items()}
 
@@ -180,7 +178,7 @@ def _events(
 def _static_names(
     recorded: Recorded, session_ms: int | None
 ) -> tuple[dict[str, str], dict[int, list[str]]]:
-    """Returns member id -> its id in the play, and index of a record -> members that are down.
+    """Returns member id -> its id in the play, and index of a record -> ids of members then down.
 
     A member keeps its first id if it came back within `session_ms`, or if it is static and is not
     in `back`.
@@ -209,7 +207,7 @@ def _static_names(
 
 
 def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[str, int]:
-    """Returns the partition counts from this record on.
+    """Returns topic -> number of partitions from this record on, never less than in `counts`.
 
     A leader may learn of a topic late, so the records of after-effects that follow count, too.
     """
@@ -217,13 +215,12 @@ def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[s
     for row, one in recorded[place:]:
         if one is None or (needed and row.cause not in _NO_EVENTS):
             break
-        for topic, count in assigned_counts(one).items():
+        for topic, count in one.partition_counts.items():
             needed[topic] = max(count, needed.get(topic, 0), counts.get(topic, 0))
     return needed
 
 
 def _plain(member: RecordedMember, name: str) -> Member:
-    """Returns the member with its topics, as a new Java client would join."""
     sent = member.subscription
     return Member(
         name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out why a member is missing: it left, its session expired, or the reason is not shown.
+"""Finds out why a member is missing: it left, its session expired, or the records do not show it.
 
 The session timeout starts again when the join phase ends, and with each commit of the member
 (heartbeats are in no record). While the group has members, only they can commit, and each commits
@@ -7,13 +7,13 @@ the partitions that it was given. So:
 
 1. A member that was gone less than its session timeout after the last join phase has left.
 2. A member that committed less than its session timeout before it was gone has left, too.
-3. A longer silence shows something only if the member would else have committed. Many clients
-   commit nothing without new records. So it must have committed in this generation, at usual
-   distances below half of the silence, and a member that stayed must have committed since.
-4. Such a member was alive for at most one usual distance after its last commit. If its session
-   expired, the silence is therefore hardly longer than the session and that distance: the rest is
-   the time in which the other members joined again, and heartbeat intervals are at most a third of
-   a session.
+3. A longer silence shows something only if a living member would have committed. Many clients
+   commit nothing without new records. So it must have committed in this generation, with a usual
+   time between commits below half of the silence, and a member that stayed must have committed
+   since.
+4. Such a member was alive for at most one usual time after its last commit. If its session expired,
+   the silence is hardly longer than the session and this time: only the other members' joins come
+   after, within a heartbeat interval, which is at most a third of a session.
 5. In the same way, a silence that is hardly longer than the rebalance timeout shows a dynamic
    member that was stuck between two polls, and left by itself. A static member does not leave.
 6. Else the records do not show why the member is missing.
@@ -32,7 +32,7 @@ from .recorded import Cause
 
 @dataclass(slots=True)
 class CommitTimes:
-    """The commits of one partition since the group's last record."""
+    """The first and last commit of a partition since the group's last record, and their number."""
 
     first_ms: int
     last_ms: int
@@ -40,7 +40,7 @@ class CommitTimes:
 
     @property
     def distance_ms(self) -> float | None:
-        """The mean time between two commits; None if there are fewer than two."""
+        """The mean ms between two commits; None if there are fewer than two."""
         if self.commits < 2:
             return None
         return (self.last_ms - self.first_ms) / (self.commits - 1)
@@ -56,7 +56,7 @@ class CommitsSeen:
     """The commits of a group since its last record, and how often its members committed before."""
 
     since: dict[TopicPartition, CommitTimes] = field(default_factory=dict)
-    committers: dict[str, float | None] = field(default_factory=dict)  # member id -> distance
+    committers: dict[str, float | None] = field(default_factory=dict)  # member id -> `usual_ms`
 
     def add(self, tp: TopicPartition, times: CommitTimes) -> None:
         known = self.since.get(tp)
@@ -66,7 +66,7 @@ class CommitsSeen:
             known.add(times)
 
     def end_generation(self, before: RecordedGeneration | None) -> None:
-        """Remembers which members of the generation that ends have committed, and how often."""
+        """Called at a new generation: stores `usual_ms` of the old one's members that committed."""
         members = before.members if before is not None else ()
         for member in members:
             if self.of_member(member):
@@ -76,11 +76,10 @@ class CommitsSeen:
         self.since = {}
 
     def last_ms(self, member: RecordedMember) -> int | None:
-        """Returns the time of the member's last commit since the group's last record."""
         return max((one.last_ms for one in self.of_member(member)), default=None)
 
     def usual_ms(self, member: RecordedMember) -> float | None:
-        """Returns the mean time between two commits of a member; None if unknown."""
+        """Returns the mean ms between two commits of a member; None if unknown."""
         distances = [d for one in self.of_member(member) if (d := one.distance_ms) is not None]
         return min(distances, default=self.committers.get(member.member_id))
 
@@ -97,7 +96,7 @@ def departure(
 ) -> Cause:
     """Returns the cause "left", "timed out" or "gone" of a member of `before` that `after` lacks.
 
-    `armed_ms` is when the member's session timeout last started, other than by a commit.
+    `armed_ms` is the time when a cause other than a commit last started the session timeout.
     """
     who, session = (member.member_id,), member.session_timeout_ms
     lived = after.joined_ms - armed_ms
@@ -136,7 +135,7 @@ def _shows_nothing(
     commits: CommitsSeen,
     silence: float,
 ) -> str:
-    """Returns why the silence of a member shows nothing; an empty string if it shows something."""
+    """Returns the reason why a member's silence proves nothing; empty if it proves something."""
     last, usual = commits.last_ms(member), commits.usual_ms(member)
     if not member.assigned:
         return "it had no partition, so it had nothing to commit"

@@ -8,9 +8,9 @@
 3. `departures.py` finds out why a member is missing.
 4. Another protocol is a switch, other topics are a resubscription. A partition number above all
    that were ever assigned or claimed shows that partitions were added.
-5. A cooperative member that claimed what the last record did not give it must join again. The
-   reason may be that it missed the assignment before: then this rebalance is one more than the
-   leader's answers need.
+5. A cooperative member that claimed partitions which the last record did not assign to it must join
+   again. If it did so because it missed the assignment before, the leader's answers alone would not
+   need this rebalance.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
    learned of it late: an after-effect. Any such rebalance within two seconds of the one before is
    an after-effect, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
@@ -43,15 +43,15 @@ from .recorded import (
 )
 
 BACK_WITHIN_MS = 600_000
-"""A new member id counts as an old member if that one disappeared at most this long ago."""
+"""A new member id can be an old member that came back, if that one left at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
-"""A rebalance that nothing explains is an after-effect if the last record is at most this old."""
+"""A rebalance without another cause is an after-effect if the last record is at most this old."""
 
 CONVERTED_WITHIN_MS = 1_000
-"""A deletion and the first record of the other protocol are a conversion if this near in time.
+"""A deletion and a first record of the other protocol within this time are a conversion.
 
-The coordinator writes both at once; a group that was deleted may get the other protocol later.
+The coordinator writes both at once. After a longer time, it is a new group with the other protocol.
 """
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
@@ -103,16 +103,15 @@ class GroupHistory:
         self._other_topics = 0
 
     def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
-        """Adds one or more commits of a partition; they came after the group's last record."""
         self._commits.add(tp, times)
 
     def tombstone(self, time_ms: int) -> None:
-        """Handles the group's deletion: generations begin at 1 again, but members may come back."""
+        """Called for the group's deletion: generations begin at 1 again; members may come back."""
         self._deleted_ms = time_ms
         self._forget()
 
     def consumer_group(self, group_id: str, record: OffsetsRecord) -> RecordedRebalance | None:
-        """Handles a record of the consumer protocol; returns a row if it converts the group."""
+        """Called for a record of the consumer protocol. Returns a row if it converts the group."""
         deleted_ms, self._deleted_ms = self._deleted_ms, None
         self._is_consumer = True
         near = deleted_ms is not None and record.timestamp_ms - deleted_ms <= CONVERTED_WITHIN_MS
@@ -123,7 +122,6 @@ class GroupHistory:
         return RecordedRebalance(group_id, *place, causes=(cause,))
 
     def record(self, now: RecordedGeneration) -> RecordedRebalance:
-        """Returns the row of the next record."""
         if self._before is not None and now.generation_id < self._before.generation_id:
             self._forget()
         before = self._before
@@ -146,7 +144,7 @@ class GroupHistory:
         )
 
     def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
-        """Returns how many generations lack a record before this one, and why."""
+        """Returns the number of generations before this one that have no record, and the reason."""
         if before is None:
             if self._is_consumer:
                 return 0, ""
@@ -187,7 +185,7 @@ class GroupHistory:
         return _Diff(joined, left, back, restarted)
 
     def _taken(self, member: RecordedMember, now_ms: int) -> _Gone | None:
-        """Removes and returns the last missing member that could be this one under a new id."""
+        """Removes and returns the last missing member with this one's identity; None if none is."""
         gone = self._gone.get(member.identity, [])
         while gone and now_ms - gone[0].time_ms > BACK_WITHIN_MS:
             del gone[0]
@@ -243,17 +241,17 @@ class GroupHistory:
         if changed := resubscribed(before, now):
             yield Cause("resubscription", members=changed)
         grown = {
-            topic: highest
-            for topic, highest in _highest(now).items()
-            if highest > self._greatest.get(topic, highest)
+            topic: count
+            for topic, count in now.partition_counts.items()
+            if count > self._greatest.get(topic, count)
         }
         # The record of a conversion lacks the partitions of members that had left in it.
         if grown and "converted" not in self._kinds:
-            told = ", ".join(f"{topic}: at least {n + 1}" for topic, n in sorted(grown.items()))
+            told = ", ".join(f"{topic}: at least {n}" for topic, n in sorted(grown.items()))
             yield Cause("partitions added", detail=told)
 
     def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
-        """Returns the cause of a rebalance whose record is like the record before it."""
+        """Returns the cause of a rebalance whose record does not differ from the record before."""
         if "converted" in self._kinds:
             return Cause("after-effect", detail="all join again after the conversion")
         if self._other_topics:
@@ -288,8 +286,8 @@ class GroupHistory:
         changed = before is not None and again and bool(resubscribed(before, now))
         self._topic_lost = (1 + again) if lost else max(0, self._topic_lost - 1)
         self._other_topics = 2 if changed else max(0, self._other_topics - 1)
-        for topic, highest in _highest(now).items():
-            self._greatest[topic] = max(highest, self._greatest.get(topic, highest))
+        for topic, count in now.partition_counts.items():
+            self._greatest[topic] = max(count, self._greatest.get(topic, count))
         if again:
             self._armed |= {member.member_id: now.written_ms for member in diff.restarted}
         else:
@@ -327,7 +325,7 @@ def _returned(gone: _Gone, member: RecordedMember, now_ms: int) -> BackMember:
 
 
 def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, int]:
-    """Returns the cooperative members that did not get the last assignment, with its generation.
+    """Returns member id -> generation, for cooperative members that missed that assignment.
 
     A busy member sends SyncGroup only when another member has revoked and joined again. The broker
     then answers REBALANCE_IN_PROGRESS, and the busy member still claims the partitions that it
@@ -343,15 +341,6 @@ def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, in
 
 def _given_topics(one: RecordedGeneration) -> set[str]:
     return {tp.topic for tp in one.owners}
-
-
-def _highest(one: RecordedGeneration) -> dict[str, int]:
-    """Returns the highest partition of each topic in assignments and claims."""
-    highest: dict[str, int] = {}
-    for member in one.members:
-        for topic, partition in member.assigned | member.claims:
-            highest[topic] = max(partition, highest.get(topic, partition))
-    return highest
 
 
 def _row(

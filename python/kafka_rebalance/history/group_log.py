@@ -69,10 +69,10 @@ class RecordedMember:
 
 @dataclass(frozen=True)
 class RecordedGeneration:
-    """A group's record: `joined_ms` is when all had joined, `written_ms` when the leader answered.
+    """A group's record. All members had joined at `joined_ms`; the leader answered at `written_ms`.
 
-    No record has the time at which the rebalance began. A record of version 0 or 1 has no
-    `joined_ms`; it is then `written_ms`.
+    No record has the time at which the rebalance began. In a record of version 0 or 1, which has no
+    `joined_ms`, it is `written_ms`.
     """
 
     group_id: str
@@ -92,7 +92,7 @@ class RecordedGeneration:
 
     @cached_property
     def owners(self) -> dict[TopicPartition, str]:
-        """The owner of each assigned partition, by instance id, or by member id if it has none."""
+        """Assigned partition -> its owner's instance id, or member id if it has no instance id."""
         return {
             tp: member.group_instance_id or member.member_id
             for member in self.members
@@ -100,12 +100,21 @@ class RecordedGeneration:
         }
 
     @cached_property
+    def partition_counts(self) -> dict[str, int]:
+        """Topic -> the smallest number of partitions that fits the assignments and claims."""
+        counts: dict[str, int] = {}
+        for member in self.members:
+            for topic, partition in member.assigned | member.claims:
+                counts[topic] = max(partition + 1, counts.get(topic, 0))
+        return counts
+
+    @cached_property
     def topics(self) -> frozenset[str]:
         return frozenset().union(*(member.topics for member in self.members))
 
     @cached_property
     def must_revoke(self) -> tuple[str, ...]:
-        """The cooperative members that claimed a partition not assigned to them: they rejoin."""
+        """Ids of cooperative members that claimed a partition and did not get it: they rejoin."""
         if self.protocol is None or "cooperative" not in self.protocol:
             return ()
         return tuple(m.member_id for m in self.members if m.claims - m.assigned)
@@ -141,7 +150,7 @@ def read_generation(
 
 
 def _member(sent: MemberMetadata, *, is_consumer: bool) -> RecordedMember:
-    """Returns a member. A client may send any bytes, so these need not be readable."""
+    """Returns a member. Its bytes may be unreadable, because a client may send any bytes."""
     subscription: Subscription | None = None
     assignment: AssignmentData | None = None
     if is_consumer:

@@ -5,16 +5,16 @@ Each line "assigned" or "empty" stands for one record, that of its generation. A
 group since the previous such line belong to that record, also those of generations without a
 record. Then:
 
-1. a member that is gone has left, or its session expired, as its own line states. A line about a
-   leave may stand before or after the rebalance that it causes, so the member id decides.
-2. a member that came and went between two records is only in lines, and becomes a cause "came";
+1. if a member is gone, its own line shows whether it left or its session expired. A line about a
+   leave may come before or after the rebalance that it causes, so the member id decides;
+2. a member that came and went between two records is only in lines: it makes a cause "came";
 3. a rebalance in which no member came or went has the reason that the first rejoining member sent.
    If it sent none, and the rebalance began soon after the previous record, the rebalance is an
    after-effect (a line shows when a rebalance began, a record only when it ended);
 4. late writes of the coordinator are a cause outside the group.
 
-Lines and records have times of one clock, but lines do not name their time zone. The zone is the
-median difference between an "assigned" line and its record, rounded to a quarter of an hour.
+Lines and records have times of one clock, but lines do not name their time zone. So the zone is
+computed: the median difference of "assigned" lines and their records, rounded to 15 minutes.
 """
 
 from collections import defaultdict
@@ -44,7 +44,11 @@ _NO_MEMBER_MOVED = ("after-effect", "asked for")
 
 @dataclass(slots=True)
 class RoundLines:
-    """The lines that belong to one record: who came, how members went, why members rejoined."""
+    """The lines that belong to one record.
+
+    `came` has the ids of members that joined, `went` the cause for each member that left, and
+    `asked` the events of members that rejoined.
+    """
 
     came: dict[str, None] = field(default_factory=dict)
     went: dict[str, Cause] = field(default_factory=dict)
@@ -83,7 +87,7 @@ class RoundLines:
 
 
 def with_log(rows: Sequence[RecordedRebalance], log: CoordinatorLog) -> list[RecordedRebalance]:
-    """Returns the rows with the causes in the log; rows without lines stay as they are.
+    """Returns the rows with the causes from the log; rows without lines are not changed.
 
     Errors   TypeError at `rows` or `log` for anything else.
     """
@@ -115,7 +119,7 @@ def with_events(
 
 
 def zone_ms(rows: Iterable[RecordedRebalance], log: CoordinatorLog) -> int:
-    """Returns the ms to add to the lines' times, so that they agree with those of the records."""
+    """Returns the ms to add to the times of lines, so that they agree with those of records."""
     written = defaultdict(list)
     for row in rows:
         written[row.group_id, row.generation_id].append(row.written_ms)
@@ -133,7 +137,7 @@ _Rounds = dict[tuple[str, int], list[tuple[int, RoundLines]]]
 
 
 def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
-    """Returns the lines of each generation, with the time of its line "assigned" or "empty"."""
+    """Returns (group id, generation) -> (time in ms of the line "assigned" or "empty", lines)."""
     open_rounds: dict[str, RoundLines] = defaultdict(RoundLines)
     ended: dict[str, RoundLines] = defaultdict(RoundLines)
     found: _Rounds = defaultdict(list)
@@ -157,7 +161,7 @@ def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """Returns the lines near a record, or None.
+    """Returns the lines whose time is near that of the record; None if there are none.
 
     A deleted group of the same name may have had the same generation at another time.
     """
@@ -192,10 +196,10 @@ def _causes(
 
 
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
-    """Returns the cause as the first member that rejoined explains it.
+    """Returns the cause with the information of the first member that rejoined (`asked`).
 
-    A better reason replaces the cause. Without a reason, the member is added to the cause, or a
-    cause "asked for" soon after the record before becomes an after-effect.
+    Its reason replaces a cause that names no member's move. Without a reason, the member is added
+    to the cause; or "asked for" becomes an after-effect, soon after the record before.
     """
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()

@@ -9,15 +9,15 @@ new ids         clients without a group.instance.id came back, each twice or mor
 never settles   more cooperative second rounds in a row than the group has members
 idle            a member had no partition in any of its generations (three or more)
 
-A pattern names the generations and times that show it. Static membership covers an absence if the
-session timeout is longer, and if the member does not send LeaveGroup when it stops; Java's static
-members do not send it. An absence is measured from the member's last commit, so it is an upper
-bound. If the client never committed, it is measured from the record that lacks the member.
+A pattern names the generations and times that show it. Static membership prevents the rebalances of
+an absence if the session timeout is longer than the absence, and if the member does not send
+LeaveGroup when it stops; Java's static members do not. An absence is measured from the member's
+last commit: an upper bound. Without a commit, it is measured from the first record without it.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from kafka_rebalance.group.field_paths import each_of, integer
@@ -51,15 +51,7 @@ class Pattern:
     last_ms: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "group_id": self.group_id,
-            "told": self.told,
-            "instead": self.instead,
-            "generations": list(self.generations),
-            "first_ms": self.first_ms,
-            "last_ms": self.last_ms,
-        }
+        return asdict(self) | {"generations": list(self.generations)}
 
 
 def find_patterns(
@@ -97,7 +89,7 @@ def _pattern(
 
 
 def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Iterator[Pattern]:
-    """Yields the storms; a storm goes on while more than `most` rebalances are in the window."""
+    """Yields the storms; one lasts while the last `window_ms` have more than `most` rebalances."""
     storm: list[RecordedRebalance] = []
     first = 0
     for last, row in enumerate(rows):
@@ -171,7 +163,7 @@ def _rolled(
 def _of_restarts(
     rows: Sequence[RecordedRebalance], back: Sequence[BackMember]
 ) -> list[RecordedRebalance]:
-    """Returns the rebalances that only these members' departure and return caused."""
+    """Returns the rebalances whose only causes are that these members left and came back."""
     old, new = {one.old for one in back}, {one.new for one in back}
     found: list[RecordedRebalance] = []
     follows = False
@@ -220,12 +212,12 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def away_ms(one: BackMember) -> int:
-    """Returns the ms of an absence: since the last commit, or else the first record without it."""
+    """Returns an absence in ms, from the last commit, or else from the first record without it."""
     return one.absent_ms if one.silent_ms is None else one.silent_ms
 
 
 def session_for(back: Sequence[BackMember]) -> int:
-    """Returns a session timeout in ms, in whole seconds, that covers 95% of the absences."""
+    """Returns a session timeout in ms (whole seconds) that is not shorter than 95% of absences."""
     absences = sorted(map(away_ms, back))
     longest = absences[-(-len(absences) * 95 // 100) - 1]
     return -(-longest // 1000) * 1000
@@ -260,7 +252,6 @@ def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def _records_of_members(rows: Sequence[RecordedRebalance]) -> dict[str, int]:
-    """Returns member id -> the number of records that contain the member."""
     present: set[str] = set()
     counts: Counter[str] = Counter()
     for row in rows:

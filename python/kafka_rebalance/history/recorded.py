@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One recorded rebalance as a row: who came and went, which partitions moved, and why.
+"""One recorded rebalance as a row: its members' changes, its moved partitions, and its causes.
 
 A partition is `moved` if it had another owner before, `gained` if it had none before, and `revoked`
 if it has none now. A cooperative move is therefore first revoked and then gained. A static member
@@ -15,7 +15,7 @@ from kafka_rebalance.wire import Subscription
 from .group_log import RecordedGeneration, RecordedMember
 
 Certainty = Literal["exact", "likely", "unknown", "log"]
-"""The records prove a cause, hint at it or do not show it; or ("log") a broker's log names it."""
+"""How a cause is known: proved or hinted at by records, unknown, or named in a broker's log."""
 
 CAUSES = {
     "created": "the group was created, without members",
@@ -62,7 +62,7 @@ class BackMember(NamedTuple):
 
     `absent_ms`  from the record that lacks it to the record that contains it again; 0 if these are
                  one record.
-    `silent_ms`  from its last commit to its return, so at least as long as it was away; None if no
+    `silent_ms`  from its last commit to its return, so not shorter than its absence; None if no
                  commit of it is known.
     """
 
@@ -85,8 +85,8 @@ class RecordedRebalance:
     `seconds`         the time since the group's previous record; None for the first one.
     `gap`             how many generations before this one have no record; `gap_reason` is why.
     `causes`          the first one is the main cause.
-    `partitions`      how many partitions have an owner; `idle` are the members without any.
-    `again`           whether the record before has the same generation; if so, it is not a
+    `partitions`      how many partitions have an owner; `idle` are the members without partitions.
+    `again`           True if the record before has the same generation; such a row is not a
                       rebalance.
     `error`           why the record cannot be read; then only its group, place and times are known.
 
@@ -127,7 +127,7 @@ class RecordedRebalance:
 
     @property
     def is_rebalance(self) -> bool:
-        """False if the record shows a creation or a conversion, is written again or unreadable."""
+        """False if the record is a creation or conversion, was written again, or is unreadable."""
         return self.error is None and self.cause not in _NONE and not self.again
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def moves_between(before: RecordedGeneration | None, after: RecordedGeneration) 
 
 
 def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple[str, ...]:
-    """Returns the members whose topics differ; a static member is found by its instance id."""
+    """Returns the members with other topics than before; static ones are found by instance id."""
     by_instance = {m.group_instance_id: m for m in before.members if m.group_instance_id}
 
     def old(member: RecordedMember) -> Subscription | None:
@@ -171,5 +171,5 @@ def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple
 
 
 def total_moves(rows: Sequence[RecordedRebalance]) -> int:
-    """Returns how many partitions got a new owner: moved from another one, or gained from none."""
+    """Returns how many partitions got an owner that did not own them before (moved or gained)."""
     return sum(row.moved + row.gained for row in rows)

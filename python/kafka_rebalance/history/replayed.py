@@ -4,16 +4,16 @@
 1. Members are made from the bytes that they sent, in the order of the record.
 2. Partition counts are tried in turn. First come those of the inventory, if they are enough for the
    record; then the smallest that the record needs: one more than the highest partition of each
-   topic that was assigned or claimed; last, these without some topics: a new leader may lack the
-   metadata of a topic that only others subscribe to, and assigns nothing of it, whatever they
-   claim. The counts of the past may differ from all of them.
-3. If the leader wrote as librdkafka does, the assignor is librdkafka's. If it wrote as the Python
-   libraries do, Kafka's is tried first, because it is quick and mostly answers alike; then those
-   that the leader's library may have, as in a plan (`plans/leaders.py`). If the library is not
-   installed, that is an error. Else the assignor is Kafka's: a leader with one of our plug-ins
-   writes as Java does.
-4. The answer is compared partition by partition; if the leader writes as Java does, the order
-   within each member is compared, too.
+   topic that was assigned or claimed; last, these without topics that are not assigned and to
+   which the leader does not subscribe: a new leader may lack their metadata, and does not assign
+   them even if members claim them. The real counts of that time may differ from all of these.
+3. If the leader wrote librdkafka's format, the assignor is librdkafka's. If it wrote that of the
+   Python libraries, Kafka's is tried first, because it is quick and mostly has the same answer;
+   then those that the leader's library may have, as in a plan (`plans/leaders.py`). If the library
+   is not installed, that is an error. Else the assignor is Kafka's: a leader with one of our
+   plug-ins writes Java's format.
+4. The answer is compared partition by partition. If the leader writes Java's format, the order of
+   each member's partitions is compared, too.
 
 The first equal answer counts. If none is equal, the result shows the first difference from the
 assignor of the leader's library. An error of that assignor ends the attempts at once. A record
@@ -151,15 +151,6 @@ def recorded_group(
     )
 
 
-def assigned_counts(one: RecordedGeneration) -> dict[str, int]:
-    """Returns the smallest partition counts that fit the record's assignments and claims."""
-    counts: dict[str, int] = {}
-    for member in one.members:
-        for topic, partition in member.assigned | member.claims:
-            counts[topic] = max(partition + 1, counts.get(topic, 0))
-    return counts
-
-
 def _replayed(
     one: RecordedGeneration, inventory: Mapping[str, Topic], engine: Engine
 ) -> ReplayedRebalance:
@@ -195,7 +186,7 @@ def _replayed(
 
 
 def _assignors(one: RecordedGeneration) -> list[str]:
-    """Returns the known assignors to try; of several, the first one is Kafka's."""
+    """Returns the known assignors to try, in order; if there are several, Kafka's is the first."""
     name = one.protocol or ""
     if one.leader_library == "librdkafka":
         return [own for own in [f"librdkafka/{name}"] if is_known(own)]
@@ -211,7 +202,7 @@ def _assignors(one: RecordedGeneration) -> list[str]:
 def _topics(
     one: RecordedGeneration, inventory: Mapping[str, Topic]
 ) -> Iterator[tuple[str, list[Topic]]]:
-    needed = assigned_counts(one)
+    needed = one.partition_counts
     known = {name: inventory[name] for name in one.topics if name in inventory}
     if known and all(known[name].partitions >= n for name, n in needed.items() if name in known):
         others = [Topic(name, n) for name, n in needed.items() if name not in known]
@@ -268,7 +259,7 @@ def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
 
 
 def _lacks_racks(group: GroupSpec) -> bool:
-    """Returns whether the assignor could use racks: members sent some, topics lack them."""
+    """Returns whether the assignor reads racks and members sent some, but no topic's are known."""
     row = BUILT_IN.get(group.assignor or "")
     sent = any(member.rack_id for member in group.members)
     return sent and not (row and row.ignores_racks) and not any(t.racks for t in group.topics)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`java.util.HashMap` with its values, and `HashSet`; keys are numbers, ids or partitions.
+"""Maps and sets in the order of `java.util.HashMap`; keys are numbers, ids or partitions.
 
 `hash_table.py` computes the order of the keys; a tree compares keys whose hashes are equal. `put`
 and `compute_if_absent` can add a new key at different places, as in Java.
@@ -21,7 +21,7 @@ from .order import copied_slots
 K = TypeVar("K")
 V = TypeVar("V")
 Uuid = tuple[int, int]
-"""The most and the least significant 64 bits, signed, as `Uuid.compareTo` compares them."""
+"""An id: its upper and its lower 64 bits, both signed, as `Uuid.compareTo` compares them."""
 
 
 def integer_hash(number: int) -> int:
@@ -48,7 +48,31 @@ def slots_for(capacity: int) -> int:
     return 1 << max(capacity - 1, 0).bit_length()
 
 
-class HashMap(Generic[K, V]):
+class Values(Generic[K, V]):
+    """The methods of every map here; a subclass defines the order of its keys by `__iter__`."""
+
+    _values: dict[K, V]
+
+    def __getitem__(self, key: K) -> V:
+        return self._values[key]
+
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[K]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def items(self) -> list[tuple[K, V]]:
+        return [(key, self._values[key]) for key in self]
+
+
+class HashMap(Values[K, V]):
     """A `HashMap`; `slots` is its initial number of slots."""
 
     def __init__(self, hash_of: Callable[[K], int], slots: int = DEFAULT_SLOTS) -> None:
@@ -72,23 +96,8 @@ class HashMap(Generic[K, V]):
             self._order.remove(key)
             del self._values[key]
 
-    def __getitem__(self, key: K) -> V:
-        return self._values[key]
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._values
-
     def __iter__(self) -> Iterator[K]:
         return iter(self._order)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def items(self) -> list[tuple[K, V]]:
-        return [(key, self._values[key]) for key in self._order]
 
 
 class HashSet(HashMap[K, Any]):
@@ -96,7 +105,7 @@ class HashSet(HashMap[K, Any]):
 
     @classmethod
     def copied(cls, hash_of: Callable[[K], int], keys: Iterable[K], size: int | None = None) -> Any:
-        """Returns `new HashSet(collection)`; `size` is what the collection reports as its size."""
+        """Returns `new HashSet(collection)`; `size` is the size that the collection reports."""
         listed = list(keys)
         new = cls(hash_of, copied_slots(len(listed) if size is None else size))
         for key in listed:

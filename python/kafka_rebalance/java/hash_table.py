@@ -14,14 +14,14 @@ Mirror   `src/java/hash_table.rs`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 DEFAULT_SLOTS = 16
 """The number of slots of a new table, unless the caller chooses another number."""
 
 _TREEIFY_AT = 8  # the largest chain; one more key makes it a tree
-_UNTREEIFY_AT = 6  # the largest half of a split tree that becomes a chain again
+_UNTREEIFY_AT = 6  # if a tree is split, a part with at most this many keys becomes a chain
 _MIN_TREE_TABLE = 64
 
 K = TypeVar("K")
@@ -31,14 +31,18 @@ K = TypeVar("K")
 class _Node(Generic[K]):
     key: K
     hash: int  # the spread hash, as a signed 32-bit number
-    tie: Any  # orders keys with equal hashes, as Comparable.compareTo does
-    left: "_Node[K] | None" = None
-    right: "_Node[K] | None" = None
+    tie: Any  # a value that orders keys with equal hashes, as Comparable.compareTo does
     parent: "_Node[K] | None" = None
     red: bool = False
+    children: "list[_Node[K] | None]" = field(init=False)  # in a tree: left, right
 
     def before(self, other: "_Node[K]") -> bool:
         return bool((self.hash, self.tie) < (other.hash, other.tie))
+
+    def side(self) -> int:
+        """Returns the place of the node in the `children` of its parent: 0 is left, 1 is right."""
+        assert self.parent is not None
+        return int(self.parent.children[1] is self)
 
 
 def _node(key: K, key_hash: int, tie: Any) -> _Node[K]:
@@ -104,13 +108,13 @@ class HashTable(Generic[K]):
         return len(self._slots)
 
     def state(self) -> object:
-        """Returns all that later orders depend on: the number of slots, chains and trees.
+        """Returns all that the order after later changes depends on: slots, chains and trees.
 
-        Two trees with one order of keys can differ in shape, and then a new key can get a different
-        place in each. The result is for comparisons only.
+        Two trees with the same order of keys can have different shapes, and then a new key can get
+        another place in each. The result is for comparisons only.
         """
         return len(self._slots), [
-            [(node.key, node.red, _key(node.left), _key(node.right)) for node in slot.nodes]
+            [(node.key, node.red, *map(_key, node.children)) for node in slot.nodes]
             if slot.root is not None
             else [node.key for node in slot.nodes]
             for slot in self._slots
@@ -155,7 +159,8 @@ class _Slot(Generic[K]):
         root = self.root
         if root is None:
             return
-        if root.right is None or root.left is None or root.left.left is None:
+        left, right = root.children
+        if right is None or left is None or left.children[0] is None:
             self.root = None  # a small tree becomes a chain again, in the order of the list
             return
         self._set_root(_delete(root, node))
@@ -163,10 +168,9 @@ class _Slot(Generic[K]):
     def treeify(self) -> None:
         root: _Node[K] | None = None
         for node in self.nodes:
-            node.left = node.right = node.parent = None
-            node.red = False
+            node.parent, node.red = None, False
             if root is None:
-                root = node
+                root, node.children = node, [None, None]
             else:
                 _hang(root, node)
                 root = _balance_insertion(root, node)
@@ -200,18 +204,13 @@ def _key(node: _Node[K] | None) -> K | None:
 
 def _hang(root: _Node[K], node: _Node[K]) -> _Node[K]:
     """Inserts a node below the root without rebalancing; returns its parent."""
-    at = root
-    while True:
-        below = at.left if node.before(at) else at.right
-        if below is None:
-            break
-        at = below
-    node.parent = at
-    if node.before(at):
-        at.left = node
-    else:
-        at.right = node
-    return at
+    at: _Node[K] | None = root
+    while at is not None:
+        parent, side = at, int(not node.before(at))
+        at = at.children[side]
+    node.parent, node.children = parent, [None, None]
+    parent.children[side] = node
+    return parent
 
 
 def _balance_insertion(root: _Node[K], node: _Node[K]) -> _Node[K]:
@@ -219,27 +218,27 @@ def _balance_insertion(root: _Node[K], node: _Node[K]) -> _Node[K]:
     while (parent := node.parent) is not None and parent.red:
         grand = parent.parent
         assert grand is not None  # a red node is never the root
-        left = grand.left is parent
-        uncle = grand.right if left else grand.left
+        side = parent.side()
+        uncle = grand.children[1 - side]
         if uncle is not None and uncle.red:
             parent.red = uncle.red = False
             grand.red = True
             node = grand
             continue
-        if (parent.right if left else parent.left) is node:
-            root = _rotate(root, parent, left=left)
+        if parent.children[1 - side] is node:
+            root = _rotate(root, parent, side)
             node, parent = parent, node
         parent.red = False
         grand.red = True
-        root = _rotate(root, grand, left=not left)
+        root = _rotate(root, grand, 1 - side)
     root.red = False
     return root
 
 
 def _delete(root: _Node[K], node: _Node[K]) -> _Node[K]:
-    if node.left is not None and node.right is not None:
+    if None not in node.children:
         root = _swap_with_successor(root, node)
-    child = node.left or node.right
+    child = node.children[0] or node.children[1]
     if child is not None:
         root = _replace(root, node, child)
         if child.parent is None:
@@ -248,34 +247,30 @@ def _delete(root: _Node[K], node: _Node[K]) -> _Node[K]:
     # A leaf stays in the tree during the rebalancing and is removed after it.
     if not node.red:
         root = _balance_deletion(root, node)
-    parent = node.parent
-    assert parent is not None  # a tree of one node is a chain
-    if parent.left is node:
-        parent.left = None
-    else:
-        parent.right = None
+    assert node.parent is not None  # a tree of one node is a chain
+    node.parent.children[node.side()] = None
     return root
 
 
 def _swap_with_successor(root: _Node[K], node: _Node[K]) -> _Node[K]:
     """Swaps the places and colours of `node` and of the next node in key order."""
-    left, right = node.left, node.right
+    left, right = node.children
     assert left is not None
     assert right is not None
     successor = right
-    while successor.left is not None:
-        successor = successor.left
+    while (before := successor.children[0]) is not None:
+        successor = before
     successor.red, node.red = node.red, successor.red
-    below, above = successor.right, successor.parent
+    below, above = successor.children[1], successor.parent
     root = _replace(root, node, successor)
     if successor is right:
-        node.parent, successor.right = successor, node
+        node.parent, successor.children[1] = successor, node
     else:
         assert above is not None
-        node.parent, above.left = above, node
-        successor.right, right.parent = right, successor
-    successor.left, left.parent = left, successor
-    node.left, node.right = None, below
+        node.parent, above.children[0] = above, node
+        successor.children[1], right.parent = right, successor
+    successor.children[0], left.parent = left, successor
+    node.children = [None, below]
     if below is not None:
         below.parent = node
     return root
@@ -283,13 +278,10 @@ def _swap_with_successor(root: _Node[K], node: _Node[K]) -> _Node[K]:
 
 def _replace(root: _Node[K], old: _Node[K], new: _Node[K]) -> _Node[K]:
     """Puts `new` in the place of `old` below its parent."""
-    parent = new.parent = old.parent
-    if parent is None:
+    new.parent = old.parent
+    if old.parent is None:
         return new
-    if parent.left is old:
-        parent.left = new
-    else:
-        parent.right = new
+    old.parent.children[old.side()] = new
     return root
 
 
@@ -302,17 +294,17 @@ def _balance_deletion(root: _Node[K], node: _Node[K]) -> _Node[K]:
         if node.red:
             node.red = False
             return root
-        left = parent.left is node
-        sibling = parent.right if left else parent.left
+        side = node.side()
+        sibling = parent.children[1 - side]
         if sibling is not None and sibling.red:
             sibling.red = False
             parent.red = True
-            root = _rotate(root, parent, left=left)
-            sibling = parent.right if left else parent.left
+            root = _rotate(root, parent, side)
+            sibling = parent.children[1 - side]
         if sibling is None:
             node = parent
             continue
-        near, far = (sibling.left, sibling.right) if left else (sibling.right, sibling.left)
+        near, far = sibling.children[side], sibling.children[1 - side]
         if not (near is not None and near.red) and not (far is not None and far.red):
             sibling.red = True
             node = parent
@@ -321,27 +313,23 @@ def _balance_deletion(root: _Node[K], node: _Node[K]) -> _Node[K]:
             assert near is not None
             near.red = False
             sibling.red = True
-            root = _rotate(root, sibling, left=not left)
-            sibling = near
-            far = sibling.right if left else sibling.left
+            root = _rotate(root, sibling, 1 - side)
+            sibling, far = near, near.children[1 - side]
         sibling.red = parent.red
         if far is not None:
             far.red = False
         parent.red = False
-        root = _rotate(root, parent, left=left)
+        root = _rotate(root, parent, side)
         node = root
 
 
-def _rotate(root: _Node[K], at: _Node[K], *, left: bool) -> _Node[K]:
-    """Rotates: `at` goes down to the given side, its child of the other side goes up."""
-    up = at.right if left else at.left
+def _rotate(root: _Node[K], at: _Node[K], side: int) -> _Node[K]:
+    """Rotates the tree: `at` goes down to `side`, and its child of the other side goes up."""
+    up = at.children[1 - side]
     assert up is not None
-    inner = up.left if left else up.right
+    inner = up.children[side]
     root = _replace(root, at, up)
-    if left:
-        at.right, up.left = inner, at
-    else:
-        at.left, up.right = inner, at
+    at.children[1 - side], up.children[side] = inner, at
     if inner is not None:
         inner.parent = at
     at.parent = up

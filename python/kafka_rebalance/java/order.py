@@ -7,9 +7,9 @@ such a table (`java/hash_table.py`).
 Source   java.lang.String, java.util.HashMap; TopicPartition.hashCode.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from .hash_table import HashTable
+from .hash_table import DEFAULT_SLOTS, HashTable
 
 
 def name_key(name: str) -> bytes:
@@ -46,15 +46,15 @@ def partition_hash(topic: str, partition: int) -> int:
     return (31 * (31 + partition) + string_hash(topic)) & 0xFFFFFFFF
 
 
-def java_hash_order(names: Sequence[str]) -> list[str]:
-    """Returns names in the order of a default `HashMap` or `HashSet` that is filled with them.
+def java_hash_order(names: Iterable[str], slots: int = DEFAULT_SLOTS) -> list[str]:
+    """Returns names in the order of a default `HashMap` or `HashSet` with these keys.
 
     A repeated name keeps its place.
 
     >>> java_hash_order(["b", "a", "q"])  # "q" and "a" share slot 1 of 16, in order of insertion
     ['a', 'q', 'b']
     """
-    table = HashTable[str]()
+    table = HashTable[str](slots)
     for name in dict.fromkeys(names):
         table.put(name, string_hash(name), name_key(name))
     return table.keys()
@@ -70,8 +70,13 @@ def copied_slots(size: int) -> int:
     return 1 << (capacity - 1).bit_length()
 
 
+def java_set_order(names: Collection[str]) -> list[str]:
+    """Returns names in the order of `new HashSet(collection)`."""
+    return java_hash_order(names, copied_slots(len(names)))
+
+
 def java_grouping_order(names: Sequence[str]) -> list[str]:
-    """Returns names in the order of a default `HashMap` that `computeIfAbsent` fills with them.
+    """Returns names in the order of a default `HashMap`, each added by `computeIfAbsent`.
 
     A repeated name can change the order: a full table is doubled before the name is looked up, even
     if the name is present.

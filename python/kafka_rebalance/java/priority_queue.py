@@ -39,7 +39,7 @@ class PriorityQueue(Generic[T]):
         heap[at] = key, entry
 
     def poll(self) -> T | None:
-        """Takes out the first entry (None if empty); the last one replaces it, and moves down."""
+        """Removes and returns the first entry (None if empty); the last entry takes its place."""
         heap = self._heap
         if not heap:
             return None

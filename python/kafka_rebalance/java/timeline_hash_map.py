@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The iteration order of `TimelineHashMap`, in which a broker keeps groups, members and offsets.
 
-    table        2 slots at first; before every `put`, also of a present key, it doubles if it would
-                 then have more than 4/3 keys per slot; it never shrinks
+    table        2 slots at first; it doubles before a `put` (even of a known key) if one key more
+                 makes more than 4/3 keys per slot; it never shrinks
     slot         the highest bits of the 64-bit product of the signed hash and a constant
     in a slot    keys are in order of insertion; a replaced value keeps its place; the iteration
                  walks each slot's keys backwards
@@ -26,8 +26,9 @@ Source   org.apache.kafka.timeline.BaseHashTable, SnapshottableHashTable, Snapsh
 """
 
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
+from .hash_map import Values
 from .order import string_hash
 
 K = TypeVar("K", bound=str | int)
@@ -36,7 +37,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _FEWEST_SLOTS = 2
 
 
-class _HashTable(Generic[K, V]):
+class _HashTable(Values[K, V]):
     """A `BaseHashTable`; its keys are strings or 32-bit numbers."""
 
     def __init__(self) -> None:
@@ -81,8 +82,8 @@ def _hash_code(key: str | int) -> int:
 
 
 class SnapshotRegistry:
-    """Several tables with common snapshots; it holds the tables that have changed since the last
-    snapshot.
+    """Makes common snapshots of several tables; `changed` has the tables that have changed since
+    the last snapshot.
     """
 
     def __init__(self) -> None:
@@ -102,17 +103,16 @@ class SnapshotRegistry:
 
 
 class TimelineHashMap(_HashTable[K, V]):
-    """A map with one snapshot; copying it costs as much as copying a dict and its slots."""
+    """A map with one snapshot; a copy costs as much as that of a dict and of the slots."""
 
     def __init__(self, registry: SnapshotRegistry | None = None) -> None:
         super().__init__()
         self._registry = registry
         self._epoch = -1
-        self._put: set[K] = set()  # keys that were put since the snapshot, or since its last revert
-        self._older: _HashTable[K, V] | None = None  # values of the snapshot that have changed
+        self._put: set[K] = set()  # keys put since the snapshot or the last revert to it
+        self._older: _HashTable[K, V] | None = None  # what the snapshot has for changed keys
 
     def copy(self) -> "TimelineHashMap[K, V]":
-        """Returns a copy without a snapshot."""
         new = TimelineHashMap[K, V](self._registry)
         new._values = dict(self._values)
         new._slots = [list(slot) for slot in self._slots]
@@ -143,34 +143,19 @@ class TimelineHashMap(_HashTable[K, V]):
             super().put(key, value)
 
     def take_places(self, reverted: "TimelineHashMap[K, V]") -> None:
-        """Gives the keys their places in a reverted table with the same keys, also in its snapshot.
+        """Takes the order of the keys, and the snapshot, from a reverted table with the same keys.
 
-        The values stay.
+        The values stay as they are.
         """
         if reverted._values.keys() == self._values.keys():
             self._slots, self._older = reverted._slots, reverted._older
             self._epoch, self._put = reverted._epoch, reverted._put
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
-
-    def __getitem__(self, key: K) -> V:
-        return self._values[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._values
-
-    def __len__(self) -> int:
-        return len(self._values)
 
     def __iter__(self) -> Iterator[K]:
         return (key for slot in self._slots for key in reversed(slot))
 
     def values(self) -> list[V]:
         return [self._values[key] for key in self]
-
-    def items(self) -> list[tuple[K, V]]:
-        return [(key, self._values[key]) for key in self]
 
     def _keep(self, key: K) -> None:
         """Stores the snapshot's value of a key that is about to change."""

@@ -6,9 +6,8 @@ from kafka_rebalance.errors import ClusterError
 from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags
 from .consumer_groups import Progress, snapshot, snapshot_lines
-from .offsets_log import offsets_records
+from .offsets_log import group_leaders, offsets_records
 from .other_groups import other_group
-from .recorded_leaders import group_leaders
 
 __all__ = [
     "ClusterError", "Progress", "client_configs", "group_lags", "group_leaders", "offsets_records",

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads groups that the broker assigns (KIP-848, KIP-932) as contract lines.
-
-The descriptions of streams groups (KIP-1071) are read here, too; `streams_groups.py` makes their
-lines.
+"""Reads groups that the broker assigns (KIP-848, KIP-932, KIP-1071) as contract lines.
 
 1. The coordinator describes the group.
 2. `owned_partitions` is the member's target, which is the assignor's input, with its topics without
@@ -11,19 +8,25 @@ lines.
 3. A pattern becomes the names of the topics that it matches. The broker resolves patterns at times,
    so a topic that has just been created may still be missing in the group.
 
+A streams group has as many tasks of a subtopology as the largest of its source topics has
+partitions; a subtopology with a changelog topic is stateful. `active_tasks` and `standby_tasks` are
+the present ones, which are the assignor's input; if a target differs, the line has both. The
+number of standby replicas and the assignor's name are settings of the group.
+
 Order    members as described: the broker walks its table of members in this order for the assignor,
          too. Topics and partitions as described, which is the order of the present target.
 Unknown  a topic's partitions that a share group has not initialised; which members named the
          assignor; the time of the last target.
 Errors   GroupError.
-Source   ConsumerGroup.asDescribedGroup, ShareGroup.asDescribedGroup, TargetAssignmentBuilder.
+Source   asDescribedGroup of ConsumerGroup, ShareGroup and StreamsGroup; TargetAssignmentBuilder;
+         ConfiguredSubtopology; GroupConfig (Kafka 4.4.0).
 """
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors import consumer, share
+from kafka_rebalance.assignors import consumer, share, streams
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import in_runs, quoted
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
@@ -35,7 +38,12 @@ from kafka_rebalance.wire.broker_groups import (
     ShareGroupDescribeResponse,
 )
 from kafka_rebalance.wire.layout import layout_of
-from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup, StreamsGroupDescribeResponse
+from kafka_rebalance.wire.streams_groups import (
+    DescribedStreamsGroup,
+    DescribedStreamsMember,
+    DescribedSubtopology,
+    StreamsGroupDescribeResponse,
+)
 
 from .raw_requests import ask_broker
 
@@ -93,7 +101,7 @@ def described_groups(
 
 
 def describe_request(*group_ids: str) -> bytes:
-    """Returns the body of the request, which is equal for all types of groups."""
+    """Returns the body of a describe request; its bytes are the same for all types of groups."""
     return layout_of(ConsumerGroupDescribe).written(ConsumerGroupDescribe(group_ids=group_ids))
 
 
@@ -155,3 +163,99 @@ def _matched(member: BrokerMember, topics: Sequence[str], at: str) -> list[str]:
         raise GroupError(f"{at}.topic_regex", problem) from None
     named = member.subscribed_topic_names
     return [name for name in topics if name not in named and pattern.matches(name)]
+
+
+STANDBY_REPLICAS = "streams.num.standby.replicas"
+ASSIGNOR_NAME = "streams.assignor.name"
+_NOT_READY = "NotReady"
+
+
+class StreamsSettings(NamedTuple):
+    """The settings of a group that its assignor depends on, and the assignor's name."""
+
+    standby_replicas: int
+    assignor: str
+
+
+def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, StreamsSettings]:
+    """Returns group -> settings that this user may read; no assignor name before Kafka 4.4."""
+    resource = importlib.import_module("kafka.admin").ConfigResource
+    wanted = [resource("GROUP", one, [STANDBY_REPLICAS, ASSIGNOR_NAME]) for one in group_ids]
+    settings: Mapping[str, Any] = admin.describe_configs(wanted, config_filter="all")
+    return {
+        group_id: StreamsSettings(
+            int(found[STANDBY_REPLICAS]["value"]),
+            f"streams/{name}"
+            if (name := found.get(ASSIGNOR_NAME, {}).get("value"))
+            else streams.sticky.NAME,
+        )
+        for group_id, found in settings.get("group", {}).items()
+        if STANDBY_REPLICAS in found
+    }
+
+
+def source_topics(group: DescribedStreamsGroup) -> dict[str, None]:
+    """Returns the topics whose numbers of partitions decide the numbers of tasks."""
+    return dict.fromkeys(name for one in group.subtopologies for name in one.read_topics)
+
+
+def streams_line(
+    group: DescribedStreamsGroup,
+    partitions_of: Callable[[str], int],
+    settings: StreamsSettings | None,
+) -> dict[str, Any]:
+    """Returns a contract line.
+
+    `partitions_of` returns the number of partitions of a topic, 0 if the topic does not exist;
+    `settings` are None if they are hidden.
+    """
+    if group.group_state == _NOT_READY or not group.subtopologies:
+        raise GroupError(
+            "state",
+            f"{group.group_state}, the broker has not validated the topology, for example because "
+            "a source topic is missing: nobody has a task",
+        )
+    if settings is None:
+        what = f"DescribeConfigs on Group {group.group_id}"
+        raise GroupError("num_standby_replicas", f"no permission: this user needs {what}")
+    return {
+        "group_id": group.group_id,
+        "generation_id": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "assignor": settings.assignor,
+        "topics": [],
+        "members": [_streams_member(one) for one in group.members],
+        "subtopologies": [_subtopology(one, partitions_of) for one in group.subtopologies],
+        "num_standby_replicas": settings.standby_replicas,
+    }
+
+
+def _subtopology(one: DescribedSubtopology, partitions_of: Callable[[str], int]) -> dict[str, Any]:
+    return {
+        "subtopology_id": one.subtopology_id,
+        "tasks": max(map(partitions_of, one.read_topics), default=0),
+        "stateful": bool(one.state_changelog_topics),
+        "source_topics": list(one.read_topics),
+    }
+
+
+def _streams_member(member: DescribedStreamsMember) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "member_id": member.member_id,
+        "group_instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "topics": [],
+        "generation_id": member.member_epoch,
+        "rack_id": member.rack_id,
+        "process_id": member.process_id,
+        "active_tasks": in_runs(member.assigned.active, "subtopology_id"),
+        "standby_tasks": in_runs(member.assigned.standby, "subtopology_id"),
+        "task_offsets": [one._asdict() for one in member.task_offsets],
+    }
+    if member.is_reconciling:
+        line["target_active_tasks"] = in_runs(member.target.active, "subtopology_id")
+        line["target_standby_tasks"] = in_runs(member.target.standby, "subtopology_id")
+    if member.client_tags:
+        line["client_tags"] = dict(member.client_tags)
+    return line

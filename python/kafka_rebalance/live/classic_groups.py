@@ -4,30 +4,38 @@
 The description contains the bytes that members wrote as subscriptions and leaders as assignments.
 `kafka_rebalance.wire` decodes them, not the client library.
 
-Source   Kafka's DescribeGroups and ConsumerProtocol messages.
+Source   Kafka's DescribeGroups and ConsumerProtocol messages; ConsumerCoordinator.metadata and
+         onJoinPrepare, AbstractCoordinator.Generation.NO_GENERATION (Kafka 4.4.0).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import kafka_rebalance.wire as wire
 from kafka_rebalance.errors import GroupError, WireError
-from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
-
-from .subscribed_protocol import subscribed_protocol
+from kafka_rebalance.group.model import (
+    NEWEST_SUBSCRIPTION,
+    Member,
+    RebalanceProtocolName,
+    TopicPartition,
+)
+from kafka_rebalance.notes.listed import is_cooperative, may_mix
 
 _Line = dict[str, Any]
 _T = TypeVar("_T")
 
 
 def described_line(group: Any, generation_id: int | None = None) -> _Line:
-    """Returns a described group as a contract line without its topics.
-
-    Without `generation_id`, the generation is one more than the newest that a member sent.
-    """
+    """Returns a line without topics; generation None: one more than the newest that was sent."""
     assignor = group.protocol_data
     sent = sent_members(group)
-    given = [_given(one, f"members[{i}]") for i, one in enumerate(group.members)]
+    # The coordinator holds no bytes of a member to which the leader sent nothing.
+    given = [
+        _read(wire.decode_assignment, one.member_assignment, f"members[{i}].assignment")
+        if one.member_assignment
+        else None
+        for i, one in enumerate(group.members)
+    ]
     if generation_id is None:
         generations = [g for one in sent for g in (one.generation_id, one.user_data_generation_id)]
         known = [generation for generation in generations if generation is not None]
@@ -51,27 +59,16 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
 def sent_members(group: Any) -> tuple[Member, ...]:
     """Returns a described group's members with what they sent in their last JoinGroup."""
     return tuple(
-        _sent(one, group.protocol_data, f"members[{i}]") for i, one in enumerate(group.members)
+        wire.sent_member(
+            one.member_id,
+            _read(wire.decode_subscription, one.member_metadata, f"members[{i}].subscription"),
+            group.protocol_data,
+            group_instance_id=one.group_instance_id,
+            client_id=one.client_id,
+            client_host=one.client_host,
+        )
+        for i, one in enumerate(group.members)
     )
-
-
-def _sent(described: Any, assignor: str, at: str) -> Member:
-    """Returns the member with the data of its last JoinGroup."""
-    data = described.member_metadata
-    return wire.sent_member(
-        described.member_id,
-        _read(wire.decode_subscription, data, f"{at}.subscription"),
-        assignor,
-        group_instance_id=described.group_instance_id,
-        client_id=described.client_id,
-        client_host=described.client_host,
-    )
-
-
-def _given(described: Any, at: str) -> wire.AssignmentData | None:
-    """Returns the assignment that the leader sent; None if the coordinator holds no bytes."""
-    data = described.member_assignment
-    return _read(wire.decode_assignment, data, f"{at}.assignment") if data else None
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
@@ -102,3 +99,50 @@ def _read(decode: Callable[[bytes], _T], data: bytes, at: str) -> _T:
         return decode(data)
     except WireError as error:
         raise GroupError(at, str(error)) from error
+
+
+def subscribed_protocol(
+    group_id: str, assignor: str, sent: Sequence[Member], assigned: int
+) -> RebalanceProtocolName | None:
+    """Returns the rebalance protocol that the members' last subscriptions show; None if unclear.
+
+    An eager member revokes all partitions before it joins, so it claims none; a cooperative member
+    claims those that it keeps. But a member without partitions claims none either. `sent` are the
+    members with what they sent, `assigned` is the number of partitions that they were then
+    assigned. A member *rejoined* if it sent a generation: it had been assigned before.
+
+    1. None under an eager assignor, and without members whose client allows mixed lists.
+    2. "cooperative" if each member whose client allows mixed lists rejoined and claims partitions.
+       If only some claim, the other members are eager (in a switch, between its two bounces), idle,
+       or new: a new Java member with Kafka's default list, range and cooperative-sticky, is eager.
+       So the answer is then None.
+    3. "eager" if a member rejoined, no member claims partitions, every client allows mixed lists,
+       and the members that rejoined had partitions that they could claim: a dynamic member is new,
+       so that a join caused the rebalance; and there are more partitions than members, so that
+       nobody is idle. Otherwise cooperative members may have been idle until then, because the
+       owners left, or because a topic was created late.
+
+    Rule 3 is wrong in these rebalances, which have a new member too:
+
+    - a topic was created, or all earlier owners left;
+    - the members that rejoined changed their subscriptions, and had revoked all partitions of the
+      topics that they left;
+    - the new member is the first of a switch's second bounce: it lists cooperative assignors alone,
+      while the others are still eager.
+    """
+    # 1.
+    mixing = [member for member in sent if may_mix(member, group_id)]
+    if not mixing or not is_cooperative(assignor):
+        return None
+    # 2.
+    if any(one.owned_partitions for one in mixing):
+        return "cooperative" if all(one.owned_partitions for one in mixing) else None
+    # 3.
+    rejoined = any(map(_rejoined, mixing))
+    is_join = any(not _rejoined(one) and one.group_instance_id is None for one in mixing)
+    settled = len(mixing) == len(sent) < assigned
+    return "eager" if rejoined and is_join and settled else None
+
+
+def _rejoined(sent: Member) -> bool:
+    return sent.generation_id is not None and sent.generation_id >= 0

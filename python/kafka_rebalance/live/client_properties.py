@@ -33,44 +33,21 @@ _PASSWORDS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _MECHANISMS = (*_PASSWORDS, "OAUTHBEARER")
 _LOGIN_HANDLERS = ("OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler")
 
-_FOLLOWED = frozenset(
-    (
-        "security.protocol",
-        "sasl.mechanism",
-        "sasl.jaas.config",
-        "sasl.login.callback.handler.class",
-        "sasl.oauthbearer.token.endpoint.url",
-        "sasl.oauthbearer.scope",
-        "sasl.oauthbearer.client.credentials.client.id",
-        "sasl.oauthbearer.client.credentials.client.secret",
-        "ssl.endpoint.identification.algorithm",
-        "ssl.enabled.protocols",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
-        "ssl.truststore.certificates",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.keystore.type",
-        "ssl.keystore.key",
-        "ssl.keystore.certificate.chain",
-        "ssl.key.password",
-        "basic.auth.user.info",
-        "client.id",
-    )
-)
+_SETTINGS = """
+security.protocol sasl.mechanism sasl.jaas.config sasl.login.callback.handler.class
+sasl.oauthbearer.token.endpoint.url sasl.oauthbearer.scope
+sasl.oauthbearer.client.credentials.client.id sasl.oauthbearer.client.credentials.client.secret
+ssl.endpoint.identification.algorithm ssl.enabled.protocols
+ssl.truststore.location ssl.truststore.password ssl.truststore.type ssl.truststore.certificates
+ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.keystore.key
+ssl.keystore.certificate.chain ssl.key.password basic.auth.user.info client.id
+"""
+_FOLLOWED = frozenset(_SETTINGS.split())
 _WITHOUT_EFFECT = (
-    "ssl.protocol",
-    "ssl.provider",
-    "ssl.secure.random.implementation",
-    "ssl.keymanager.algorithm",
-    "ssl.trustmanager.algorithm",
-    "sasl.login.refresh.",
-    "sasl.login.retry.",
-    "sasl.kerberos.",
-    "sasl.oauthbearer.clock.",
-    "sasl.oauthbearer.expected.",
-    "sasl.oauthbearer.jwks.",
+    *("ssl.protocol", "ssl.provider", "ssl.secure.random.implementation"),
+    *("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm", "sasl.login.refresh."),
+    *("sasl.login.retry.", "sasl.kerberos.", "sasl.oauthbearer.clock."),
+    *("sasl.oauthbearer.expected.", "sasl.oauthbearer.jwks."),
 )
 _HINTS = {
     "sasl.mechanisms": "librdkafka's name of sasl.mechanism",
@@ -83,7 +60,7 @@ _HINTS = {
 
 
 def read_properties(path: str | Path | None) -> dict[str, str]:
-    """Returns the settings of a properties file, and those that only the environment contains.
+    """Returns the settings of a properties file; the environment adds those that the file lacks.
 
     Without a path, the file that KAFKA_REBALANCE_COMMAND_CONFIG names is read, if any. The repr of
     a secret value does not show it. Errors: ClusterError, OSError.

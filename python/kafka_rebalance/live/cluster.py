@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects kafka-python's clients to a cluster, or reports why this is not possible.
 
-kafka-python tries to connect until its time is over, and drops the reasons for failures. This
-module keeps the last reason, for the error message. If another attempt would fail for the same
-reason, none is made. Secrets are removed from kafka-python's debug log.
-
-One deadline covers all that a client does, because kafka-python has none for a TLS handshake, and
-one for each attempt and each request: if no broker has answered anything for the client's
-`request_timeout_ms`, the caller's wait ends. An answer puts the deadline off, so reading a large
-cluster may take longer.
+kafka-python tries to connect until its time is over, and drops the reasons. This module keeps the
+last reason, makes no attempt that would fail for it again, and removes secrets from the debug log.
+The caller's wait ends when no broker has answered anything for the client's `request_timeout_ms`.
+kafka-python itself has no deadline for a TLS handshake, and a new deadline for each attempt.
 """
 
 import atexit
@@ -43,7 +39,7 @@ _PAUSE_S = 1.0
 """Requests closer together than this are attempts of one request, and share one deadline."""
 
 _STOP_MS = 500
-"""The client's thread may be looking up a host name, which has no time limit; stop waiting then."""
+"""How many ms to wait for the client's thread: a look-up of a host name has no time limit."""
 
 _LOGGERS = ("kafka.admin.client", "kafka.net.connection", "kafka.protocol.parser")
 _ERRNO = re.compile(r"(\d+) E[A-Z]+")
@@ -69,7 +65,7 @@ def may_pass(error: Exception) -> bool:
 
 
 def is_refused(error: Exception) -> bool:
-    """Returns whether the request may be repeated at once: it failed before its time was over."""
+    """Returns whether to repeat a request at once: the error may pass, and is not a timeout."""
     errors: Any = importlib.import_module("kafka.errors")
     too_late = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
     return may_pass(error) and not isinstance(error, too_late)
@@ -117,8 +113,8 @@ def _connected(
     for logger in loggers:
         logger.addFilter(hidden)
     closing = ExitStack()
-    # The interpreter ends a generator that was not read to its end when the client's thread no
-    # longer runs, and then close() fails.
+    # If the caller does not read the generator to its end, the interpreter would close it at
+    # exit, after the client's thread has ended. Then close() would fail.
     atexit.register(closing.close)
     try:
         with closing:
@@ -140,7 +136,7 @@ def _connected(
 
 
 def _servers(bootstrap_server: str) -> list[str]:
-    """Returns the addresses; kafka-python would try in vain to connect to a wrong port."""
+    """Returns the addresses. A wrong port is an error: kafka-python would retry it in vain."""
     if not isinstance(bootstrap_server, str):
         problem = f"{a_type(bootstrap_server)} is not a text, as localhost:9092"
         raise TypeError(f"bootstrap_server: {problem}")
@@ -166,7 +162,7 @@ class _Failure(NamedTuple):
 
 
 class _Silence:
-    """Runs a client's requests; a wait ends when no answer has come for the time."""
+    """Runs a client's requests; a wait ends when no answer has come for `most_s` seconds."""
 
     def __init__(self, net: Any, too_late: type[Exception], most_s: float) -> None:
         self._net, self._too_late, self._most_s = net, too_late, most_s
@@ -185,7 +181,7 @@ class _Silence:
         future.add_both(lambda _: done.set())
         while not done.wait(left_s := max(0.0, self._since_s + self._most_s - time.monotonic())):
             if not left_s:
-                self._ended_s = -_PAUSE_S  # the next request is another one
+                self._ended_s = -_PAUSE_S  # the next request has its own deadline
                 raise self._too_late
         self._ended_s = time.monotonic()
         if future.exception is not None:
@@ -263,7 +259,7 @@ class _Connections:
                 self._client.close()
 
     def _is_final(self, error: BaseException) -> bool:
-        """Returns whether another attempt would fail for this reason, too."""
+        """Returns whether each further attempt would fail with this error, too."""
         errors = self._errors
         final = (
             errors.SaslAuthenticationFailedError,
@@ -354,7 +350,7 @@ def _last_answers(connection_made: Callable[[Any], None]) -> Callable[[Any], Non
 
 
 def _noted(connection: Any, heard: Callable[[], None]) -> Callable[[bytes], None]:
-    """Calls `heard` for whole answers; a broker that sends an answer byte by byte is silent."""
+    """Calls `heard` for each whole answer; parts of an answer do not extend the deadline."""
     receive = connection.data_received
 
     def received(data: bytes) -> None:
@@ -394,7 +390,7 @@ class _WithoutSecrets(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = record.getMessage()
-        for secret in self._secrets:  # the bytes that are logged are not words
+        for secret in self._secrets:  # logged bytes have no word limits, so `masked` does not fit
             text = text.replace(secret, "***")
         record.msg, record.args = _BEARER.sub(r"\1***", text), None
         return True

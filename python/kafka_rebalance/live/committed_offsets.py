@@ -10,7 +10,7 @@ Source   Kafka's OffsetFetch, Metadata and ListOffsets messages.
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafka_rebalance.group.field_paths import a_type
@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import TopicPartition
 from .cluster import admin_client, kafka_module, may_pass
 
 NO_LEADER = -1
-"""The leader of a partition without one, in Metadata."""
+"""The leader id that Metadata contains for a partition without a leader."""
 
 
 def group_lags(
@@ -31,10 +31,8 @@ def group_lags(
 ) -> dict[str, dict[TopicPartition, int]]:
     """Returns group id -> partition -> lag; partitions without a committed offset are left out.
 
-    Partitions without a leader, and those of a leader that does not answer, are left out, too:
-    `on_leaderless` is called with each of them.
-
-    Errors: ClusterError; TypeError if the argument is not a mapping.
+    Partitions for which no leader answers are left out, too: `on_leaderless` is called with each of
+    them. Errors: ClusterError; TypeError if `partitions` is not a mapping.
     """
     if not isinstance(partitions, Mapping):
         how = "give {group_id: [TopicPartition(topic, partition), …]}"
@@ -46,7 +44,11 @@ def group_lags(
     }
     asked = {group_id: tps for group_id, tps in asked.items() if tps}
     with admin_client(bootstrap_server, configs) as admin:
-        committed = _committed(admin, asked)
+        found = admin.list_group_offsets(asked) if asked else {}
+        committed = {
+            group_id: {tp: one.offset for tp, one in of_group.items() if one.offset >= 0}
+            for group_id, of_group in found.items()
+        }
         known = {tp for of_group in committed.values() for tp in of_group}
         leaders = _leaders(admin, {tp for tps in asked.values() for tp in tps})
         ends, silent = _ends(admin, leaders, known)
@@ -65,15 +67,6 @@ def group_lags(
     }
 
 
-def _committed(admin: Any, asked: Mapping[str, Sequence[Any]]) -> dict[str, dict[Any, int]]:
-    """Returns group id -> partition -> committed offset, without partitions that have none."""
-    found = admin.list_group_offsets(asked) if asked else {}
-    return {
-        group_id: {tp: one.offset for tp, one in of_group.items() if one.offset >= 0}
-        for group_id, of_group in found.items()
-    }
-
-
 def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
     """Returns the leader of each partition that exists; `NO_LEADER` if it has none."""
     wanted = set(partitions)
@@ -89,7 +82,7 @@ def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
 def _ends(
     admin: Any, leaders: Mapping[Any, int], partitions: Iterable[Any]
 ) -> tuple[dict[Any, int], set[int]]:
-    """Returns the ends of partitions, and the leaders that do not answer, with `NO_LEADER`."""
+    """Returns each partition's end, and the ids of leaders that do not answer (and `NO_LEADER`)."""
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     errors = importlib.import_module("kafka.errors")
     level = offsets.IsolationLevel.READ_COMMITTED

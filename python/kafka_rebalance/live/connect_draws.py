@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the parts of a prediction about a Connect cluster that depend on facts that REST lacks.
 
-A leader revokes a worker's connectors and tasks in the order in which the worker started them, and
-visits workers in the order of the hashes of their ids (`connect-host:port-<uuid>`). REST shows
-neither that order nor the ids. So the events are played many times, each time with other orders and
-ids (a draw):
-
-    orders   rotations, so that different items come first; every fourth draw is a shuffle
-    ids      a random UUID for each worker and draw
+A leader revokes work in the order in which the worker started it, and visits workers in the order
+of the hashes of their ids (`connect-host:port-<uuid>`). REST shows neither. So the events are
+played many times, each time (a draw) with other orders (rotations, and in every fourth draw a
+shuffle) and with a random UUID for each worker.
 """
 
 import random
@@ -28,15 +25,15 @@ _SHUFFLES = 4  # every fourth draw is a shuffle
 Item = str | Task
 ConnectChange = tuple[
     frozenset[Item], frozenset[Item]
-]  # two sets: the items that a worker starts, and those that it stops
+]  # a worker's two sets: the items that it starts, and the items that it stops
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
     """The items that a worker starts (or stops) in one round, if they differ between draws.
 
-    A draw contains `least` to `most` such items. The items in `sure` are in every draw, those in
-    `maybe` only in some.
+    A draw contains `least` to `most` such items. The items in `sure` are in every draw; the items
+    in `maybe` are only in some draws.
     """
 
     round: int
@@ -54,7 +51,7 @@ class Varying:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The differences between predictions with random orders and ids (draws).
+    """The differences between draws: predictions with random orders and ids.
 
     `rounds` is the smallest and the largest number of rounds of a draw. `varying` covers only the
     rounds that every draw reaches.

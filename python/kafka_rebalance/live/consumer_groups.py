@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a live cluster's groups as contract lines: those whose members own partitions.
 
-1. Every broker lists the groups that it coordinates.
-2. The broker describes its groups. Classic groups: `classic_groups.py`; consumer-protocol and share
-   groups: `broker_groups.py`; streams groups: `streams_groups.py`.
-3. Metadata contains the partitions of the subscribed topics, and the racks of their replicas.
-
-Reading changes nothing: it joins no group, commits no offset and creates no topic. The groups are
-described at slightly different times.
+Every broker lists the groups that it coordinates, and describes them: classic groups in
+`classic_groups.py`, others in `broker_groups.py`. Metadata contains the partitions of the
+subscribed topics, and the racks of their replicas. Reading changes nothing: it joins no group,
+commits no offset and creates no topic. Groups are described at slightly different times.
 
 Order    groups as given, else by name; members as the coordinator lists them, which is the order in
          which the leader receives them; partitions as the leader assigned them.
 Errors   a group that cannot be read is a line with `error`; so is each cause that groups are
-         missing (`unlisted.py`), with `group_id` null. If the cluster cannot be read, a
-         ClusterError is raised.
+         missing (`offsets_log.py`), with `group_id` null. ClusterError for the whole cluster.
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
 """
 
@@ -27,13 +23,22 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 
-from .broker_groups import DESCRIBE_APIS, Described, broker_line, described_groups, has_pattern
+from .broker_groups import (
+    DESCRIBE_APIS,
+    Described,
+    StreamsSettings,
+    broker_line,
+    described_groups,
+    has_pattern,
+    source_topics,
+    streams_line,
+    streams_settings,
+)
 from .classic_groups import described_line
 from .cluster import admin_client, is_refused, may_pass
-from .described_topics import DescribedTopics, not_described, topics_of
-from .retries import retried
-from .streams_groups import StreamsSettings, source_topics, streams_line, streams_settings
-from .unlisted import OFFSETS_TOPIC, problems
+from .described_topics import DescribedTopics, require_described, topics_of
+from .offsets_log import TOPIC, problems
+from .patience import retried
 
 BATCH = 200
 """How many groups are described at a time; this bounds the memory."""
@@ -60,7 +65,7 @@ _T = TypeVar("_T")
 
 
 class _NotAssignedError(GroupError):
-    """No known assignor assigns the group, so it is left out, unless the caller named it."""
+    """No known assignor assigns the group. It is left out, unless the caller named the group."""
 
 
 class _Listed(NamedTuple):
@@ -75,11 +80,7 @@ class _Listed(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The progress of a snapshot.
-
-    `done` of `total` groups are read. In `changed` of them, the state differs from that in the list
-    of groups, for example because a member joined.
-    """
+    """`done` of `total` groups are read; the state of `changed` groups differs from ListGroups."""
 
     done: int
     total: int
@@ -99,8 +100,8 @@ def snapshot(
     The parameters, the order and the other errors are those of `snapshot_lines`. Its lines also
     contain fields that a GroupSpec lacks, for example `leaderless` of a topic. A group that cannot
     be read, for example because it is rebalancing, raises a GroupError. With `on_left_out`, it is
-    reported there instead, and the other groups follow; "*" then also stands for the groups that
-    brokers which are down coordinate.
+    reported there instead, and the other groups follow; "*" then also stands for all groups whose
+    coordinator is down.
     """
     lines = snapshot_lines(
         bootstrap_server,
@@ -155,7 +156,7 @@ def snapshot_lines(
     A topic's `leaderless` lists the numbers of its partitions that have no leader, if any.
 
     A group of a cooperative assignor has `rebalance_protocol` if those subscriptions show whether
-    its members are eager (`live/subscribed_protocol.py`).
+    its members are eager (`live/classic_groups.py`).
 
     Raises MissingExtra without kafka-python 3, when the first line is requested; ClusterError if
     the cluster cannot be read.
@@ -171,16 +172,13 @@ def snapshot_lines(
 def with_topics(
     bootstrap_server: str, line: Mapping[str, Any], *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Returns a line of `described_line` with the topics that exist now in the cluster.
-
-    Errors: GroupError for a topic that this user may not describe; those of `snapshot_lines`.
-    """
+    """Adds the present topics to a line of `described_line`. Errors: as in `snapshot_lines`."""
     with admin_client(bootstrap_server, configs) as admin:
         return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)
 
 
 def why_unlisted(error: str) -> str:
-    """Returns why brokers that are down may hide the group of this error; "" if they do not."""
+    """Returns which brokers are down, if that may be why the group is not listed; else ""."""
     beginning = f"group_id: {_NOT_LISTED}; "
     return error.removeprefix(beginning) if error.startswith(beginning) else ""
 
@@ -209,7 +207,8 @@ class _Reader:
     ) -> Iterator[_Line]:
         cluster = self._learn_racks()
         listed = dict(self._list(self._topics.racks))
-        missing = list(self._missing())
+        [offsets] = retried(partial(self._admin.describe_topics, [TOPIC]), is_refused)
+        missing = list(problems(self._silent, offsets))
         authorized = cluster.get("authorized_operations")  # None from a broker before 2.8
         hidden = authorized is not None and _DESCRIBE not in authorized
         if group_ids is None and on_left_out and hidden:
@@ -297,11 +296,6 @@ class _Reader:
             return ()
         return found
 
-    def _missing(self) -> Iterator[str]:
-        """Yields why groups are missing from the list."""
-        [offsets] = retried(partial(self._admin.describe_topics, [OFFSETS_TOPIC]), is_refused)
-        yield from problems(self._silent, offsets)
-
     def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:
         """Returns the groups from DescribeGroups responses, by id."""
         described: dict[str, Any] = {}
@@ -335,9 +329,7 @@ class _Reader:
     def _broker_line(self, group: Described | GroupError) -> _Line:
         if isinstance(group, GroupError):
             raise group
-        if group.error_code:
-            what = f"Group {group.group_id}"
-            raise GroupError("group_id", not_described(group.error_code, what))
+        require_described(group)
         _occupied(group.group_state)
         if isinstance(group, DescribedStreamsGroup):
             self._topics.learn(source_topics(group))
@@ -346,9 +338,7 @@ class _Reader:
         return broker_line(group, self._topics.every_name() if has_pattern(group) else ())
 
     def _without_topics(self, group: Any) -> _Line:
-        if group.error_code:
-            what = f"Group {group.group_id}"
-            raise GroupError("group_id", not_described(group.error_code, what))
+        require_described(group)
         _occupied(group.group_state)
         if group.group_state != "Stable":
             raise GroupError(
@@ -358,7 +348,7 @@ class _Reader:
 
 
 def _fit(listed: _Listed | None) -> _Listed:
-    """Returns the group; raises an error if no known assignor assigns it."""
+    """Returns the listed group. Errors: one for a group that no known assignor assigns."""
     if listed is None:
         raise _NotAssignedError("group_id", _NOT_LISTED)
     if listed.group_type.lower() not in ("classic", *DESCRIBE_APIS):

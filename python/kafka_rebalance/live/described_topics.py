@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads topics in the form of contract lines: partitions, racks of their replicas, leaders."""
 
-import base64
 import importlib
 import uuid
 from collections.abc import Iterable, Mapping
@@ -10,17 +9,18 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import id_text
 
 from .cluster import is_refused
 from .committed_offsets import NO_LEADER
-from .retries import retried
+from .patience import retried
 
 _Line = dict[str, Any]
 _ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
 
 
 class DescribedTopics:
-    """The topics of one cluster, each read once; the caller sets `racks`, broker -> rack."""
+    """The topics of one cluster, each read once; the caller sets `racks`: broker id -> rack."""
 
     def __init__(self, admin: Any) -> None:
         self.racks: dict[int, str | None] = {}
@@ -39,7 +39,7 @@ class DescribedTopics:
                     self._known[metadata["name"]] = error
 
     def complete(self, line: Mapping[str, Any]) -> _Line | GroupError:
-        """Returns a line with its topics, which `learn` has read, or the error of one of them."""
+        """Returns the line with its topics, or a topic's error. First call `learn` with them."""
         topics = [self._known[name] for name in topics_of(line)]
         if errors := [topic for topic in topics if isinstance(topic, GroupError)]:
             return errors[0]
@@ -65,7 +65,7 @@ class DescribedTopics:
             return None
         if metadata["error_code"]:
             what = f"Topic {metadata['name']}"
-            raise GroupError("topics", not_described(metadata["error_code"], what))
+            raise GroupError("topics", _not_described(metadata["error_code"], what))
         partitions = sorted(metadata["partitions"], key=lambda one: int(one["partition_index"]))
         topic: _Line = {"name": metadata["name"], "partitions": len(partitions)}
         if topic_id := _topic_id(metadata):
@@ -80,7 +80,14 @@ class DescribedTopics:
         return topic
 
 
-def not_described(code: int, what: str) -> str:
+def require_described(group: Any) -> None:
+    """Raises GroupError if the coordinator did not describe the group."""
+    if group.error_code:
+        problem = _not_described(group.error_code, f"Group {group.group_id}")
+        raise GroupError("group_id", problem)
+
+
+def _not_described(code: int, what: str) -> str:
     """Returns the problem of a group or topic whose description has this error code."""
     errors = importlib.import_module("kafka.errors")
     error = errors.for_code(code)
@@ -101,4 +108,4 @@ def topics_of(line: Mapping[str, Any]) -> dict[str, None]:
 def _topic_id(metadata: Mapping[str, Any]) -> str | None:
     """Returns the id as Kafka writes it; None from a broker without topic ids (before 2.8)."""
     topic_id = uuid.UUID(str(metadata.get("topic_id") or uuid.UUID(int=0)))
-    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=") if topic_id.int else None
+    return id_text(topic_id.bytes) if topic_id.int else None

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests JSON from an HTTP server; an error is one line with the reason.
 
-Python's own time limits apply to each read. Here, one deadline covers a whole answer with its
-redirects, so a server that sends one byte now and then cannot postpone it. The size of an answer is
-limited, too.
+One deadline covers a whole answer with its redirects: Python's own time limits apply to each read.
 """
 
 import http.client
@@ -37,7 +35,7 @@ def fetch_json(
     context: ssl.SSLContext | None = None,
     hints: Mapping[int, str] | None = None,
 ) -> Any:
-    """Returns the answer to a request. `hints` explain HTTP's status codes.
+    """Returns the parsed answer to a request. `hints` maps a status code to advice.
 
     Errors: ClusterError. Its text names the request only by `server` and `path`.
     """
@@ -75,7 +73,7 @@ def _problem(error: Exception, timeout_s: float) -> str:
 
 
 class _Http(urllib.request.HTTPHandler):
-    """Opens connections whose reads end at `ends_s`, on the monotonic clock."""
+    """Opens connections whose reads end at `ends_s`, in seconds of the monotonic clock."""
 
     def __init__(self, ends_s: float) -> None:
         super().__init__()

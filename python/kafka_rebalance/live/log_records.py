@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that both readers of a Kafka log use: bounds, settings, columns, errors.
+"""The parts that both log readers (confluent-kafka, kafka-python) use: bounds, columns, errors.
 
 Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both clients. Secret
 values never appear in the text of an error: `cluster_errors` removes them.
@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rebalance.errors import ClusterError, NotReachedError
 
@@ -21,7 +21,7 @@ BATCH_BYTES = 4 << 20
 """A batch of records ends at this many bytes of keys and values, or at BATCH_ROWS."""
 
 IDLE_S = 120.0
-"""After so many seconds without progress, reading ends; a change of leader takes less time."""
+"""Reading ends after this many seconds without progress; a leader election takes less time."""
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
@@ -41,71 +41,44 @@ class Bounds(NamedTuple):
     high_watermark: int
 
 
-class TopicLog(Protocol):
-    """The log of one topic, read without a group: nothing is written to the cluster."""
-
-    def bounds(self) -> dict[int, Bounds]:
-        """Returns the bounds of all partitions. Errors: ClusterError, also if there is none."""
-        ...
-
-    def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
-        """Yields the committed records at offsets [start, end); compaction leaves gaps.
-
-        Errors: ClusterError if the log no longer contains `start`, or if the position does not
-        change during the idle time.
-        """
-        ...
-
-
 class RecordColumns:
     """Collects records as the columns of Spark's own Kafka source."""
 
     def __init__(self, topic: str, partition: int) -> None:
         self._topic, self._partition = topic, partition
-        self._clear()
-
-    def _clear(self) -> None:
-        self._keys: list[bytes | None] = []
-        self._values: list[bytes | None] = []
-        self._offsets: list[int] = []
-        self._times: list[int] = []
-        self._types: list[int] = []
+        self._rows: list[tuple[bytes | None, bytes | None, int, int, int]] = []
         self._bytes = 0
 
     def append(
         self, key: bytes | None, value: bytes | None, offset: int, time_ms: int, time_type: int
     ) -> None:
         """Adds a record; `time_type` is 0 for CreateTime, 1 for LogAppendTime, -1 for none."""
-        self._keys.append(key)
-        self._values.append(value)
-        self._offsets.append(offset)
-        self._times.append(min(time_ms, _YEAR_10000_MS - 1))
-        self._types.append(time_type)
+        self._rows.append((key, value, offset, min(time_ms, _YEAR_10000_MS - 1), time_type))
         self._bytes += len(key or b"") + len(value or b"")
 
     @property
     def is_full(self) -> bool:
-        return self._bytes >= BATCH_BYTES or len(self._offsets) >= BATCH_ROWS
+        return self._bytes >= BATCH_BYTES or len(self._rows) >= BATCH_ROWS
 
     def __bool__(self) -> bool:
-        return bool(self._offsets)
+        return bool(self._rows)
 
     def batch(self) -> "pa.RecordBatch":
         """Returns the records collected so far, and empties the collection."""
         import pyarrow as pa
 
-        rows = len(self._offsets)
-        times = pa.array(self._times, pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC"))
+        rows = len(self._rows)
+        keys, values, offsets, times, types = zip(*self._rows, strict=True) if rows else [()] * 5
         columns = {
-            "key": pa.array(self._keys, pa.binary()),
-            "value": pa.array(self._values, pa.binary()),
+            "key": pa.array(keys, pa.binary()),
+            "value": pa.array(values, pa.binary()),
             "topic": pa.repeat(pa.scalar(self._topic, pa.string()), rows),
             "partition": pa.repeat(pa.scalar(self._partition, pa.int32()), rows),
-            "offset": pa.array(self._offsets, pa.int64()),
-            "timestamp": times,
-            "timestampType": pa.array(self._types, pa.int32()),
+            "offset": pa.array(offsets, pa.int64()),
+            "timestamp": pa.array(times, pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC")),
+            "timestampType": pa.array(types, pa.int32()),
         }
-        self._clear()
+        self._rows, self._bytes = [], 0
         return pa.record_batch(columns)
 
 
@@ -168,10 +141,7 @@ def without_secrets(text: str, settings: Mapping[str, str]) -> str:
 
 
 def masked(text: str, secret: str) -> str:
-    """Returns a sentence with the secret as ***; a short one is masked only as a word.
-
-    Inside words, the masks of a short secret would show its letters.
-    """
+    """Replaces the secret by ***; a short secret is replaced only where it is a whole word."""
     pattern = re.escape(secret)
     if len(secret) < _LONG_SECRET:
         pattern = rf"(?<!\w){pattern}(?!\w)"

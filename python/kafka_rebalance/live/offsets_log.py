@@ -9,30 +9,56 @@
 
 `followed_records` continues to read one partition, again and again up to its end.
 
+Each broker lists the groups whose partition it leads. So groups are missing (`problems`) if a
+broker does not answer, or if a partition has no leader: the broker that led it is then no longer in
+the metadata, and all others answer. Nobody knows the ids of these groups.
+
 Order    partitions by number; records by offset.
 Errors   ClusterError: no connection, or no progress within the request timeout; NotReachedError: no
          leader answers; NoLogError: no permission, or no such topic.
 """
 
 import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kafka_rebalance.errors import ClusterError, NotReachedError
-from kafka_rebalance.wire.coordinator_lookup import partition_for
-from kafka_rebalance.wire.group_records import OffsetsRecord
+from kafka_rebalance.errors import ClusterError, NotReachedError, WireError
+from kafka_rebalance.wire import group_records
+from kafka_rebalance.wire.group_records import OffsetsRecord, partition_for
 
 from .cluster import admin_client, consumer_client, kafka_module, may_pass
 from .committed_offsets import NO_LEADER
 from .log_records import IdleLimit, no_partitions
-from .unlisted import OFFSETS_TOPIC, without_leader
 
-TOPIC = OFFSETS_TOPIC
+TOPIC = "__consumer_offsets"
+
+_PARTITIONS_NAMED = 10
+
+
+def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a clause for each cause of missing groups; `silent` maps a broker to its error."""
+    for broker, error in silent.items():
+        yield f"broker {broker} does not list its groups ({error}), so they are missing"
+    partitions = offsets_topic["partitions"]
+    numbers = [int(one["partition_index"]) for one in partitions if one["leader_id"] == NO_LEADER]
+    if numbers:
+        which = without_leader(numbers, len(partitions))
+        yield f"{which}, so the groups of these partitions are missing"
+
+
+def without_leader(numbers: Iterable[int], total: int) -> str:
+    """Returns the clause that names partitions of `__consumer_offsets` without a live leader."""
+    lost = sorted(numbers)
+    more = len(lost) - _PARTITIONS_NAMED
+    names = ", ".join(map(str, lost[:_PARTITIONS_NAMED]))
+    names += f" and {more} more" if more > 0 else ""
+    which = f"{len(lost)} of {total} partitions of {TOPIC} ({names})"
+    return f"{which} {'has' if len(lost) == 1 else 'have'} no live leader"
+
 
 _POLL_MS = 200
-_POLL_RECORDS = 5_000
-_FETCH_BYTES = 4 << 20
+_CONSUMER = {"max_poll_records": 5_000, "max_partition_fetch_bytes": 4 << 20}
 
 
 class NoLogError(ClusterError):
@@ -40,7 +66,7 @@ class NoLogError(ClusterError):
 
 
 class NoTopicError(NoLogError):
-    """The cluster shows no topic of groups; the first group of a new cluster creates it."""
+    """The cluster has no topic `__consumer_offsets`; the first group creates it."""
 
 
 def offsets_records(
@@ -61,10 +87,8 @@ def offsets_records(
     """
     ranges = _ranges(bootstrap_server, configs, groups, on_missing)
     total = sum(end - start for start, end in ranges.values())
-    more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
-    idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
     done = 0
-    with consumer_client(bootstrap_server, {**(configs or {}), **more}) as consumer, _permitted():
+    with _consumer(bootstrap_server, configs) as (consumer, idle_s):
         for partition, (start, end) in sorted(ranges.items()):
             for position, records in _polls(consumer, partition, start, end, idle_s):
                 yield from records
@@ -89,15 +113,23 @@ def followed_records(
     [(partition, (first, end))] = _ranges(bootstrap_server, configs, [group_id]).items()
     start = max(first, after + 1)
     place = kafka_module().TopicPartition(TOPIC, partition)
-    more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
-    idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
-    with consumer_client(bootstrap_server, {**(configs or {}), **more}) as consumer, _permitted():
+    with _consumer(bootstrap_server, configs) as (consumer, idle_s):
         while True:
             for _, records in _polls(consumer, partition, start, end, idle_s):
                 yield from records
             yield None
-            # A new leader may know a lower end for a moment; each record is yielded only once.
+            # A new leader may report a lower end for a moment; no record may be yielded twice.
             start, end = max(start, end), consumer.end_offsets([place])[place]
+
+
+@contextmanager
+def _consumer(
+    bootstrap_server: str, configs: Mapping[str, Any] | None
+) -> Iterator[tuple[Any, float]]:
+    """Yields a consumer, and the seconds without progress after which reading ends."""
+    idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
+    with consumer_client(bootstrap_server, {**(configs or {}), **_CONSUMER}) as one, _permitted():
+        yield one, idle_s
 
 
 def _ranges(
@@ -106,10 +138,7 @@ def _ranges(
     groups: Collection[str] | None,
     on_missing: Callable[[str], None] | None = None,
 ) -> dict[int, tuple[int, int]]:
-    """Returns the first offset and the end of each partition, or of those of the groups.
-
-    The ends of other partitions are not requested: they may be without a leader.
-    """
+    """Returns the first offset and the end of each partition, or only of those of the groups."""
     with admin_client(bootstrap_server, configs) as admin, _permitted():
         [described] = admin.describe_topics([TOPIC])
         errors: Any = importlib.import_module("kafka.errors")
@@ -179,3 +208,36 @@ def _permitted() -> Iterator[None]:
         raise NoLogError(
             f"no permission: this user needs Describe and Read on Topic {TOPIC}"
         ) from None
+
+
+_GROUP_KEY = (2).to_bytes(2, "big")
+
+
+def group_leaders(
+    bootstrap_server: str, group_ids: Iterable[str], *, configs: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """Returns group id -> member id of the group's last leader; DescribeGroups lacks this id.
+
+    It is in the group's newest metadata record. The partitions with the groups' records are read
+    from their beginning, which takes long with many commits. Groups without a leader are left out.
+    `configs` are those of `snapshot`. Errors: ClusterError; MissingExtra without kafka-python 3.
+    """
+    groups = set(group_ids)
+    leaders: dict[str, str] = {}
+    for record in offsets_records(bootstrap_server, configs=configs, groups=groups):
+        if record.key[:2] == _GROUP_KEY:
+            _keep(leaders, groups, record)
+    return leaders
+
+
+def _keep(leaders: dict[str, str], groups: set[str], record: group_records.OffsetsRecord) -> None:
+    """Stores the leader of the newest readable record; a deleted group has no leader."""
+    try:
+        key = group_records.decode_key(record.key)
+        value = group_records.decode_value(key, record.value)
+    except WireError:
+        return
+    if isinstance(key, group_records.GroupMetadataKey) and key.group_id in groups:
+        leaders.pop(key.group_id, None)
+        if isinstance(value, group_records.GroupMetadataValue) and value.leader:
+            leaders[key.group_id] = value.leader

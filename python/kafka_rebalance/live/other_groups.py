@@ -12,19 +12,20 @@ from typing import Any
 
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.present.broker_assigned import AssignedByBroker
-from kafka_rebalance.present.connect_workers import ConnectGroup, ConnectWorker
-from kafka_rebalance.present.lag import Lags
-from kafka_rebalance.present.streams_group import StreamsGroupWithLag, tasks_of
-from kafka_rebalance.wire.connect_protocol import (
-    decode_connect_assignment,
-    decode_connect_metadata,
+from kafka_rebalance.present.broker_assigned import (
+    AssignedByBroker,
+    Lags,
+    StreamsGroupWithLag,
+    tasks_of,
 )
+from kafka_rebalance.present.connect_workers import ConnectGroup, ConnectWorker
+from kafka_rebalance.wire.connect_protocol import decode_connect_assignment, decode_connect_metadata
 from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 
 from .broker_groups import DESCRIBE_APIS, DescribeApi, Described, describe_request
 from .cluster import admin_client
 from .committed_offsets import group_lags
+from .described_topics import require_described
 from .raw_requests import ask_coordinator
 
 
@@ -89,17 +90,6 @@ def connect_group(described: Any) -> ConnectGroup:
         described.protocol_data,
         tuple(_worker(one, f"members[{i}]") for i, one in enumerate(described.members)),
     )
-
-
-def require_described(described: Any) -> None:
-    """Raises GroupError if the coordinator did not describe the group."""
-    if not described.error_code:
-        return
-    errors = importlib.import_module("kafka.errors")
-    error, what = errors.for_code(described.error_code), f"Group {described.group_id}"
-    if issubclass(error, errors.AuthorizationError):
-        raise GroupError("group_id", f"no permission: this user needs Describe on {what}")
-    raise GroupError("group_id", f"{what} is not described: {error.__name__}")
 
 
 def _worker(member: Any, at: str) -> ConnectWorker:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits while a watched group cannot be read, because its coordinator's broker is down.
+"""Repeats refused requests, and waits while a watched group's coordinator is down (`Patience`).
 
 1. The first failure is reported, and so is the next successful read. Failures between are not.
 2. After each failure, a new connection is tried. While any bootstrap server answers, the wait goes
@@ -17,13 +17,29 @@ from kafka_rebalance.errors import NotReachedError
 
 from .cluster import admin_client
 
+_T = TypeVar("_T")
+
+RETRY_S = 10.0
+"""For how many seconds a request is repeated: a new leader or coordinator may first refuse it."""
+
+
+def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:
+    """Repeats a call for at most RETRY_S, while it raises errors that `is_retriable` accepts."""
+    deadline = time.monotonic() + RETRY_S
+    while True:
+        try:
+            return call()
+        except Exception as error:
+            if not is_retriable(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
 PATIENCE_S = 60.0
-"""How many seconds a cluster may be silent; a broker starts again in less time."""
+"""For how many seconds a cluster may be silent; a broker restarts in less time."""
 
 _LEAST_S = 0.5
-"""The least time, in seconds, that a new connection may take."""
-
-_T = TypeVar("_T")
+"""A new connection has at least this many seconds."""
 
 
 class Patience:
@@ -38,13 +54,13 @@ class Patience:
         bootstrap_server: str,
         configs: Mapping[str, Any] | None,
         *,
-        every_s: float,
-        for_s: float | None,
-        on_lost: Callable[[str], None],
-        on_back: Callable[[], None],
+        every_s: float = 0.5,
+        for_s: float | None = None,
+        on_lost: Callable[[str], None] = lambda _: None,
+        on_back: Callable[[], None] = lambda: None,
     ) -> None:
         self._where = bootstrap_server, configs
-        self._every_s = every_s
+        self.every_s = every_s
         self._heard_s = self._asked_s = time.monotonic()
         self._ends_s = None if for_s is None else self._heard_s + for_s
         self._on_lost, self._on_back = on_lost, on_back
@@ -56,7 +72,7 @@ class Patience:
         return self._ends_s is not None and time.monotonic() >= self._ends_s
 
     def asked(self, call: Callable[[], _T]) -> _T | None:
-        """Calls until the cluster answers; returns the answer, or None if the watch ends first."""
+        """Repeats `call` until it succeeds; returns its value, or None if the watch ends first."""
         while True:
             try:
                 answer = call()
@@ -90,7 +106,7 @@ class Patience:
         if not self._is_lost:
             self._is_lost = True
             self._on_lost(str(error).removeprefix(f"{self._where[0]}: "))
-        time.sleep(self._every_s)
+        time.sleep(self.every_s)
         self._asked_s = time.monotonic()
 
     def _answers(self) -> bool:

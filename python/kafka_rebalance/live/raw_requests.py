@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends requests for which kafka-python has no classes, through a KafkaAdminClient.
 
-kafka-python encodes the header and chooses the version by methods of the request, and decodes by
-methods of the class that the request's header names. `_Request` has these methods.
-
-Errors   those of kafka-python; IncompatibleBrokerVersion if the broker does not have the request.
+kafka-python calls methods of `_Request`, and of the response class in the request's header.
+Errors: those of kafka-python; IncompatibleBrokerVersion if the broker does not have the request.
 """
 
 import importlib
@@ -23,10 +21,7 @@ def ask_coordinator(
 def ask_broker(
     admin: Any, node: int, api_key: int, versions: tuple[int, int], body: bytes
 ) -> tuple[int, bytes]:
-    """Returns the version and the body of a broker's response.
-
-    The request and the response are flexible, and `body` is equal in all `versions`.
-    """
+    """Returns a flexible response's version and body; all `versions` have the same request body."""
     request = _Request(api_key, versions, body)
 
     async def send() -> bytes:
@@ -65,7 +60,7 @@ class _Header:
 
 
 class _Request:
-    """A flexible request; `version` is known when it has been sent."""
+    """A flexible request; kafka-python sets its version when it sends the request."""
 
     API_VERSION: int | None = None
     _min_version = _max_version = None

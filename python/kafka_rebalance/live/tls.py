@@ -106,7 +106,7 @@ def _load(context: ssl.SSLContext, file: Path, password: str | None) -> None:
 
 
 def _lines(text: str) -> str:
-    """Returns PEM text with line breaks: in a properties file, they may be missing."""
+    """Adds line breaks to PEM text: they may be missing in a properties file."""
     return _BLOCK.sub(
         lambda block: (
             f"-----BEGIN {block[1]}-----\n"

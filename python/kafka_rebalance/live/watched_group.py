@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows a live group by its descriptions, and yields each state in which it has settled.
 
-1. The group is described again and again; while a group is rebalancing, empty or unknown, the
-   caller waits.
-2. A group has settled if several descriptions in a row are equal: more if a partition has no owner,
-   because a cooperative group may then be between two rounds.
-3. A settled state is yielded if it differs from the one yielded before. The cluster's metadata is
-   not part of the state: the members see a new partition later, and then rebalance. Until then,
-   the change is a reason to wait.
-4. If the group's coordinator does not answer, `patience.py` waits.
+A group has settled if several descriptions in a row are equal. If a partition has no owner, more of
+them must be equal: a cooperative group may be between two rounds. A settled state is yielded if it
+differs from the one before. The cluster's metadata does not count: members see a new partition
+later, and then rebalance. If the coordinator does not answer, `patience.py` waits.
 
 A group that the broker assigns has an epoch for each change. One description is enough, unless a
 partition has no owner: a new pattern, topic or share state comes with a later epoch. A state is
@@ -33,7 +29,6 @@ from kafka_rebalance.group.spec import GroupSpec
 from .consumer_groups import NO_SUCH_GROUP, snapshot_lines, why_unlisted
 from .patience import Patience
 
-EVERY_S = 0.5
 _EQUAL, _EQUAL_WITH_HOLES, _EQUAL_BY_BROKER = 3, 12, 1
 """How many equal descriptions in a row mean that the group has settled; a hole is a partition
 without an owner.
@@ -53,25 +48,20 @@ def settled_states(
     group_id: str,
     *,
     configs: Mapping[str, Any] | None = None,
-    every_s: float = EVERY_S,
-    for_s: float | None = None,
     on_waiting: Callable[[str], None] = lambda _: None,
-    on_lost: Callable[[str], None] = lambda _: None,
-    on_back: Callable[[], None] = lambda: None,
+    **patient: Any,
 ) -> Iterator[GroupSpec]:
-    """Yields the group each time it has settled in another state; ends after `for_s` seconds.
+    """Yields the group each time it has settled in another state.
 
     Until the first state, `on_waiting` is called with each new reason why there is no state, such
     as "group_id: no such group, …"; later, if the group has lost all its members, and if a topic's
-    partitions have changed but no rebalance has happened. `on_lost` and `on_back` are those of
-    `Patience`.
+    partitions have changed but no rebalance has happened. `patient` are the options of
+    `Patience`, such as the seconds `for_s` of the watch.
 
     Errors: ClusterError; NotReachedError if `Patience` ends; GroupError for a description that is
     not a valid group.
     """
-    patience = Patience(
-        bootstrap_server, configs, every_s=every_s, for_s=for_s, on_lost=on_lost, on_back=on_back
-    )
+    patience = Patience(bootstrap_server, configs, **patient)
     looked: object = None
     why = ""
     yielded: object = None
@@ -98,17 +88,13 @@ def settled_states(
             elif counts != _counts(line):
                 on_waiting(f"{_resized(counts, _counts(line))}; no rebalance yet")
                 counts = _counts(line)
-        time.sleep(every_s)
+        time.sleep(patience.every_s)
 
 
 def described(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None, was_seen: bool
 ) -> dict[str, Any]:
-    """Returns the group's line in a snapshot.
-
-    Errors: those of `snapshot_lines`; NotReachedError if no broker lists a group that was seen
-    before, and brokers are down.
-    """
+    """Returns the group's line. NotReachedError: brokers are down, and hide a group seen before."""
     (line,) = snapshot_lines(bootstrap_server, [group_id], configs=configs)
     if was_seen and (why := why_unlisted(line.get("error", ""))):
         raise NotReachedError(why)
@@ -127,7 +113,7 @@ def _enough(group: GroupSpec, line: Mapping[str, Any]) -> int:
 
 
 def _look(line: Mapping[str, Any]) -> object:
-    """Returns the parts of a line that must not change while the group settles: not offsets."""
+    """Returns the parts of a line that must stay equal until the group counts as settled."""
     if not is_by_broker(line):
         return line
     parts = ("member_id", "owned_partitions", "active_tasks", "standby_tasks")
@@ -136,27 +122,24 @@ def _look(line: Mapping[str, Any]) -> object:
 
 
 def _state(line: Mapping[str, Any]) -> object:
-    """Returns the parts of a line that make a new state: not the topics of the cluster."""
+    """Returns the parts of a line whose change makes a new state; the cluster's topics do not."""
     if not is_by_broker(line):
         return {part: value for part, value in line.items() if part != "topics"}
     return line["generation_id"], {member["member_id"] for member in line["members"]}
 
 
 def _rests(line: Mapping[str, Any]) -> bool:
-    """Returns whether a group that the broker assigns shows the target of its epoch."""
+    """Returns whether a broker-assigned group's line already shows the target of its epoch."""
     epoch = line.get("assignment_epoch")
     if epoch is None:
         return True
     if not shares_partitions(line["assignor"]):
         return bool(epoch == line["generation_id"])
-    if assigns_tasks(line["assignor"]) and any(_is_moving(member) for member in line["members"]):
+    targets = {"target_active_tasks", "target_standby_tasks"}
+    if assigns_tasks(line["assignor"]) and any(targets & {*one} for one in line["members"]):
         return False
     epochs = {member["generation_id"] for member in line["members"]} - {_AWAY}
     return epochs | {epoch} == {line["generation_id"]}
-
-
-def _is_moving(member: Mapping[str, Any]) -> bool:
-    return "target_active_tasks" in member or "target_standby_tasks" in member
 
 
 def _counts(line: Mapping[str, Any]) -> dict[str, int]:
@@ -164,7 +147,7 @@ def _counts(line: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _resized(then: Mapping[str, int], now: Mapping[str, int]) -> str:
-    """Returns the changes of the partition counts; a missing topic has 0."""
+    """Returns `partitions: orders 6 -> 12, …` for changed counts; a missing topic has 0."""
     both = {name: (then.get(name, 0), now.get(name, 0)) for name in (*then, *now)}
     changed = (f"{name} {old} -> {new}" for name, (old, new) in both.items() if old != new)
     return f"partitions: {', '.join(changed)}"

@@ -30,11 +30,11 @@ from .classic_groups import described_line, sent_members
 from .consumer_groups import NO_SUCH_GROUP, with_topics
 from .offsets_log import TOPIC, NoLogError, NoTopicError, followed_records
 from .patience import Patience
-from .watched_group import EMPTY, EVERY_S, WITHOUT_MEMBERS, described, is_by_broker
+from .watched_group import EMPTY, WITHOUT_MEMBERS, described, is_by_broker
 
 _EMPTY = f"{EMPTY}, it has no members"
 _BEFORE_RECORD = (NO_SUCH_GROUP, "state: ")
-"""The beginnings of the errors of a group whose first record may still be written."""
+"""How the errors begin that allow a wait: the group's first record may still be written."""
 _SETTLED = "settled"
 
 
@@ -43,26 +43,21 @@ def logged_states(
     group_id: str,
     *,
     configs: Mapping[str, Any] | None = None,
-    every_s: float = EVERY_S,
-    for_s: float | None = None,
     on_waiting: Callable[[str], None] = lambda _: None,
-    on_lost: Callable[[str], None] = lambda _: None,
-    on_back: Callable[[], None] = lambda: None,
+    **patient: Any,
 ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
     """Yields the group after each of its rebalances, and the group as its leader saw it.
 
-    Ends after `for_s` seconds. `on_waiting` is called with each new reason why there is no record,
-    if the newest record has no members, and when the group has lost its members. `on_lost` and
-    `on_back` are those of `Patience`.
+    `on_waiting` is called with each new reason why there is no record yet, if the newest record has
+    no members, and when the group has lost its members. `patient` are the options of `Patience`,
+    such as `for_s`: the seconds of the watch.
 
     Errors: NoLogError if this user may not read the topic, or if a group of this name has members,
     but is not in the topic as a classic consumer group, or no longer, because the broker assigns
     the group; ClusterError; NotReachedError if `Patience` ends; GroupError for a record that is not
     a valid group.
     """
-    patience = Patience(
-        bootstrap_server, configs, every_s=every_s, for_s=for_s, on_lost=on_lost, on_back=on_back
-    )
+    patience = Patience(bootstrap_server, configs, **patient)
     watched = _Watched(bootstrap_server, group_id, configs, patience, on_waiting)
     key = group_records.GroupMetadataKey(group_id)
     has_record = False
@@ -81,7 +76,7 @@ def logged_states(
             watched.look()
         if patience.is_over:
             return
-        time.sleep(every_s)
+        time.sleep(patience.every_s)
 
 
 class _Watched:
@@ -113,7 +108,9 @@ class _Watched:
             self._wait()
             return
         self._is_empty = False
-        line = _line(self._group_id, group)
+        # 3.
+        seen = _as_described(self._group_id, group)
+        line = {**described_line(seen, group.generation_id), "leader": group.leader}
         if line == self._yielded:
             return
         self._yielded = line
@@ -121,14 +118,10 @@ class _Watched:
         whole = self._patience.asked(ask)
         if whole is not None:
             after = GroupSpec.from_dict(whole)
-            yield after, after.edited(members=sent_members(_as_described(self._group_id, group)))
+            yield after, after.edited(members=sent_members(seen))
 
     def await_record(self) -> None:
-        """Checks whether the group may get its first record.
-
-        Errors: NoLogError if it has members, and had members at the check before: a classic
-        consumer group would have its record by now.
-        """
+        """Checks whether a first record may come. NoLogError: twice members, but no record."""
         line = self._described(was_seen=False)
         said, self._why = self._why, line.get("error", _SETTLED)
         if self._why.startswith(_BEFORE_RECORD):
@@ -138,10 +131,7 @@ class _Watched:
             raise NoLogError(f"{TOPIC} has no record of a classic consumer group {self._group_id}")
 
     def look(self) -> None:
-        """Finds out why the record was deleted. A description may be older than the deletion.
-
-        Errors: NoLogError if the broker assigns the group.
-        """
+        """Finds out why the record was deleted. NoLogError: the broker assigns the group."""
         line = self._described(was_seen=True)
         if is_by_broker(line):
             how = f"the broker assigns it now, by {line['assignor']}"
@@ -165,7 +155,7 @@ class _Watched:
 def _followed(
     bootstrap_server: str, group_id: str, configs: Mapping[str, Any] | None, patience: Patience
 ) -> Iterator[group_records.OffsetsRecord | None]:
-    """Yields what `followed_records` yields, after failures too; None for a missing topic."""
+    """Yields as `followed_records`, and goes on after failures; None while the topic is missing."""
     offset = -1
     while not patience.is_over:
         try:
@@ -185,7 +175,7 @@ def _followed(
 def _values(
     followed: Iterable[group_records.OffsetsRecord | None], key: group_records.GroupMetadataKey
 ) -> Iterator[list[bytes | None]]:
-    """Yields the newest value of the key, then, each time the end is reached, all new values."""
+    """Yields a list each time the end is reached: first the key's newest value, then new ones."""
     encoded = group_records.encode_key(key)
     values: list[bytes | None] = []
     has_begun = False
@@ -206,16 +196,10 @@ def _consumers(
     except WireError as error:
         raise GroupError("record", f"{key.group_id}: {error}") from error
     assert not isinstance(group, group_records.OffsetCommitValue)
-    return group if group and group.protocol_type in ("consumer", "") else None  # "": new, empty
+    return group if group and group.protocol_type in ("consumer", "") else None  # "": new group
 
 
 # 3.
-def _line(group_id: str, group: group_records.GroupMetadataValue) -> dict[str, Any]:
-    """Returns the contract line, without topics, of a group that has members."""
-    line = described_line(_as_described(group_id, group), group.generation_id)
-    return {**line, "leader": group.leader}
-
-
 def _as_described(group_id: str, group: group_records.GroupMetadataValue) -> Any:
     """Returns the group in the form of a DescribeGroups response."""
     return SimpleNamespace(

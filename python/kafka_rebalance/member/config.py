@@ -22,8 +22,8 @@ _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 class ConsumerConfig:
     """A consumer's settings, times in ms. Errors: GroupError with the setting's name.
 
-    With `group_protocol` "consumer", the broker holds the settings of heartbeats and sessions, and
-    the assignor; as in Kafka, this class then refuses the consumer's own (`_OF_CLASSIC`).
+    With `group_protocol` "consumer", the broker has the settings of heartbeats and sessions, and
+    the assignor. As in Kafka, these settings of the consumer (`_OF_CLASSIC`) are then refused.
 
     `client_library` is not a setting: it is the library whose consumer this is, "java" or, with
     `group_protocol` "consumer", "librdkafka".
@@ -61,7 +61,6 @@ class ConsumerConfig:
         return self.group_protocol == CLASSIC
 
     def with_group_protocol(self, group_protocol: str) -> "ConsumerConfig":
-        """Returns the settings for the other protocol, without those that the protocol refuses."""
         kept = replace(
             self, group_protocol=CLASSIC, group_remote_assignor=None, client_library=JAVA
         )
@@ -124,7 +123,6 @@ class WorkerConfig:
 
     @property
     def version(self) -> int:
-        """Returns the highest version of Connect's protocol that the worker supports."""
         return _VERSIONS[self.connect_protocol]
 
 
@@ -132,7 +130,7 @@ GroupConfig = ConsumerConfig | WorkerConfig
 
 
 def join_timeout_ms(config: GroupConfig) -> int:
-    """Returns the timeout of a JoinGroup; the answer can take the whole rebalance timeout."""
+    """Returns the timeout of a JoinGroup; its response can take the whole rebalance timeout."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 
@@ -172,10 +170,10 @@ _OF_CLASSIC = {
 
 
 def _check_times(config: GroupConfig) -> None:
-    """Raises a GroupError: a time is negative or too small, or heartbeats are too far apart."""
-    for name in _NOT_0:
-        if getattr(config, name, 1) < 1:
-            raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")
+    """Raises a GroupError if a time is too small, or if heartbeats are too far apart."""
+    for one in fields(config):
+        if one.name.endswith("_ms") and one.name not in _MAY_BE_0 and getattr(config, one.name) < 1:
+            raise GroupError(one.name, f"{getattr(config, one.name)} is less than 1 ms")
     check_times(config)
     if config.heartbeat_interval_ms >= config.session_timeout_ms:
         raise GroupError(
@@ -185,13 +183,4 @@ def _check_times(config: GroupConfig) -> None:
         )
 
 
-_NOT_0 = (
-    "session_timeout_ms",
-    "heartbeat_interval_ms",
-    "max_poll_interval_ms",
-    "rebalance_timeout_ms",
-    "metadata_max_age_ms",
-    "retry_backoff_ms",
-    "retry_backoff_max_ms",
-    "request_timeout_ms",
-)
+_MAY_BE_0 = ("auto_commit_interval_ms", "scheduled_rebalance_max_delay_ms")

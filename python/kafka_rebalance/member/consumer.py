@@ -10,9 +10,9 @@ import random
 
 from kafka_rebalance.group.model import Topic
 
-from . import interface, joining
+from . import interface
 from .config import ConsumerConfig
-from .group_member import GroupMember
+from .group_member import GroupMember, needs_rejoin
 from .membership import Membership
 from .states import MemberState
 from .subscriber import Subscriber
@@ -31,7 +31,6 @@ class Consumer(GroupMember):
 
     @property
     def owned_partitions(self) -> interface.Partitions:
-        """Returns the partitions that the member owns, in the assignment's order."""
         return self._subscriber.owned
 
     @property
@@ -41,7 +40,7 @@ class Consumer(GroupMember):
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether the metadata lack a subscribed topic; it will soon request them."""
+        """Returns whether the metadata lack a subscribed topic; the client soon requests them."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:
@@ -50,9 +49,9 @@ class Consumer(GroupMember):
 
     @property
     def reads_nothing(self) -> bool:
-        """Returns whether polls return no records, because an eager member repeats its commit.
+        """Returns whether polls return no records, because an eager member repeats a failed commit.
 
-        The short time of a first commit does not count.
+        The result is False during the first commit, which is short.
         """
         return self._subscriber.commits_again and self._subscriber.is_pending_revocation
 
@@ -62,10 +61,9 @@ class Consumer(GroupMember):
         state = self._state
         if self._subscriber.pattern is None:
             return False
-        return joining.needs_rejoin(state) and not state.is_joining()
+        return needs_rejoin(state) and not state.is_joining()
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Returns whether these topics differ from the consumer's metadata."""
         return tuple(self._subscriber.topics.values()) != topics
 
     def _poll(self, event: interface.Poll) -> None:

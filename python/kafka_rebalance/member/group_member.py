@@ -13,13 +13,102 @@ only on the clock. Only the back-off is random; it is drawn from `rng`.
 Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
 
-from kafka_rebalance.wire.classic_groups import FindCoordinator, Heartbeat
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.wire.classic_groups import FindCoordinator, Heartbeat, JoinGroup
+from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Tick
 
-from . import answers, joining
+from . import answers
+from .config import join_timeout_ms
 from .interface import Answered, Failed, MemberEffect, MemberEvent, Poll, Polled, Vouched
 from .membership import Membership
 from .states import MemberState
+
+_JOIN_VERSION = 9
+
+
+def needs_rejoin(state: Membership) -> bool:
+    """Returns whether the member wants to be in a group, and has a reason to send JoinGroup."""
+    role = state.role
+    return (state.rejoin_needed or role.has_news(state)) and role.wants_in()
+
+
+def go_on(state: Membership) -> None:
+    """Takes all steps of a rebalance that are possible in one poll without waiting.
+
+    1. rejoin?      yes if `rejoin_needed` is set, or the role has a reason
+    2. coordinator  is looked up if it is unknown
+    3. prepare      the role prepares, once for each rebalance
+    4. JoinGroup    is sent with the role's protocols; `answers.joined` handles the response
+    5. take         the role applies the assignment
+
+    Source   AbstractCoordinator.joinGroupIfNeeded; docs/behaviour/member.md#3-poll,
+             docs/behaviour/member.md#4-join.
+    """
+    while needs_rejoin(state) or state.is_joining():
+        if state.coordinator_node is None:
+            state.find_coordinator()
+            return
+        if state.arrived is not None:
+            assignment, state.arrived = state.arrived, None
+            if state.state is MemberState.STABLE and state.generation.is_known:
+                try:
+                    state.role.take(state, assignment)
+                except WireError as error:
+                    problem = f"the assignment cannot be read: {error}"
+                    state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, problem)
+                    state.arrived = assignment  # it is kept, so that every later poll throws again
+                state.needs_prepare = True
+                if state.fatal is not None:
+                    return
+            else:
+                state.reset(keep_id=False)
+            continue
+        if state.is_joining() or state.now_ms < state.retry_at_ms:
+            return
+        if state.needs_prepare:
+            if not state.role.prepare(state):
+                return
+            state.needs_prepare = state.is_leader = False
+        join(state)
+        return
+
+
+def join(state: Membership) -> None:
+    config = state.config
+    state.move(MemberState.PREPARING_REBALANCE)
+    state.rejoin_needed = True
+    request = JoinGroup(
+        group_id=config.group_id,
+        member_id=state.generation.member_id,
+        group_instance_id=config.group_instance_id,
+        session_timeout_ms=config.session_timeout_ms,
+        rebalance_timeout_ms=config.rebalance_timeout_ms,
+        protocol_type=state.role.protocol_type,
+        protocols=state.role.protocols(state),
+    )
+    state.send(request, join_timeout_ms(config), _JOIN_VERSION)
+
+
+def waits_in_poll(state: Membership) -> bool:
+    """Returns whether poll() blocks: for the coordinator, or for the commit of an eager member.
+
+    Source   ConsumerCoordinator.poll, maybeMarkPartitionsPendingRevocation (nothing is fetched).
+    """
+    waits = state.coordinator_node is None or state.role.is_pending_revocation
+    return waits and needs_rejoin(state)
+
+
+def next_step_ms(state: Membership) -> int | None:
+    """Returns when `go_on` can take its next step; None if an event must come first."""
+    if state.coordinator_node is None:
+        return None if state.is_waiting_for(FindCoordinator) else state.retry_at_ms
+    if state.arrived is not None:
+        return state.now_ms
+    if state.is_joining():
+        return None
+    waits = state.role.prepares_until_ms(state)
+    return max(state.now_ms, state.retry_at_ms) if waits is None else waits
 
 
 class GroupMember:
@@ -34,17 +123,15 @@ class GroupMember:
 
     @property
     def member_id(self) -> str:
-        """Returns the id that the coordinator chose for the member; an empty string before that."""
+        """Returns the id that the coordinator chose; an empty string if the member has none yet."""
         return self._state.generation.member_id
 
     @property
     def generation_id(self) -> int:
-        """Returns the member's generation; -1 if it has none."""
         return self._state.generation.generation_id
 
     @property
     def is_leader(self) -> bool:
-        """Returns whether the member led the last rebalance."""
         return self._state.is_leader
 
     @property
@@ -58,7 +145,6 @@ class GroupMember:
 
     @property
     def poll_until_ms(self) -> int:
-        """Returns when the member leaves unless the application polls before."""
         return self._state.poll_until_ms
 
     @property
@@ -83,7 +169,7 @@ class GroupMember:
             and state.fatal is None
             and not state.sent
             and state.coordinator_node is not None
-            and not (joining.needs_rejoin(state) or state.is_joining())
+            and not (needs_rejoin(state) or state.is_joining())
         )
 
     def next_poll_ms(self) -> int | None:
@@ -93,8 +179,8 @@ class GroupMember:
             return state.now_ms
         if not state.role.wants_in():
             return None
-        if joining.needs_rejoin(state) or state.is_joining():
-            return joining.next_step_ms(state)
+        if needs_rejoin(state) or state.is_joining():
+            return next_step_ms(state)
         return state.role.next_settle_ms(state)
 
     def next_deadline_ms(self) -> int | None:
@@ -114,29 +200,22 @@ class GroupMember:
         return due
 
     def next_heartbeat_ms(self) -> int | None:
-        """Returns when the next heartbeat is sent; None while the member sends no heartbeats."""
         return self._state.heartbeat_at_ms
 
     def handle(self, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
         """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
-        if now_ms < state.now_ms:
-            raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
-        state.now_ms = now_ms
-        effects: list[MemberEffect] = []
-        state.effects = effects
+        effects = state.begin(now_ms)
         match event:
             case Poll():
                 self._poll(event)
             case Tick():
                 _tick(state)
-            case Answered():
-                sent = state.sent.pop(event.request_id, None)
-                if sent is not None:
-                    answers.answered(state, sent, event.response)
+            case Answered(number, response):
+                if (sent := state.sent.pop(number, None)) is not None:
+                    answers.answered(state, sent, response)
             case Failed(number):
-                sent = state.sent.pop(number, None)
-                if sent is not None:
+                if (sent := state.sent.pop(number, None)) is not None:
                     answers.failed(state, sent)
             case Vouched(heartbeat_ms, polled_ms):
                 state.heartbeat_at_ms = heartbeat_ms + state.config.heartbeat_interval_ms
@@ -150,20 +229,19 @@ class GroupMember:
         return effects
 
     def _handle_own(self, event: MemberEvent) -> None:
-        """Handles an event that only consumers or only workers accept."""
         raise TypeError(f"{type(self).__name__} takes no {type(event).__name__}")
 
     def _poll(self, event: Poll) -> None:
         state = self._state
         if state.fatal is None:
             state.poll_until_ms = state.now_ms + state.config.rebalance_timeout_ms
-            joining.go_on(state)
+            go_on(state)
         if state.fatal is not None:
             state.effects.append(state.fatal)
             state.fatal = None
-        elif not (joining.needs_rejoin(state) or state.is_joining()):
+        elif not (needs_rejoin(state) or state.is_joining()):
             state.role.settle(state)
-        state.poll_waits = joining.waits_in_poll(state)
+        state.poll_waits = waits_in_poll(state)
 
     def _leave(self) -> None:
         self._state.role.give_up(self._state)
@@ -172,11 +250,8 @@ class GroupMember:
 
 def _tick(state: Membership) -> None:
     """Runs the timers that are due: of requests, the session, the poll interval, the heartbeat."""
-    for number, sent in list(state.sent.items()):
-        # The failure of one request can drop others: the coordinator is forgotten with them.
-        expired = sent.expires_ms <= state.now_ms
-        if expired and state.sent.pop(number, None) is not None:
-            answers.failed(state, sent)
+    for sent in state.expired():
+        answers.failed(state, sent)
     if state.heartbeat_at_ms is None:
         return
     if state.coordinator_node is None:

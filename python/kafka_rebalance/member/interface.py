@@ -9,12 +9,10 @@ An event reports something that happened; an effect asks the host to do somethin
     Tick, Vouched, Polled, CallbackCompleted                  the host
 """
 
-from dataclasses import dataclass
-
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Request, Response, Tick
+from kafka_rebalance.wire.messages import Frozen, Request, Response, Tick
 
 from .consumer_group.states import ConsumerMemberState
 from .states import MemberState
@@ -22,77 +20,66 @@ from .states import MemberState
 Partitions = tuple[TopicPartition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Subscribe:
+class Subscribe(Frozen):
     """The application calls subscribe(topics)."""
 
     topics: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SubscribePattern:
+class SubscribePattern(Frozen):
     """The application calls subscribe(pattern); the pattern must match a topic's whole name."""
 
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unsubscribe:
+class Unsubscribe(Frozen):
     """The application calls unsubscribe(): the member gives up its partitions and leaves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Poll:
+class Poll(Frozen):
     """The application calls poll(); `positions` are pairs (partition, next offset to read)."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(Frozen):
     """The application closes the member."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataUpdated:
+class MetadataUpdated(Frozen):
     """The client has new metadata: all topics of the cluster that the client may see."""
 
     topics: tuple[Topic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationUpdated:
+class ConfigurationUpdated(Frozen):
     """A worker has read the configuration topic up to `offset`; `connectors` are (name, tasks)."""
 
     offset: int
     connectors: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Frozen):
     """The response to a request has arrived."""
 
     request_id: int
     response: Response
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Frozen):
     """A request will get no response: the connection was lost."""
 
     request_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Vouched:
+class Vouched(Frozen):
     """The host reports that a member was healthy, and when it last sent a heartbeat and polled."""
 
     heartbeat_ms: int
     polled_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Polled:
+class Polled(Frozen):
     """The host reports the application's last poll, which had no effect on the member.
 
     Without this report, a member that waits for a long time would count as one whose application
@@ -102,8 +89,7 @@ class Polled:
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallbackCompleted:
+class CallbackCompleted(Frozen):
     """The callback of an AsyncConsumer's last Revoked, Assigned or Lost has returned."""
 
 
@@ -124,8 +110,7 @@ MemberEvent = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Frozen):
     """The host sends a request to a node, or to the least loaded node if `node_id` is None."""
 
     request_id: int
@@ -134,64 +119,55 @@ class Send:
     api_version: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FetchMetadata:
+class FetchMetadata(Frozen):
     """The client requests the cluster's metadata now."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingRevocation:
-    """An AsyncConsumer reads these partitions no more; onPartitionsRevoked follows."""
+class PendingRevocation(Frozen):
+    """An AsyncConsumer stops reading these partitions; onPartitionsRevoked follows."""
 
     partitions: Partitions
 
 
-@dataclass(frozen=True, slots=True)
-class Revoked:
+class Revoked(Frozen):
     """The host calls onPartitionsRevoked; the member owns the partitions until it returns."""
 
     partitions: Partitions
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(Frozen):
     """The host calls onPartitionsAssigned with the gained partitions, even if there are none."""
 
     partitions: Partitions
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Frozen):
     """The host calls onPartitionsLost; other members may own these partitions already."""
 
     partitions: Partitions
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Frozen):
     """A Connect worker starts connectors and tasks."""
 
     work: Work
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Frozen):
     """A Connect worker stops connectors and tasks; `is_revoked` if its leader revoked them."""
 
     work: Work
     is_revoked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MemberTransition:
+class MemberTransition(Frozen):
     """The member has changed its state."""
 
     before: MemberState | ConsumerMemberState
     after: MemberState | ConsumerMemberState
 
 
-@dataclass(frozen=True, slots=True)
-class Fatal:
+class Fatal(Frozen):
     """poll() throws; the member continues only if the application polls again."""
 
     error_code: ErrorCode

@@ -1,29 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds a group member's state, with the actions that several steps need, such as send and reset.
 
-`Subscriber` holds the state that only consumers have, `Herder` the state that only workers have.
+The state that only consumers or only workers have is in their `Role`.
 """
 
 import random
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import count
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.classic_groups import (
     NO_GENERATION,
     FindCoordinator,
     JoinGroup,
+    JoinGroupProtocol,
+    JoinGroupResponse,
     LeaveGroup,
     MemberIdentity,
     SyncGroup,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Request
+from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetToCommit
 
 from .config import GroupConfig
+from .consumer_group.states import ConsumerMemberState
 from .interface import Fatal, MemberEffect, MemberTransition, Send
-from .role import Role
 from .states import LEGAL_PREDECESSORS, MemberState
+
+AnyState = MemberState | ConsumerMemberState
+
+Shares = tuple[tuple[str, bytes], ...]  # (member id, its assignment in bytes)
+
+
+class Role(Protocol):
+    """The steps that consumers (`Subscriber`) and Connect workers (`Herder`) do differently.
+
+    Source   the abstract methods of AbstractCoordinator, which ConsumerCoordinator and
+             WorkerCoordinator implement (Kafka 4.4.0).
+    """
+
+    protocol_type: str
+
+    @property
+    def is_pending_revocation(self) -> bool:
+        """Returns whether `prepare` waits before it revokes; poll then returns no records."""
+
+    def wants_in(self) -> bool:
+        """Returns whether the member wants to be in a group."""
+
+    def has_news(self, state: "Membership") -> bool:
+        """Returns whether the role has a reason to join again."""
+
+    def prepare(self, state: "Membership") -> bool:
+        """Does the work of onJoinPrepare; returns False while it has to wait."""
+
+    def prepares_until_ms(self, state: "Membership") -> int | None:
+        """Returns when the wait of `prepare` ends; None if it does not wait."""
+
+    def protocols(self, state: "Membership") -> tuple[JoinGroupProtocol, ...]:
+        """Returns the supported protocols, preferred first, each with the member's metadata."""
+
+    def lead(self, state: "Membership", response: JoinGroupResponse) -> Shares:
+        """Returns all members' assignments (onLeaderElected). Errors: KafkaRebalanceError."""
+
+    def take(self, state: "Membership", assignment: bytes) -> None:
+        """Applies the assignment (onJoinComplete). Errors: WireError, before any change."""
+
+    def settle(self, state: "Membership") -> None:
+        """Does the role's work while no join is in progress."""
+
+    def next_settle_ms(self, state: "Membership") -> int | None:
+        """Returns when `settle` will have work to do; None if it has none."""
+
+    def answered(self, state: "Membership", sent: "SentRequest", response: Response) -> None:
+        """Handles the response to a request that the role sent."""
+
+    def give_up(self, state: "Membership") -> None:
+        """Gives up the member's work before it leaves the group (onLeavePrepare)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +92,100 @@ class Generation:
 
     @property
     def is_known(self) -> bool:
-        """Returns whether the member has joined a generation."""
         return self.generation_id != NO_GENERATION and self.member_id != ""
 
 
 class SentRequest(NamedTuple):
-    """An unanswered request, and the generation in which it was sent."""
+    """An unanswered request; in a classic group, with the generation in which it was sent."""
 
     request: Request
-    generation: Generation
     expires_ms: int
+    generation: Generation = Generation()
+    is_ignored: bool = False  # the response to the heartbeat of a STALE member is ignored
 
 
 @dataclass(slots=True)
-class Membership:
-    """A member's state; `effects` are those of the current event."""
+class AnyMembership:
+    """State that members of both protocols have; `effects` are those of the current event."""
 
     config: GroupConfig
     rng: random.Random
+    _: KW_ONLY
+    legal_predecessors: ClassVar[Mapping[Any, frozenset[Any]]]
+    state: AnyState
+    sent: dict[int, SentRequest] = field(default_factory=dict)
+    request_ids: "count[int]" = field(default_factory=lambda: count(1))
+    poll_until_ms: int = 0
+    now_ms: int = 0
+    fatal: Fatal | None = None
+    effects: list[MemberEffect] = field(default_factory=list)
+
+    def begin(self, now_ms: int) -> list[MemberEffect]:
+        """Begins an event; returns its effects list. Errors: ValueError if `now_ms` decreases."""
+        if now_ms < self.now_ms:
+            raise ValueError(f"now_ms: {now_ms} is before {self.now_ms}")
+        self.now_ms = now_ms
+        self.effects = []
+        return self.effects
+
+    def is_waiting_for(self, *kinds: type) -> bool:
+        return bool(self.sent) and any(isinstance(one.request, kinds) for one in self.sent.values())
+
+    def expired(self) -> Iterator[SentRequest]:
+        """Removes and yields the requests whose time is over, if they are still in `sent`."""
+        for number, sent in list(self.sent.items()):
+            if sent.expires_ms <= self.now_ms and self.sent.pop(number, None) is not None:
+                yield sent
+
+    def move(self, state: AnyState) -> None:
+        if state is self.state:
+            return
+        if self.state not in self.legal_predecessors[state]:
+            raise AssertionError(f"{self.state} -> {state}")
+        self.effects.append(MemberTransition(self.state, state))
+        self.state = state
+
+    def offset_commit(
+        self,
+        partitions: Iterable[TopicPartition],
+        positions: Mapping[TopicPartition, int],
+        member_id: str,
+        generation_id: int,
+    ) -> OffsetCommit | None:
+        """Returns a request that commits the partitions' positions; None if none is known."""
+        offsets = tuple(
+            OffsetToCommit(*one, positions[one]) for one in partitions if one in positions
+        )
+        return (
+            OffsetCommit(
+                group_id=self.config.group_id,
+                offsets=offsets,
+                member_id=member_id,
+                generation_id=generation_id,
+                group_instance_id=self.config.group_instance_id,
+            )
+            if offsets
+            else None
+        )
+
+    def backoff_ms(self, failures: int) -> int:
+        """Returns the back-off: doubled by each failure, ± 20 %, at most `retry.backoff.max.ms`."""
+        most = self.config.retry_backoff_max_ms
+        delay = min(self.config.retry_backoff_ms << min(failures, 32), most)
+        return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
+
+    def throw(self, error: ErrorCode, message: str) -> None:
+        """Makes poll throw: the current poll, or the next one if no poll is running."""
+        self.fatal = Fatal(error, message)
+
+
+@dataclass(slots=True)
+class Membership(AnyMembership):
+    """The state of a member of a classic group."""
+
     role: Role
+    _: KW_ONLY
+    legal_predecessors = LEGAL_PREDECESSORS
     state: MemberState = MemberState.UNJOINED
     generation: Generation = Generation()
     is_leader: bool = False
@@ -65,21 +196,12 @@ class Membership:
     poll_waits: bool = False  # the last poll is blocked by a step before the join
     failures: int = 0  # consecutive failed attempts to join
     retry_at_ms: int = 0
-    fatal: Fatal | None = None
-    # Requests and timers.
+    # The coordinator, and timers.
     coordinator_node: int | None = None
     unknown_since_ms: int | None = None  # when the coordinator was lost
-    sent: dict[int, SentRequest] = field(default_factory=dict)
-    request_ids: "count[int]" = field(default_factory=lambda: count(1))
     heartbeat_at_ms: int | None = None
     heartbeat_failures: int = 0  # consecutive failed heartbeats
     session_until_ms: int = 0
-    poll_until_ms: int = 0
-    now_ms: int = 0
-    effects: list[MemberEffect] = field(default_factory=list)
-
-    def is_waiting_for(self, *kinds: type) -> bool:
-        return bool(self.sent) and any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def is_joining(self) -> bool:
         """Returns whether a join is in progress, or its assignment waits for poll."""
@@ -93,7 +215,7 @@ class Membership:
         """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
         node = None if isinstance(request, FindCoordinator) else self.coordinator_node
         number = next(self.request_ids)
-        sent = SentRequest(request, self.generation, self.now_ms + timeout_ms)
+        sent = SentRequest(request, self.now_ms + timeout_ms, self.generation)
         self.sent[number] = sent
         self.effects.append(Send(number, node, request, api_version))
         return sent
@@ -120,19 +242,13 @@ class Membership:
                 self.rejoin_needed = True
                 self.back_off()
 
-    def move(self, state: MemberState) -> None:
+    def move(self, state: AnyState) -> None:
         """Changes the state; stops heartbeats if the new state does not send them."""
-        if state is self.state:
-            return
-        if self.state not in LEGAL_PREDECESSORS[state]:
-            raise AssertionError(f"{self.state} -> {state}")
-        self.effects.append(MemberTransition(self.state, state))
-        self.state = state
+        AnyMembership.move(self, state)
         if state in (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE):
             self.heartbeat_at_ms = None
 
     def start_heartbeats(self) -> None:
-        """Restarts the timers of heartbeat, session and poll, because a generation has begun."""
         self.heartbeat_at_ms = self.now_ms + self.config.heartbeat_interval_ms
         self.session_until_ms = self.now_ms + self.config.session_timeout_ms
         self.poll_until_ms = self.now_ms + self.config.rebalance_timeout_ms
@@ -147,21 +263,14 @@ class Membership:
         self.needs_prepare = True
 
     def back_off(self) -> None:
-        """Delays the next attempt to join by an exponential back-off."""
-        self.retry_at_ms = self.now_ms + self._backoff_ms(self.failures)
+        self.retry_at_ms = self.now_ms + self.backoff_ms(self.failures)
         self.failures += 1
 
     def fail_heartbeat(self) -> None:
         """Schedules the next heartbeat after a back-off, instead of a heartbeat interval."""
         if self.heartbeat_at_ms is not None:
-            self.heartbeat_at_ms = self.now_ms + self._backoff_ms(self.heartbeat_failures)
+            self.heartbeat_at_ms = self.now_ms + self.backoff_ms(self.heartbeat_failures)
             self.heartbeat_failures += 1
-
-    def _backoff_ms(self, failures: int) -> int:
-        """Returns the back-off: doubled by each failure, ± 20 %, at most `retry.backoff.max.ms`."""
-        most = self.config.retry_backoff_max_ms
-        delay = min(self.config.retry_backoff_ms << min(failures, 32), most)
-        return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
 
     def leave(self) -> None:
         """Leaves without waiting for the response; a static member does not send LeaveGroup."""
@@ -178,7 +287,3 @@ class Membership:
             if isinstance(one.request, JoinGroup | SyncGroup):
                 del self.sent[number]  # the response no longer matters
         self.reset(keep_id=False)
-
-    def throw(self, error: ErrorCode, message: str) -> None:
-        """Makes poll throw: the current poll, or the next one if no poll is running."""
-        self.fatal = Fatal(error, message)

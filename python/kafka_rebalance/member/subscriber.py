@@ -11,30 +11,76 @@
                 joins again
 
 Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/onLeaderElected/
-         onJoinComplete/onLeavePrepare (Kafka 4.4.0); docs/behaviour/member.md#4-join,
+         onJoinComplete/onLeavePrepare (Kafka 4.4.0); KIP-881 (a leader with a rack watches racks);
+         docs/behaviour/member.md#4-join,
          docs/behaviour/member.md#5-callbacks, docs/behaviour/member.md#8-when-a-member-rejoins,
          docs/behaviour/member.md#9-commits.
 """
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.group.model import Topic, TopicPartition
-from kafka_rebalance.wire import Subscription, decode_assignment, encode_subscription
-from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, JoinGroupResponse
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.wire import (
+    AssignmentData,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+    sent_member,
+)
+from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol, JoinGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Response
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, OffsetToCommit
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse
 
-from .answers import react
+from .answers import OFFSET_COMMIT, Reaction, react
 from .config import ConsumerConfig
 from .interface import Assigned, Lost, Partitions, Revoked
-from .leading import Snapshot, assignments, snapshot, subscribed_topics
-from .membership import Membership, SentRequest
-from .reactions import OFFSET_COMMIT, Reaction
-from .role import Shares
+from .membership import Membership, SentRequest, Shares
 from .states import MemberState
+
+Snapshot = tuple[Topic, ...]
+
+_NO_LIMIT = 2**31 - 1
+
+
+def assignments(
+    assignor: Assignor, members: Iterable[JoinedMember], topics: Mapping[str, Topic]
+) -> tuple[tuple[str, bytes], ...]:
+    """Returns pairs (member id, encoded assignment). Errors: WireError, AssignorThrows."""
+    known = tuple(
+        sent_member(
+            one.member_id,
+            decode_subscription(one.metadata),
+            assignor.name,
+            group_instance_id=one.group_instance_id,
+        )
+        for one in members
+    )
+    wanted = dict.fromkeys(topic for member in known for topic in member.topics)
+    there = tuple(topics[topic] for topic in wanted if topic in topics)
+    given = assignor.assign(GroupSpec("", there, known, max_partitions=_NO_LIMIT))
+    return tuple(
+        (one.member_id, encode_assignment(AssignmentData(tuple(given.get(one.member_id, ())))))
+        for one in known
+    )
+
+
+def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
+    subscriptions: Iterable[Subscription] = (decode_subscription(one.metadata) for one in members)
+    return frozenset(topic for sent in subscriptions for topic in sent.topics)
+
+
+def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) -> Snapshot:
+    """Returns the data that an assignment depends on: partition counts, and optionally racks."""
+    there = (topics[name] for name in sorted(names) if name in topics)
+    return tuple(one if racks else Topic(one.name, one.partitions) for one in there)
+
 
 _NONE = ErrorCode.NONE
 
@@ -52,7 +98,7 @@ class Subscriber:
     pattern: str | None = None
     joined_subscription: frozenset[str] | None = None  # the subscription of the last JoinGroup
     topics: dict[str, Topic] = field(default_factory=dict)
-    # The topics that a leader watches, and their state when it last assigned.
+    # The topics that a leader watches, and their data when it last assigned.
     group_subscription: frozenset[str] = frozenset()
     assigned_by: Snapshot | None = None
     # Commits.
@@ -69,7 +115,7 @@ class Subscriber:
         self.is_cooperative = self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
 
     def wants_in(self) -> bool:
-        """Returns whether there is a subscription; a pattern without a matching topic counts."""
+        """Returns whether there is a subscription; a pattern counts even if no topic matches it."""
         return bool(self.subscription) or self.pattern is not None
 
     def has_news(self, state: Membership) -> bool:
@@ -139,11 +185,10 @@ class Subscriber:
         return self.prepare_until_ms is not None and not self.is_cooperative
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """Returns the deadline of a commit that a join waits for; None if there is none."""
+        """Returns until when (ms) a join waits for a commit in flight; None if there is none."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
-        """Returns every assignor's name with the member's metadata for that assignor."""
         self.joined_subscription = self.subscription
         topics = tuple(sorted(self.subscription))
         known = state.generation.generation_id
@@ -177,7 +222,6 @@ class Subscriber:
     # After the join -------------------------------------------------------------------------------
 
     def take(self, state: Membership, assignment: bytes) -> None:
-        """Applies an assignment, and calls the callbacks in Kafka's order."""
         assigned = decode_assignment(assignment).partitions
         if not state.is_leader:
             self.assigned_by = None
@@ -209,7 +253,6 @@ class Subscriber:
         return topic in self.subscription
 
     def settle(self, state: Membership) -> None:
-        """Commits when the interval of automatic commits has passed."""
         if (
             self.config.enable_auto_commit
             and state.state is MemberState.STABLE
@@ -224,7 +267,7 @@ class Subscriber:
         return None
 
     def give_up(self, state: Membership) -> None:
-        """Revokes all partitions; without a generation, or during a join, they are lost instead."""
+        """Revokes all partitions before a leave; in a join or without a generation, loses them."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
                 MemberState.PREPARING_REBALANCE,
@@ -237,20 +280,10 @@ class Subscriber:
 
     def commit(self, state: Membership) -> SentRequest | None:
         """Sends the positions of owned partitions without waiting; None if nothing can be sent."""
-        offsets = tuple(
-            OffsetToCommit(one.topic, one.partition, self.positions[one])
-            for one in self.owned
-            if one in self.positions
-        )
-        if not offsets or state.coordinator_node is None:
+        ids = state.generation.member_id, state.generation.generation_id
+        request = state.offset_commit(self.owned, self.positions, *ids)
+        if request is None or state.coordinator_node is None:
             return None
-        request = OffsetCommit(
-            group_id=self.config.group_id,
-            offsets=offsets,
-            member_id=state.generation.member_id,
-            generation_id=state.generation.generation_id,
-            group_instance_id=self.config.group_instance_id,
-        )
         return state.send(request, self.config.request_timeout_ms)
 
     def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:

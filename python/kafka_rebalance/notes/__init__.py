@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person should know beside the figures of a plan or the state of a group."""
+"""Notes: facts that a person should know beside the figures of a plan or the state of a group."""
 
 from .all_notes import comparison_notes, plan_notes
 from .never_ends import Endless, WayOut, endless

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All notes on a plan or on a comparison, in the order in which reports print them.
-
-docs/plans.md has a table of their kinds. Each kind has a module in this room, except those of
-groups that the broker assigns, which are all in `broker.py`.
-"""
+"""All notes on a plan or on a comparison, in the order in which reports print them."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
-from kafka_rebalance.switching.comparison import Comparison
 
 from .broker import broker_notes
 from .commit_waits import commit_waits
@@ -20,10 +16,12 @@ from .librdkafka_traps import librdkafka_traps, trap_notes
 from .listed import lists_notes
 from .lost_rack import lost_rack, lost_rack_of_plan
 from .may_happen import may_happen
-from .met_apart import played_apart
 from .never_ends import Endless, endless, endless_note, endless_plan
 from .note import Note
 from .switches import switch_notes
+
+if TYPE_CHECKING:
+    from kafka_rebalance.switching.comparison import Comparison
 
 
 def plan_notes(
@@ -34,12 +32,12 @@ def plan_notes(
     is_own: bool = True,
     cheap: bool = False,
 ) -> tuple[Note, ...]:
-    """Returns what is to be noted about a plan: what it assumes, risks, and cannot know.
+    """Returns the notes on a plan: its assumptions, its risks, and the facts that are unknown.
 
     `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them.
-    `draws` limits how often each rebalance beside the plan is played; by default, the size of the
-    group does. `is_own` is False if the group runs another assignor than the plan's. With `cheap`,
-    nothing is played: this leaves out notes that need it.
+    `draws` limits how often each rebalance beside the plan is played; None: a limit by the group's
+    size. `is_own` is False if the group runs another assignor than the plan's. With `cheap`, no
+    rebalance is played, and the notes that need one are left out.
     """
     found: list[Note] = []
     if has_no_answer(led):
@@ -61,7 +59,6 @@ def plan_notes(
 
 
 def _lists(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note on the lists of the members, if cooperative rounds depend on them."""
     is_cooperative = any(one.kind == "cooperative" for one in plan.rounds)
     for note in lists_notes(plan.group, plan.assignor):
         if is_cooperative or note.kind != "lists":
@@ -74,6 +71,8 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
         return
     further = None
     if extra.cause == "subscriptions" and not cheap:
+        from .met_apart import played_apart
+
         further = played_apart(plan, draws)
     elif extra.cause == "metadata" and extra.may_move and not cheap:
         further = played_further(plan, draws)
@@ -81,23 +80,22 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
 
 
 def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
-    """Yields notes on the possible leaders, or on the last one if it is unknown who may lead."""
     shown = next((one for one in led if one.plan is plan), None)
     found = [] if shown is None else list(leading(led, shown))
-    # Without a rebalance, no leader's assignor answers.
+    # If the plan has no rebalance, no leader assigns.
     if not found and plan.rounds and not (shown is not None and shown.leaders):
         found += foreign_leader(plan.group, plan.assignor)
     yield from found
 
 
 def comparison_notes(
-    compared: Comparison, led: Sequence[LedPlan] = (), *, cheap: bool = False
+    compared: "Comparison", led: Sequence[LedPlan] = (), *, cheap: bool = False
 ) -> tuple[Note, ...]:
-    """Returns what is to be noted about a comparison; `led` and `cheap` are those of a plan."""
+    """Returns the notes on a comparison; `led` and `cheap` are as in `plan_notes`."""
     group, changes = compared.group, compared.changes
     found: list[Note] = []
     if not cheap:
-        # Calls that never end: of the group's own assignor and of the recommended one.
+        # Calls that never end, of the group's own assignor or of the recommended one.
         names = dict.fromkeys([group.assignor, compared.recommended])
         ends = [_endless_with(name, compared) for name in names if name]
         found += [endless_note(one) for one in ends if one is not None]
@@ -112,9 +110,9 @@ def comparison_notes(
     return (*found, *([] if extra is None else [extra_note(extra)]))
 
 
-def _endless_with(name: str, compared: Comparison) -> Endless | None:
+def _endless_with(name: str, compared: "Comparison") -> Endless | None:
     where = compared.group, name, compared.changes
     try:
         return endless_plan(plan(*where, engine=compared.engine))
-    except GroupError:  # the changes hang the leader, or its assignor throws
+    except GroupError:  # after the changes, the leader's assignor never ends or throws
         return endless(*where, engine=compared.engine)

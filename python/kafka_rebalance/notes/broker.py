@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on a plan of a group that the broker assigns, or that changes to or from this protocol.
+"""Notes on a plan of a group that the broker assigns, or that switches to or from such a protocol.
 
-Source   modern groups: GroupMetadataManager, CurrentAssignmentBuilder (Kafka 4.4.0), KIP-848.
-         Libraries: Kafka 4.0's upgrade notes; librdkafka's changelog, 2.12.0; kafka-python's issue
-         3000 and its release 3.0.12; aiokafka 0.14.0. Streams groups: KIP-1071,
-         GroupCoordinatorConfig, StickyTaskAssignor, AssignmentRefiner (Kafka 4.4.0).
+Source   GroupMetadataManager, CurrentAssignmentBuilder, StickyTaskAssignor, AssignmentRefiner,
+         GroupCoordinatorConfig (Kafka 4.4.0), KIP-848, KIP-1071. Libraries: Kafka 4.0's upgrade
+         notes; librdkafka's changelog, 2.12.0; kafka-python's issue 3000, release 3.0.12; aiokafka.
 """
 
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from kafka_rebalance.plans.changes.protocol import copies_user_data
 from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
-from .note import Note
+from .note import Note, first_of
 from .other_courses import OtherPause, other_order, other_pause
 
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
@@ -40,7 +39,7 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
 
 
 def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if topics are created, which members may not all read at once."""
+    """Yields a note if topics are created: members may begin to read them at different times."""
     if plan.topic_ids_guessed and len(plan.group.members) > 1:
         yield Note(
             "new topics",
@@ -51,7 +50,7 @@ def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _pause(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if members restart, and it is not certain which of two courses they take."""
+    """Yields a note if members restart, and the course that they take is uncertain."""
     if (other := other_pause(plan)) is None:
         return
     if other.chance is None:
@@ -91,7 +90,6 @@ def other_course(plan: RebalancePlan, other: OtherPause) -> str:
 
 
 def _order(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if members leave in several changes, and another order ends elsewhere."""
     if (found := other_order(plan)) is None:
         return
     what = "task" if assigns_tasks(plan.group.assignor) else "partition"
@@ -133,13 +131,13 @@ def _of_consumers(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _has_pair(group: GroupSpec) -> bool:
-    """Returns whether only two members are there at a time of a rolling change."""
+    """Returns whether the group has only two members at some time of a rolling change."""
     a_dynamic = any(member.group_instance_id is None for member in group.members)
     return len(group.members) == 2 or (len(group.members) == 3 and a_dynamic)
 
 
 def _together(plan: RebalancePlan) -> str:
-    """Returns what differs if the members of each step join within the assignment interval."""
+    """Returns a text on the result if all new members of a step join within one interval."""
     others = 0
     for step in plan.steps:
         if len(step.rounds) > 1 and step.rounds[0].kind == "broker":
@@ -155,7 +153,6 @@ def _together(plan: RebalancePlan) -> str:
 
 
 def _before(plan: RebalancePlan, change: Change) -> GroupSpec:
-    """Returns the group before one of the plan's changes."""
     group, steps = plan.group, 0
     for one in plan.changes:
         if one is change:
@@ -223,7 +220,6 @@ def _of_streams(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _threads(group: GroupSpec) -> Iterator[Note]:
-    """Yields a note if members share a process: a bounce restarts each of them alone."""
     by_process: dict[str, list[str]] = {}
     for member in group.members:
         if member.streams is not None:
@@ -241,7 +237,6 @@ def _threads(group: GroupSpec) -> Iterator[Note]:
 
 
 def _standby_places(group: GroupSpec) -> Iterator[Note]:
-    """Yields a note if there are too few processes for all standby replicas."""
     processes = {member.streams.process_id for member in group.members if member.streams}
     replicas = group.num_standby_replicas or 0
     if (
@@ -308,9 +303,7 @@ def _libraries(group: GroupSpec) -> Iterator[Note]:
         library, _ = library_evidence(member, group.group_id) or ("", "")
         by_library.setdefault(library, []).append(member.group_instance_id or member.member_id)
     for library, members in by_library.items():
-        who = ", ".join(members[:3])
-        if len(members) > 3:
-            who += f" and {len(members) - 3} more"
+        who = first_of(members, 3)
         if library in LACK_CONSUMER_PROTOCOL:
             yield Note(
                 "blocks",
@@ -330,10 +323,10 @@ def _named(members: list[str], one: str, more: str) -> str:
     return one if len(members) == 1 else more
 
 
-def _moved(
-    plan: RebalancePlan,
-) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
-    """Yields each partition whose owner differs at the end; a member that came back is the same."""
+def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
+    """Yields (partition, owner before, owner after) for each partition with another owner at the
+    end. A member that came back with a new id counts as the same owner.
+    """
     origins = plan.steps[-1].origins
     before = {tp: member for member, owned in plan.before.items() for tp in owned}
     after = {

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds members whose automatic commits delay the rebalance after a topic is deleted.
 
-Before a member joins, it commits the positions of its partitions. The broker refuses those of a
-deleted topic with UNKNOWN_TOPIC_OR_PARTITION, which these clients take for a passing error:
-
-    Java       commits again until `max.poll.interval.ms` is over, then joins
-    aiokafka   commits again without end
-
-A member does so only if it commits automatically, which a contract line does not show, and if it
-holds a partition of the deleted topic. The leader notices the deletion first, and the others learn
-of the rebalance when the leader joins. So if the leader waits too, the waits follow each other.
-librdkafka, kafka-python and the members of consumer groups (KIP-848) join within seconds.
+Before a member joins, it commits its positions. The broker refuses those of a deleted topic with
+UNKNOWN_TOPIC_OR_PARTITION. Java then repeats the commit until `max.poll.interval.ms` is over,
+aiokafka without end. The leader notices the deletion first; the other members learn of the
+rebalance when the leader joins. So their waits begin after its wait. Other clients join in seconds.
 
 Source   ConsumerCoordinator.onJoinPrepare (Kafka 4.4.0); aiokafka 0.14.0
          (GroupCoordinator.commit_offsets); all clients: tests/live/test_topic_changes.py.
@@ -25,7 +19,7 @@ from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Step
 
-from .note import Note
+from .note import Note, first_of
 
 _MOST_NAMED = 6
 _TIMES = {1: "", 2: "up to two times "}
@@ -34,16 +28,16 @@ _TIMES = {1: "", 2: "up to two times "}
 def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
     """Yields a note if members delay rebalances of the plan.
 
-    Its members hold partitions of the deleted `topics`. `intervals` is the most times
-    `max.poll.interval.ms` that the waits of `java` members take: 2 if the leader may wait, and
-    another member too; 0 without a Java member.
+    The waits of `java` members take at most `intervals` times `max.poll.interval.ms`: 2 times if
+    the leader and another member may wait; 0 times without a Java member.
     """
     topics: dict[str, None] = {}
     java: dict[str, None] = {}
     aiokafka: dict[str, None] = {}
     intervals = 0
     for step in plan.steps:
-        gone = _deleted(plan, step)
+        if not (gone := _deleted(plan, step)):
+            continue
         holders = [one for one in step.before.members if _holds(one, gone)]
         for member in holders:
             clients = clients_for(member, plan.group.group_id)
@@ -66,34 +60,28 @@ def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
 def _text(
     topics: Sequence[str], java: Sequence[str], aiokafka: Sequence[str], intervals: int
 ) -> str:
-    text = f"WARNING: deleting {_listed(topics)} can stop this group."
+    text = f"WARNING: deleting {first_of(topics, _MOST_NAMED)} can stop this group."
     if java:
         text += (
             f" With automatic commits (enable.auto.commit, the default), a Java member that holds "
             f"partitions there commits them in vain until {_TIMES[intervals]}"
             "max.poll.interval.ms (5 minutes by default) has passed, and only then joins: "
-            f"{_listed(java)}. Under an eager assignor, "
+            f"{first_of(java, _MOST_NAMED)}. Under an eager assignor, "
             "members that wait read nothing. A member that waits longer than the others is removed "
             "and returns under a new id, in rebalances that are not planned here."
         )
     if aiokafka:
         text += (
             " With automatic commits (enable_auto_commit, the default), aiokafka (0.14.0) commits "
-            f"there without end, until it restarts: {_listed(aiokafka)}."
+            f"there without end, until it restarts: {first_of(aiokafka, _MOST_NAMED)}."
         )
     return f"{text} To avoid it, first let the members unsubscribe, then delete."
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
 def _deleted(plan: RebalancePlan, step: Step) -> set[str]:
-    """Returns the topics that the step's event deletes, in a group that a leader assigns."""
-    if not step.rounds or step.before.assignor in SERVER_SIDE:
-        return set()
     deletions = [one for one in plan.changes if isinstance(one, RemoveTopics)]
+    if not deletions or not step.rounds or step.before.assignor in SERVER_SIDE:
+        return set()
     return {name for one in deletions if str(one) == step.cause for name in one.topics}
 
 

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds groups that can have more rebalances than a plan counts.
 
-kafka-python: a member's `poll` waits for its rebalance, up to the timeout of the call. If the
-rebalance ends between two calls, the next one drops its answer and joins again. When the leader
-joins, the group rebalances; when another member joins with the same subscription, it does not.
+kafka-python: if a rebalance ends between two calls of `poll`, the next `poll` joins again. If this
+is the leader, the group rebalances; another member with an unchanged subscription starts none.
 
-librdkafka: each member joins again when its own metadata shows that a topic has grown, or, if it
-has a rack, that the brokers of a rack are gone; in Java only the leader looks. If the group has
-rebalanced by then, the member's subscription has other owned partitions under cooperative-sticky,
-so the group rebalances again. If racks make a difference, each of these rebalances takes partitions
-outside their owner's rack away. `played_further` plays them.
+librdkafka: each member joins again when its own metadata shows that a topic has grown, or that
+racks of its brokers are gone; in Java only the leader does. If this member owns other partitions by
+then, the group rebalances again. `played_further` plays these rebalances.
 
-All members: they change their subscriptions at one moment in a plan, but one after another in most
-groups that do not subscribe by a pattern. `met_apart.py` plays them.
+All members: in a plan they change their subscriptions at one moment. In most groups that do not
+subscribe by a pattern, they change them one after another. `met_apart.py` plays this.
 
 Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` that is done);
          librdkafka (rd_kafka_cgrp_metadata_update_check); Kafka 4.4.0
@@ -44,7 +41,7 @@ from .never_ends import MOST_WORK, work
 from .note import Note
 
 _MOST_REJOINS = 8
-"""The most rebalances that are played one after another; some groups move in each, for ever."""
+"""The limit of rebalances played in a row; in some groups, every rebalance moves partitions."""
 
 _MOST_NAMED = 6
 
@@ -65,11 +62,7 @@ _MOVES_TOO = (
 
 
 class ExtraRebalances(NamedTuple):
-    """Why the planned number of rebalances is a lower bound, and whether partitions may move too.
-
-    `cause`   "polls" of kafka-python, the own "metadata" of each librdkafka member, or the
-              "subscriptions" that all members change.
-    """
+    """Why the number of rebalances is a lower bound, and whether partitions may move too."""
 
     cause: Literal["polls", "metadata", "subscriptions"]
     may_move: bool
@@ -77,12 +70,10 @@ class ExtraRebalances(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Further:
-    """Up to `rejoins` further rebalances, and their moves.
+    """Up to `rejoins` further rebalances, played after the plan and after `draws` draws.
 
-    `metadata`: one for each other member of librdkafka, played after the plan and after `draws`
-    draws of its guesses. `subscriptions`: those of `draws` draws of the order in which members
-    change their subscriptions (`met_apart.py`). `moves` are the fewest and the most moves, added to
-    those of the plan. `partitions` end elsewhere than without them, after the plan or a draw.
+    `moves` are the fewest and the most moves that these add to those of the plan. `partitions` end
+    at another member because of these rebalances, after the plan or a draw.
     """
 
     rejoins: int
@@ -100,12 +91,7 @@ class Further:
 
 
 def extra_rebalances(group: GroupSpec, changes: Sequence[Change]) -> ExtraRebalances | None:
-    """Returns the reason if a member may join once more than planned, else None.
-
-    Such a member changes its subscription after another one; or it runs kafka-python, or one of the
-    two Python libraries; or it runs librdkafka, and a topic grows under cooperative-sticky, or a
-    rack is lost.
-    """
+    """Returns the reason if a member may join once more than planned, else None."""
     if group.assignor in SERVER_SIDE:
         return None
     if len(group.members) > 1 and any(map(changes_all, changes)):
@@ -125,7 +111,7 @@ def extra_rebalances(group: GroupSpec, changes: Sequence[Change]) -> ExtraRebala
 
 
 def changes_all(change: Change) -> bool:
-    """Returns whether all members change their subscriptions, for which a plan has one moment."""
+    """Returns whether all members change their subscriptions; a plan plays this as one moment."""
     if isinstance(change, Resubscribe):
         return change.member is None
     return isinstance(change, AddTopics | RemoveTopics)
@@ -142,7 +128,7 @@ def played_further(plan: RebalancePlan, draws: int | None = None) -> Further:
     Cost     a plan and up to 8 rebalances for each draw; large groups have fewer draws.
     """
     own = [clients_for(one, plan.group.group_id) for one in plan.final.members].count((LIBRDKAFKA,))
-    leads = library_of(plan.final.assignor) == "librdkafka"  # its join is the planned rebalance
+    leads = library_of(plan.final.assignor) == "librdkafka"  # the plan has its join
     rejoins = min(max(0, own - leads), _MOST_REJOINS)
     draws = enough_draws(plan) if draws is None else draws
     draws = min(draws * plan.has_guesses, MOST_WORK // (1 + work(plan.final)))
@@ -163,15 +149,12 @@ def _draws(plan: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
         draw = Draw(number, draws, plan.newcomers)
         try:
             yield replay(plan.group, plan.changes, plan.engine, draw, plan.possible)
-        except GroupError:  # with these racks, the assignor throws, or a change has another id
+        except GroupError:  # the assignor throws with this draw's racks, or an id is missing
             continue
 
 
 def _rejoined(plan: RebalancePlan, rejoins: int) -> tuple[RebalancePlan, int]:
-    """Plays rebalances without a change, until one moves nothing; returns the last and all moves.
-
-    A leader's assignor may throw: then the rebalances before it count.
-    """
+    """Plays up to `rejoins` rebalances, until one moves nothing; returns the last and all moves."""
     moves = 0
     for _ in range(rejoins):
         try:
@@ -192,10 +175,7 @@ def extra_note(
     further: Further | None = None,
     readers: Mapping[TopicPartition, str] = {},
 ) -> Note:
-    """Returns the note that the rebalances are a lower bound.
-
-    `further` is what was played, if it was; `readers` are the members at the end of the plan.
-    """
+    """Returns the note; `readers` maps partitions to their members at the plan's end."""
     text = f"The number of rebalances is a lower bound: {_BECAUSE[extra.cause]}"
     partitions = () if further is None else further.partitions
     there = [(tp, (readers or {})[tp]) for tp in partitions]

@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds applications of Kafka Streams that stop if a topic grows which they read.
+"""Finds applications of Kafka Streams that stop if a topic that they read grows.
 
-The number of tasks follows from the partitions of the source topics. The application's changelog
-topics have one partition for each task, and the numbers of its repartition topics follow from the
-source topics, unless the application sets them. Kafka Streams creates both kinds of topics once,
-and never adds a partition. If a source topic has grown, the numbers differ:
-
-1. Classic group: the assignor of the leader throws a StreamsException. By default, its client
-   stops (state ERROR); the next leader's assignor throws it, too.
-2. Streams group (KIP-1071): the broker answers heartbeats with INCORRECTLY_PARTITIONED_TOPICS. The
-   threads of all clients throw a TopologyException, and the group is empty.
-
-An application without state and without repartition topics gets more tasks.
+The source topics decide the number of tasks, which is also the number of partitions of changelog
+topics and of most repartition topics. Kafka Streams creates these topics once. If the numbers
+differ later, the leader's assignor throws in a classic group; in a streams group (KIP-1071) the
+broker answers INCORRECTLY_PARTITIONED_TOPICS. By default, the clients then stop.
 
 Source   classic: InternalTopicManager.validateTopics, ChangelogTopics, RepartitionTopics;
          StreamThread.handleStreamsRebalanceData (Kafka Streams 4.3.1). Broker:
@@ -34,7 +27,7 @@ STOPS = (
 
 
 def check_sources(group: GroupSpec, changes: Sequence[Change]) -> None:
-    """Checks that a streams group (KIP-1071) reads the topics that grow, if its sources are known.
+    """Checks that a streams group (KIP-1071) with known source topics reads each topic that grows.
 
     Errors   NotAffected at `changes[i]`.
     """
@@ -47,7 +40,7 @@ def check_sources(group: GroupSpec, changes: Sequence[Change]) -> None:
 
 
 def may_stop(group: GroupSpec, changes: Sequence[Change]) -> bool:
-    """Returns whether the group is an application that stops because of a change, or may stop."""
+    """Returns whether the group is a Streams application that a change stops, or may stop."""
     grown = [one for one in changes if isinstance(one, AddPartitions)]
     if group.assignor == STREAM:
         read = {topic for member in group.members for topic in member.topics}
@@ -56,7 +49,7 @@ def may_stop(group: GroupSpec, changes: Sequence[Change]) -> bool:
 
 
 def _outgrows(group: GroupSpec, change: AddPartitions) -> bool:
-    """Returns whether there are more tasks than now, and topics that depend on their number."""
+    """Returns whether the change adds tasks, and existing topics depend on the number of tasks."""
     subtopologies = group.subtopologies or ()
     more = [
         one
@@ -67,7 +60,7 @@ def _outgrows(group: GroupSpec, change: AddPartitions) -> bool:
 
 
 def _repartitions(group: GroupSpec) -> bool:
-    """Returns whether the application reads a topic that Kafka Streams named for repartitioning."""
+    """Returns whether the application reads a repartition topic that has Kafka Streams' name."""
     names = [name for one in group.subtopologies or () for name in one.source_topics]
     start, end = f"{group.group_id}-", "-repartition"
     return any(name.startswith(start) and name.endswith(end) for name in names)

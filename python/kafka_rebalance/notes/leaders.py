@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on who leads: other client libraries have their own assignors under the names of Kafka's.
-
-The report of a plan has the figures of the leader's assignor, and the answers of other members that
-may lead. For comparisons, for many groups, and if it is unknown who may lead, there is only a
-warning.
-"""
+"""Notes on the leader: other libraries have their own assignors with the names of Kafka's."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -26,12 +21,9 @@ _DIALECTS = {
 
 
 def leading(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[Note]:
-    """Yields notes about the leaders whose answer is shown, and about each other answer.
-
-    Yields nothing if only Kafka's own assignor can answer.
-    """
+    """Yields notes about the leaders of the shown plan, and about each other leader's plan."""
     if has_no_answer(led):
-        return  # the first note has the reason
+        return  # the note "no answer" has the reason
     lead = f"{_members(shown)} {'leads' if len(shown.leaders) == 1 else 'may lead'}"
     if (library_of(shown.assignor) and shown.leaders) or len(led) > 1:
         where = f": {lead}" if shown.leaders else ""
@@ -41,20 +33,22 @@ def leading(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[Note]:
 
 
 def no_answer(led: Sequence[LedPlan]) -> str:
-    """Returns why no member that may lead has an answer (`has_no_answer`)."""
+    """Returns the reasons why no possible leader has an answer (`has_no_answer`)."""
     each = "; ".join(_if_leads(one).replace("If", "if", 1) for one in led if one.plan is None)
     return f"no member that may lead has an answer: {each}"
 
 
 def other_leaders(led: Sequence[LedPlan], shown: LedPlan | None, how: str = "") -> Iterator[Note]:
-    """Yields a note for each answer of another leader; `how` ends its sentence."""
+    """Yields a note for each plan in `led` except `shown`; `how` ends the note's sentence."""
     for one in led:
         if one is not shown:
             yield Note("leader", f"{_if_leads(one)}{how}.", one.leaders)
 
 
 def _answering(one: LedPlan) -> str:
-    """Returns the assignors of the plan's rounds; after a switch, also the library's own one."""
+    """Returns the names of the assignors that answer in the plan's rounds. After a switch to
+    Kafka's assignor, the text also names the library's own one.
+    """
     library = library_of(one.assignor)
     names = one.answering or (one.assignor,)
     text = " and ".join(name if library_of(name) else f"Kafka's {name}" for name in names)
@@ -86,10 +80,7 @@ def _answer(one: LedPlan) -> str:
 def foreign_leader(
     group: GroupSpec, assignor: str | None, shown: Iterable[str] = ()
 ) -> Iterator[Note]:
-    """Yields a warning if another library led last and `assignor` is Kafka's.
-
-    `shown` are the assignors of the rows of a comparison.
-    """
+    """Yields a warning if another library led last; `shown` are the assignors of a comparison."""
     library = group.leader_library
     if library in (None, "", "java") or library_of(assignor):
         return

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds rebalances that kill a leader with librdkafka's cooperative-sticky, or that never settle.
 
-With `client.rack`, such a group may rebalance for ever; with mixed subscriptions or old clients,
-the leader's process may die (docs/behaviour/librdkafka.md#44-where-the-leader-dies). No known rule
-tells to which groups this happens, so this module plays the rebalances, as `never_ends.py` does:
-
-1. The next rebalance without changes, then the given changes.
-2. If these settle, each simple change alone after them: those of `never_ends.py`, and a new member
-   with the topics of all members, if their subscriptions differ.
+No rule is known for which groups this happens (docs/behaviour/librdkafka.md). So the rebalances of
+`never_ends.py` are played. If subscriptions differ, another one is played: a new member joins with
+the topics of all members.
 
 Cost     a plan for each change; `most_plays` and `most_work` limit them.
 Differs  from a live group in the ids of new members; with other ids the rebalance may settle.
@@ -24,7 +20,7 @@ from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
 from .never_ends import MOST_PLAYS, MOST_WORK, simple_changes, work
-from .note import Note
+from .note import Note, first_of
 
 DIALECT = "librdkafka/cooperative-sticky"
 NEWCOMER = "a new member with all topics"
@@ -33,10 +29,8 @@ When = Literal["next", "planned", "following"]
 
 
 class Trap(NamedTuple):
-    """A rebalance with a bad end: the leader "dies", or the group "never settles".
-
-    `when`      "next": the next rebalance; "planned": the given changes; "following": the simple
-                change `change`, made after them.
+    """A rebalance with a bad end. `when` is "next" for the group's next rebalance, "planned" for
+    one of the given changes, and "following" for the simple change `change` after all of these.
     """
 
     end: Literal["dies", "never settles"]
@@ -53,7 +47,9 @@ _ENDS: dict[Literal["dies", "never settles"], str] = {
 
 
 def trap_notes(traps: Sequence[Trap]) -> Iterator[Note]:
-    """Yields a note for each trap of given changes, and for each end of changes after them."""
+    """Yields a note for each trap of the next rebalance or the given changes. The traps of
+    following changes have one note for each kind of end.
+    """
     for end, when, change in traps:
         if when != "following":
             at = "At the next rebalance" if when == "next" else f"At {change}"
@@ -61,8 +57,7 @@ def trap_notes(traps: Sequence[Trap]) -> Iterator[Note]:
     for end in _ENDS:
         changes = [trap.change or "" for trap in traps if trap[:2] == (end, "following")]
         if changes:
-            more = len(changes) - _MOST_NAMED
-            named = "; ".join(changes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+            named = first_of(changes, _MOST_NAMED, "; ")
             yield _note(end, "following", f"After {named}", changes)
 
 
@@ -82,10 +77,8 @@ def librdkafka_traps(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> tuple[Trap, ...]:
-    """Returns the traps of a group whose leader uses librdkafka's cooperative-sticky.
-
-    Such a group is planned with the dialect "librdkafka/cooperative-sticky", or it runs
-    cooperative-sticky and its last leader or a member, which may lead next, uses librdkafka.
+    """Returns the traps of a group that is planned with librdkafka's cooperative-sticky, or with
+    cooperative-sticky while its last leader, or a member, uses librdkafka. Other groups: none.
     """
     name = group.assignor if assignor is None else assignor
     libraries = {group.leader_library, *(member.client_library for member in group.members)}
@@ -112,7 +105,6 @@ def librdkafka_traps(
 
 
 def _with_newcomer(group: GroupSpec) -> GroupSpec:
-    """Returns the group with one more member, which subscribes to the topics of all members."""
     topics = tuple(dict.fromkeys(topic for member in group.members for topic in member.topics))
     model = group.members[-1].owning()
     new = replace(model, member_id=f"{model.member_id}-new", group_instance_id=None, topics=topics)

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds out whether a cooperative group's members also list an eager assignor, and so are eager.
 
-A member is eager unless all assignors of its list are cooperative. Brokers show the selected
-assignor only. So a group's line has `rebalance_protocol`, which a person sets, or a snapshot if the
-members' last subscriptions show it (`live/subscribed_protocol.py`). Without the field, rounds are
-planned as for members with cooperative assignors alone. In a change to such an assignor, members
-list both between the two rolling bounces; `switching/rounds.py` knows those lists, and plays them.
+Brokers show only the selected assignor. A group's line has `rebalance_protocol`: a person sets it,
+or a snapshot sets it if the members' last subscriptions show it (`live/classic_groups.py`).
 
 Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all listed assignors
          support; kafka-python 3.0.12 too (ConsumerCoordinator._validate_rebalance_protocol).
@@ -32,7 +29,7 @@ _COOPERATIVE_LISTS = (
 
 
 def lists_notes(group: GroupSpec, assignor: str | None) -> Iterator[Note]:
-    """Yields a note on what members list beside this cooperative assignor."""
+    """Yields a note if members list, or may list, an eager assignor beside this cooperative one."""
     if may_list_eager(group, assignor):
         yield Note("lists", _COOPERATIVE_LISTS)
         return
@@ -48,27 +45,22 @@ def lists_notes(group: GroupSpec, assignor: str | None) -> Iterator[Note]:
 
 
 def may_list_eager(group: GroupSpec, assignor: str | None) -> bool:
-    """Returns whether a plan of this group's rounds depends on lists that are not known.
-
-    One member that `may_mix` is enough.
-    """
+    """Returns whether the rounds of this group's plans depend on lists that are unknown."""
     if group.rebalance_protocol is not None or not is_cooperative(assignor):
         return False
     return any(may_mix(member, group.group_id) for member in group.members)
 
 
 def is_cooperative(assignor: str | None) -> bool:
-    """Returns whether members that list this assignor alone are cooperative."""
+    """Returns whether members that list only this assignor are cooperative."""
     if assignor is None or assignor in SERVER_SIDE or not is_known(assignor):  # such as `stream`
         return False
     return protocol_of(assignor) is RebalanceProtocol.COOPERATIVE
 
 
 def may_mix(member: Member, group_id: str) -> bool:
-    """Returns whether a member's client allows lists of eager and cooperative assignors.
-
-    Its bytes are Java's, which our plug-ins of the Python libraries send too, or its client id is
-    Java's and no bytes are known. Other clients refuse mixed lists.
+    """Returns whether a member's client allows eager and cooperative assignors in one list: Java's
+    does, and kafka-python with this project's plug-ins, which send Java's bytes.
     """
     client = client_of(member, group_id)
     if member.client_library is None:

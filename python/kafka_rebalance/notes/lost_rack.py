@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the members that may run in a lost rack: they send no rack, so it is unknown.
+"""Finds the members that may run in a lost rack: they send no rack, so their racks are unknown.
 
 librdkafka sends an empty string if `client.rack` is not set, other libraries send null.
 """
@@ -24,7 +24,7 @@ def lost_rack_of_plan(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def lost_rack(group: GroupSpec, changes: Iterable[str]) -> Iterator[Note]:
-    """Yields a note if a rack is lost, and racks of members are unknown before any change."""
+    """Yields a note if a rack is lost, and the given group has members with unknown racks."""
     unknown = tuple(_without_rack(group)) if loses_rack(changes) else ()
     if unknown:
         yield Note("lost rack", f"{BEFORE}{lost_rack_text(len(unknown))}", unknown)
@@ -52,7 +52,7 @@ def step_note(step: Step) -> str | None:
 
 
 def at_step(step: Step) -> list[str]:
-    """Returns the members that stay where a rack is lost only because they send no rack."""
+    """Returns the ids of members that a step with a lost rack keeps because they send no rack."""
     return _without_rack(step.before) if loses_rack([step.cause]) else []
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real members may do in a plan's rebalances, though the plan does not play it.
+"""Notes on events that can happen in a plan's rebalances, but that the plan does not play.
 
-A member that revokes joins again at once. If a slower member has not read the answer of that
-generation by then, it joins with the claims of the generation before; it revokes one generation
-later, and then joins once more. So at least two members must revoke in one generation.
+A member that revokes partitions joins again at once. If a slower member has not yet read its answer
+of this generation, it joins with the claims of the generation before. It then revokes one
+generation later, and joins once more. This needs two members that revoke in one generation.
 
 Source   ConsumerCoordinator.onJoinComplete, ClassicGroup (Kafka 4.4.0: SyncGroup is answered with
          REBALANCE_IN_PROGRESS); kafka-python 3.0.12: docs/clients.md.
@@ -20,7 +20,7 @@ from .note import Note
 
 
 def may_happen(plan: RebalancePlan) -> tuple[Note, ...]:
-    """Returns the possibilities of a plan; none if it has no rebalance that a leader answers."""
+    """Returns these notes on a plan; none if it has no rebalance in which a leader assigns."""
     led = [one for one in plan.rounds if one.group.assignor not in SERVER_SIDE]
     return tuple(_of(plan)) if led else ()
 
@@ -53,5 +53,4 @@ def _of(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _all_by_bytes(plan: RebalancePlan) -> bool:
-    """Returns whether every member is known by its bytes, which may be those of a plug-in."""
     return all(member.client_library == "java" for member in plan.group.members)

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays members that change their subscriptions at different moments.
 
-A plan lets all members meet a new or deleted topic at one moment, as members of Java do that
-subscribe by a pattern. A member of librdkafka meets it when its own metadata shows it; processes
-that name their topics change them one after another. Each time, the group rebalances with some old
-subscriptions and some new ones, and what a member then gets, it may keep.
-
 1. A draw puts the members in a random order, and cuts this order into parts. The members of a part
-   change their subscriptions at one moment, and the group settles. If racks are known, the replicas
-   of a new topic are in random ones; a plan has none for them.
-2. The draw is compared with the plan: its rebalances, its moves, and the owners at its end.
+   change their subscriptions at one moment; then the group settles. If racks are known, the draw
+   places replicas of new topics in random racks; a plan leaves these racks unknown.
 
 Source   librdkafka 2.16 (rd_kafka_cgrp_metadata_update_check); ConsumerCoordinator.poll asks for
          fresh metadata before a member with a pattern joins again.
@@ -33,11 +27,11 @@ from .never_ends import MOST_WORK, work
 
 _DRAWS = 32
 _MOST_PARTS = 9
-"""The most parts into which the members are cut; each is a rebalance or more."""
+"""The largest number of parts of a draw; each part starts one rebalance or more."""
 
 
 def played_apart(plan: RebalancePlan, draws: int | None = None) -> Further:
-    """Plays the plan's changes with members that meet them at different moments.
+    """Plays the plan's changes, but members change their subscriptions at different moments.
 
     Cost     a plan in Python for each draw, of up to 9 parts; large groups have fewer draws.
     """
@@ -50,7 +44,7 @@ def played_apart(plan: RebalancePlan, draws: int | None = None) -> Further:
         ids = MadeUp(plan.group.group_id)
         try:
             one = played(plan.group, changes, plan.engine, ids, plan.possible)
-        except GroupError:  # the assignor throws for old and new subscriptions together
+        except GroupError:  # the assignor throws while old and new subscriptions are mixed
             continue
         rounds.append(len(one.rounds) - len(plan.rounds))
         moves.append(one.moves - plan.moves)
@@ -66,7 +60,7 @@ def _owners(plan: RebalancePlan) -> dict[TopicPartition, str]:
 # 1.
 @dataclass(frozen=True, slots=True)
 class _Apart(Change):
-    """A change of all subscriptions, which the members meet in the order of a draw."""
+    """A change of all subscriptions, which members make one part after another (`draw`)."""
 
     change: Change
     draw: int
@@ -96,7 +90,7 @@ class _Apart(Change):
         return [event(part) for part in self._parts(list(topics))]
 
     def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
-        """Yields the topics; new ones have as many racks as the topics that were there before."""
+        """Yields the topics; a new topic's partition has as many racks as an old one at most."""
         random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
         placed = [racks for topic in group.topics for racks in topic.racks or ()]
         racks = sorted({rack for one in placed for rack in one if rack is not None})

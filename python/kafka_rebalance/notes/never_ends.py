@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds whether a group's leader would hang: now, after given changes, or after the next change.
+"""Finds whether a group's leader would hang: now, after given changes, or after one more change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics
-(docs/never-ends.md). No rule is known for which groups this happens, so this module plays each
-rebalance:
+(docs/never-ends.md). No rule is known for which groups this happens, so each rebalance is played:
 
 1. The next rebalance without changes, then the given changes.
-2. After the given changes (or without them, if they hang), each simple change alone: one more
-   member of each kind, one member fewer, and a member of each kind with the topics of another kind.
-   Members of one kind have equal topics and one rack.
-3. Ways out of the first group that hangs: another assignor, equal subscriptions, a stop and start
-   of all members, then the simple changes of step 2 and single restarts. Each is played alone.
+2. Each simple change alone, after the given changes (or without them, if they hang). Of members
+   with equal topics and one rack, only one is copied or subscribes to other topics.
+3. Ways out of the first group that hangs, each alone.
 
-Cost     a few rebalances for each change; `most_plays` and `most_work` limit them, and `untried`
-         counts the changes beyond the limit. Without given changes, a group with equal
-         subscriptions, or under an assignor that always ends, costs only a comparison of lists.
+Cost     a few rebalances for each change; `most_plays` and `most_work` limit them. Without given
+         changes, a group whose assignor always ends costs only a comparison of lists.
 Differs  from a live group in the ids of new members; with other ids the rebalance may end.
 """
 
@@ -38,15 +34,14 @@ from kafka_rebalance.plans.changes import (
 from kafka_rebalance.plans.changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
 from kafka_rebalance.plans.changes.made_up import MadeUp
 from kafka_rebalance.plans.changes.other_assignor import restarted_with, run_by
-from kafka_rebalance.plans.playing import at_change
+from kafka_rebalance.plans.playing import at_change, play_led
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes
-from kafka_rebalance.plans.rounds import play
 
 from .note import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The most partitions and subscriptions, added up over all groups played: some seconds of work."""
+"""The limit of partitions and subscriptions, summed over all groups played: some seconds."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -56,7 +51,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change that frees a group that hangs; `for_good` if the algorithm then always ends."""
+    """A change after which a hanging group's rebalance ends; `for_good`: all later ones end too."""
 
     change: str
     for_good: bool
@@ -67,14 +62,14 @@ class WayOut:
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """The rebalances that were played, and those of them that never end.
+    """The played rebalances that never end, and the ways out.
 
     `now`        whether the next rebalance never ends, without any change.
     `after`      the first event of the given changes whose rebalance never ends, or None.
     `following`  the simple changes whose rebalance never ends. `tried` simple changes were played;
                  `untried` more were left out, because the limit was reached.
-    `ways_out`   changes that free the first group that hangs: that of `now`, `after` or
-                 `following[0]`.
+    `ways_out`   changes after which the first hanging group's rebalance ends: the group of `now`,
+                 `after` or `following[0]`.
     """
 
     assignor: str
@@ -108,11 +103,11 @@ def endless(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> Endless | None:
-    """Plays the rebalances that could hang the group's leader.
+    """Plays the rebalances in which the group's leader could hang.
 
-    If `assignor` is None, the group's own one is used. Under another one, the members send what
-    they send under it, as in `plan`. Returns None if none of the rebalances hangs and no later one
-    can, because the general algorithm does not assign the group after the changes.
+    If `assignor` is None, the group's own assignor is used; members send the data for the assignor,
+    as in `plan`. Returns None if no played rebalance hangs, and no later one can: after the
+    changes, the general algorithm does not assign the group.
 
     Errors   those of `plan`, except NeverEnds.
     """
@@ -153,14 +148,14 @@ def endless(
 
 
 def endless_plan(plan: RebalancePlan) -> Endless | None:
-    """Returns the `endless` of a plan; what the plan has played is not played again."""
-    if not may_never_end(plan.group) and not may_never_end(plan.final):
+    """Returns `endless` for a plan's group and changes; None at once if no call can hang."""
+    if not may_never_end(plan.group) and not may_never_end(plan.steps[-1].before):
         return None
     return endless(plan.group, plan.assignor, plan.changes, engine=plan.engine)
 
 
 def endless_note(found: Endless) -> Note:
-    """Returns the note on what was played: a line for each sentence, and for each change."""
+    """Returns the note on the played rebalances: a line for each sentence and each change."""
     return Note("hangs", "\n".join(map(shown, _sentences(found))), detail=found.to_dict())
 
 
@@ -204,7 +199,9 @@ def may_never_end(group: GroupSpec) -> bool:
 
 
 class _Ended(NamedTuple):
-    """The group after events. If a rebalance never ends, `hung` is its group, `cause` its event."""
+    """The group after events. If a rebalance never ends, `hung` is the group in which it happens,
+    and `cause` is the text of its event.
+    """
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -214,7 +211,7 @@ class _Ended(NamedTuple):
 
 @dataclass(slots=True)
 class _Player:
-    """Plays rebalances, and subtracts each from the remaining limits `plays` and `work`."""
+    """Plays rebalances; each reduces the remaining `plays` by 1 and `work` by the group's size."""
 
     engine: Engine
     plays: int
@@ -250,19 +247,11 @@ class _Player:
             self.plays -= 1
             self.work -= work(group)
             try:
-                assignor = group.assignor or ""
-                played = play(
-                    group,
-                    assignor,
-                    starts_over=edited.starts_over,
-                    forgets=edited.forgets,
-                    engine=self.engine,
-                )
+                group = play_led(edited, self.engine).group
             except NeverEnds:
                 return _Ended(group, group, event.cause)
             except GroupError:
                 return _Ended(group, throws=True)
-            group = played.group
         return _Ended(group)
 
 
@@ -297,7 +286,7 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    # The hung rebalances before the take-over delay the switch, but do not change its end.
+    # Rebalances that hang before the new assignor takes over only delay the switch.
     ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
     ends_always += Resubscribe(topics).events(hung)
     for event in ends_always:
@@ -324,5 +313,5 @@ def _taken_over(switch: SwitchAssignor) -> GroupEvent:
 def _start_again(group: GroupSpec, ids: MadeUp) -> Edited:
     members: list[Member] = []
     for member in group.members:
-        members.append(restarted(member, ids, {one.member_id for one in members}))
+        members.append(restarted(member, ids, members))
     return Edited(group.edited(members=tuple(members)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A note on a group or on a plan; the findings of `describe` are notes on a group of any kind.
+"""A note on a group or a plan; the findings of `describe` are notes on groups of all kinds.
 
 The kinds of the notes on a plan are in docs/plans.md. These are the kinds of findings. Every
 finding is computed from the group alone. It is not always a fault: a member may be idle on purpose.
@@ -27,8 +27,8 @@ Groups that the broker assigns also have
     assigning     the broker has not computed a target since the group changed
     reconciling   members do not have their target yet
     old topology  members run an older version of a Streams application
-    no standby    stateful tasks without a standby task, beside others that have one
-    behind        records that the copies of state do not have yet
+    no standby    stateful tasks have no standby task, while other stateful tasks have one
+    behind        copies of state lack records that their changelogs already have
 
 and groups of Kafka Connect
 
@@ -36,7 +36,7 @@ and groups of Kafka Connect
     mismatch      the leader had not read the newest configurations
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -90,8 +90,14 @@ class Note:
         return answer if self.detail is None else answer | {"detail": dict(self.detail)}
 
 
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """Returns a text of the first `most` names, and the number of the others."""
+    more = len(names) - most
+    return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Note]:
-    """Yields a finding if there are `partitions` without a leader that answers."""
+    """Yields a finding if `partitions`, which have no leader that answers, is not empty."""
     if named := tuple(partitions):
         text = "no leader answers, so no member can read here, and the lag is unknown"
         yield Note("leaderless", text, partitions=named)
@@ -100,10 +106,7 @@ def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Note]:
 def far_finding(
     topics: Iterable[Topic], readers: Iterable[Reader], ask: str | None = None
 ) -> Iterator[Note]:
-    """Yields a finding if members read partitions of which no replica is in their rack.
-
-    A partition counts only if the racks of its reader and of a replica are known.
-    """
+    """Yields a finding if no replica of a partition is in the (known) rack of its reader."""
     racks = {topic.name: topic.racks or () for topic in topics}
     far: list[tuple[str, TopicPartition]] = []
     for member_id, rack, partitions in readers:

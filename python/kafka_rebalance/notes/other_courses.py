@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays other courses of a plan.
-
-order   The threads of one application, or several consumers that stop together, leave in an
-        order that nobody chooses. A broker that assigns computes a target after each leave, and
-        the next target depends on it.
-pause   Members that restart may be back before the group answers to their leave, or not
-        (`changes/bounces.py`).
-"""
+"""Plays other courses of a plan: members leave in another order, or are back at another time."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,11 +14,14 @@ from kafka_rebalance.plans.changes.made_up import PLANNED
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, replay
 
 _MOST_PERMUTED = 3
-"""Of more members that leave in a row, only the opposite order is played."""
+"""If more members than this leave in a row, only the opposite order is played."""
 
 
 class OtherOrder(NamedTuple):
-    """The order of leaving, of `orders` others, in which most partitions end elsewhere."""
+    """Of all `orders` other orders of leaving, the one with the most partitions at other members.
+
+    `elsewhere` is the number of these partitions, `moves` the number of moves in this order.
+    """
 
     orders: int
     elsewhere: int
@@ -33,10 +29,7 @@ class OtherOrder(NamedTuple):
 
 
 def other_order(plan: RebalancePlan) -> OtherOrder | None:
-    """Returns the other order that differs most from the plan's.
-
-    Returns None if a leader assigns, if fewer than two changes in a row remove a named member or
-    client, or if every order that was played ends at the plan's owners.
+    """Returns the other order that differs most from the plan's; None if there is none.
 
     Cost     a plan for each other order: up to 5 for three members in a row.
     """
@@ -54,10 +47,10 @@ def other_order(plan: RebalancePlan) -> OtherOrder | None:
 
 
 class OtherPause(NamedTuple):
-    """The other course of restarts: with `is_sooner`, every member is back at once.
+    """The course of restarts that the plan does not play; if `is_sooner`, members return at once.
 
     `elsewhere` counts partitions that end at another member than in the plan. `chance` is the
-    chance of the plan's own course at each restart; None if the plan assumes the time.
+    chance (0 to 1) of the plan's own course at each restart; None if the plan assumes the time.
     """
 
     is_sooner: bool
@@ -68,16 +61,10 @@ class OtherPause(NamedTuple):
 
 
 def other_pause(plan: RebalancePlan) -> OtherPause | None:
-    """Returns the other course of the restarts, or None if the plan's is certain.
-
-    Cost     a plan.
-    """
-    groups = (plan.group, plan.final)
-    doubtful = [
-        one
-        for one in plan.changes
-        if isinstance(one, BounceMembers) and not all(map(one.is_certain_in, groups))
-    ]
+    """Returns the other course of restarts; None if the plan's is certain. Cost: one more plan."""
+    bounces = [one for one in plan.changes if isinstance(one, BounceMembers)]
+    groups = (plan.group, plan.final) if bounces else ()
+    doubtful = [one for one in bounces if not all(map(one.is_certain_in, groups))]
     if not doubtful:
         return None
     for away_ms in (0, heartbeat_ms(plan.group)):
@@ -100,13 +87,13 @@ def other_pause(plan: RebalancePlan) -> OtherPause | None:
 
 
 def _by_origin(plan: RebalancePlan) -> set[tuple[str, TopicPartition]]:
-    """Returns each owner at the end, with the id that it had at the beginning."""
+    """Returns (owner, partition) at the end; owners have their ids from the beginning."""
     origins = plan.steps[-1].origins
     return {(origins.get(member_id, member_id), tp) for member_id, tp in _ends(plan)}
 
 
 def _orders(changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
-    """Yields the changes with one row of removals in another order."""
+    """Yields `changes` in other orders: in each, one row of adjacent removals is permuted."""
     start = 0
     for is_removal, members in groupby(changes, _names_who_leaves):
         row = tuple(members)
@@ -120,7 +107,9 @@ def _orders(changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
 
 
 def _names_who_leaves(change: Change) -> bool:
-    """Returns whether a change removes members by name; "the last" are others in another order."""
+    """Returns whether a change removes members by name. Other orders of these remove the same
+    members; a removal of the last N would remove others.
+    """
     if not isinstance(change, RemoveMembers):
         return False
     return change.member is not None or change.client_id is not None

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the switches of a plan that need more than a new setting in one member after another.
-
-A plan plays `SwitchAssignor` as for members that list the old and the new assignor meanwhile. Some
-clients refuse such a list, or lack the new assignor; kafka-python accepts some lists only with this
-project's plug-ins (`plans/clients.py`).
-"""
+"""Finds the switches of a plan that need more than a new setting in one member after another."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -34,9 +29,7 @@ TOGETHER = "The members run several clients: stop all of them together."
 
 
 class Switched(NamedTuple):
-    """A switch from `old` to `new`, with a recipe for each client that must make the switch in
-    another way.
-    """
+    """A switch from `old` to `new`; `recipes` has one for each client that needs another way."""
 
     old: str
     new: str
@@ -44,9 +37,10 @@ class Switched(NamedTuple):
 
 
 def switch_notes(plan: RebalancePlan, *, is_own: bool) -> Iterator[Note]:
-    """Yields which clients can make the switches of a plan, and how; settings have 5 spaces.
+    """Yields notes on the clients that can make the plan's switches, and how they make them. Lines
+    with settings begin with 5 spaces.
 
-    `is_own` means that the group runs the assignor of the plan, so that `compare` has its switches.
+    `is_own` is True if the group runs the plan's assignor: then `compare` shows these switches.
     """
     group, made = plan.group, (plan.group, plan.changes, plan.assignor)
     every = (*by_plug_ins(*made), *not_rolling(*made))
@@ -93,7 +87,6 @@ def _switch_note(
 
 
 def _whole_switch(plan: RebalancePlan, *, is_own: bool) -> Iterator[Note]:
-    """Yields the note on the plan of a switch that all clients of the group can make."""
     switch = next((one for one in plan.changes if isinstance(one, SwitchAssignor)), None)
     if switch is None:
         return
@@ -143,11 +136,10 @@ def _stop_all(group: GroupSpec) -> Iterator[str]:
 def not_rolling(
     group: GroupSpec, changes: Iterable[Change], assignor: str | None = None
 ) -> tuple[Switched, ...]:
-    """Returns the switches that a member of the group certainly cannot make as they are planned.
+    """Returns the planned switches that some member certainly cannot make by a rolling bounce.
 
-    A member may run the client that its client id reveals, or else each client that its bytes fit.
-    It certainly refuses a switch if every client that it may run refuses it; the result names those
-    clients. `assignor` is the one that the plan begins with (None: the group's).
+    It cannot if no client that it may run can; the result has recipes for these clients. `assignor`
+    is the one at the beginning of the plan (None: the group's).
     """
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []
@@ -164,10 +156,8 @@ def not_rolling(
 def by_plug_ins(
     group: GroupSpec, changes: Iterable[Change], assignor: str | None = None
 ) -> tuple[Switched, ...]:
-    """Returns the switches that members of kafka-python can make with this project's plug-ins only.
-
-    Members count if their bytes or client ids show kafka-python, or one of the Python libraries:
-    the result then contains aiokafka's recipe, too.
+    """Returns the switches for which members of kafka-python, or of an unknown Python library, need
+    this project's plug-ins.
     """
     python = {KAFKA_PYTHON, AIOKAFKA}
     may_run = {clients_for(member, group.group_id) for member in group.members}
@@ -183,7 +173,7 @@ def by_plug_ins(
 
 
 def _switches(assignor: str | None, changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """Yields (old, new) for assignors with known settings, not for custom ones."""
+    """Yields (old, new) for each switch of assignor; leaves out custom ones (unknown settings)."""
     for change in changes:
         if isinstance(change, SwitchAssignor):
             if {assignor, change.assignor} <= {*BUILT_IN, *PYTHON_LIBRARIES}:
@@ -200,7 +190,9 @@ def way_back_lines(group_id: str) -> Iterator[str]:
 
 
 def copy_commands(group_id: str) -> tuple[str, str]:
-    """Returns Kafka's commands that copy offsets to another group; all members must be stopped."""
+    """Returns Kafka's commands that copy a group's offsets to another group, GROUP-2. All members
+    must be stopped before.
+    """
     command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
     old, new = (shell_option("--group", one) for one in (group_id, f"{group_id}-2"))
     return (
@@ -210,7 +202,7 @@ def copy_commands(group_id: str) -> tuple[str, str]:
 
 
 def way_text(one: Recipe, old: str, new: str) -> str:
-    """Returns the heading of a rolling recipe; kafka-python's own classes may refuse the list."""
+    """Returns the heading of a rolling recipe, with a warning if kafka-python's own class fails."""
     bounces = "two rolling bounces" if len(one.settings) == 2 else "one rolling bounce"
     if one.client != "kafka-python" or protocol_of(old) is protocol_of(new):
         return f"{_named(one)}: {bounces}"
@@ -241,7 +233,7 @@ def _named(one: Recipe) -> str:
 
 
 def settings_lines(*lines: str | None) -> Iterator[str]:
-    """Yields lines with 5 spaces: these are not wrapped, so that they can be copied."""
+    """Yields each line after 5 spaces: reports do not wrap such lines, so users can copy them."""
     for line in lines:
         for part in (line or "").splitlines():
             yield f"     {part}"

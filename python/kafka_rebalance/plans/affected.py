@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies one list of changes to many groups; each group gets only the changes that affect it.
 
-If a group lacks the topic, member, client or rack to which a change refers (NotAffected), this
-change is left out for the group; the other changes are applied. Any other error of a change is
-raised. A group is not affected either if no rebalance follows any change of its topics or
+A change that refers to a topic, member, client or rack which the group lacks (NotAffected) is left
+out for it. A group is not affected either if no rebalance follows any change of its topics or
 subscriptions. Mirror: `as_far_as_affected` in `src/bulk/batch.rs`.
 """
 
@@ -24,15 +23,12 @@ _IDLE = "no rebalance follows, because no member sees a change"
 
 
 def as_far_as_affected(
-    work: Callable[[tuple[Change, ...]], AnswerOrError],
-    changes: Sequence[Change],
-    group: GroupSpec,
+    work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change], group: GroupSpec
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` on the changes that affect a group, and why other changes do
-    not.
+    """Returns the result of `work` for the changes that affect a group; the other changes as texts.
 
-    The result is None if there are changes, but none affects the group. Errors: those of `work`,
-    with the index of the change in `changes` in their path.
+    The result is None if `changes` has changes, but none affects the group. Errors: those of
+    `work`; the path of an error contains the index of the change in `changes`.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []
@@ -55,10 +51,7 @@ def as_far_as_affected(
 
 
 def is_idle(group: GroupSpec, changes: Sequence[Change]) -> bool:
-    """Returns whether there are only changes of topics or subscriptions, and no rebalance follows.
-
-    Errors   those of the changes.
-    """
+    """Returns whether all changes edit topics or subscriptions, and none starts a rebalance."""
     ids = MadeUp(group.group_id)
     for change in changes:
         if not isinstance(change, AddPartitions | RemoveTopics | Resubscribe):

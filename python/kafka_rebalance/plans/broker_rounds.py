@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the rounds of a group that the broker assigns: new targets, and the moves to them.
+"""Plays the rounds of a group that the broker assigns: a new target, and the moves to reach it.
 
-Members keep what both the old and the new target have, and read on. A member revokes the rest at
-its next heartbeat, and confirms this. Only then does the broker hand the partition to its new
-owner, at that member's next heartbeat. In a share group, members share partitions: nobody waits.
-In a streams group (KIP-1071), the same holds for active tasks.
+A member keeps the partitions that its old and new target contain. It revokes the others at its next
+heartbeat. The new owner gets them at its own next heartbeat. In a share group, no member waits.
 
 1. A heartbeat finds a new group epoch and computes the target: the assignor sees the members in the
    order of the broker's table, a new member last, but in a share group in its place in the table.
    Members that join with more than `group.consumer.assignment.interval.ms` (1 s) between them each
-   get a target. The target of a streams group depends on the tasks that members have at present.
-   The play lets the group reach each target before the next member joins.
+   get a target; the play lets the group reach each before the next member joins.
 2. Compare the new target with the old one.
 3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
-   partition, or that of a member that left, is unavailable until its owner's heartbeat. A member
-   of the classic protocol with an eager assignor stops all partitions to join again.
+   partition, or one of a member that left, is unavailable until its owner's heartbeat. A member
+   of the classic protocol with an eager assignor revokes all partitions to join again.
 4. Only changed targets are written, so an unchanged one keeps its order.
 5. Sort the members as the broker's table does, newer members first (`changes/member_table.py`).
-6. A share group has a later target for partitions that it has never read: the heartbeat that finds
-   them computes one without them, and has their share state initialised. A heartbeat after that
-   finds one more group epoch. The first target is a round only if it moves a partition.
+6. A share group gets two targets if it has partitions that it has never read. The heartbeat that
+   finds them computes a target without them, and starts to initialise their share state. A later
+   heartbeat computes a target with them. The first target is a round only if it moves a partition.
 
 Errors   those of `assign`.
 Source   TargetAssignmentBuilder, CurrentAssignmentBuilder; KIP-848, KIP-932, KIP-1071.
@@ -48,11 +45,11 @@ def play_by_broker(
     held: Assignment | None = None,
     most: int = 0,
 ) -> Played:
-    """Plays a round for each new member, or one round if no member is new.
+    """Plays a round for each new member (without a generation), or one round if no member is new.
 
-    A new member has no generation. `most` is the most members that the group has had. `eager` are
-    members of the classic protocol that stop all partitions in each round. `held` is what members
-    hold, if the group does not show it: a member that has just come back.
+    `most` is the largest number of members that the group has had. `eager` are ids of classic
+    members that revoke all partitions in each round. `held` are the partitions that members hold;
+    None: those in `group`.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
@@ -73,9 +70,8 @@ def play_shared(
 ) -> Played:
     """Plays a change of a share group; `before` is the group before the change.
 
-    Topics to which nobody subscribed before have never been read, except for the partitions in
-    `Topic.initialized`. `played.group` sets that field of topics to which nobody subscribes any
-    more.
+    A topic without subscribers in `before` has never been read, except for the partitions in
+    `Topic.initialized`. The returned group has this field set for topics without subscribers.
     """
     # 6.
     was, reads = _read_counts(before), _read_counts(group)
@@ -103,17 +99,15 @@ def _read_counts(group: GroupSpec) -> dict[str, int]:
 
 
 def _with_new(group: GroupSpec, new: Member, most: int) -> tuple[Member, ...]:
-    """Returns the members as the assignor sees them when a new one has joined."""
+    """Returns the members in the order in which the assignor sees them after `new` has joined."""
     if shares_partitions(group.assignor) and not assigns_tasks(group.assignor):
         return tuple(in_table_order([new, *group.members], has_joined=False, most=most))
     return (*group.members, new)
 
 
 def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
-    """Returns the group if its new members join within the assignment interval.
-
-    The first new member has a target. The other new members are in the broker's table when the next
-    heartbeat after the interval computes a target for all.
+    """Returns the group after all its new members have joined within one assignment interval: the
+    first one gets a target at once, the others get one from the first heartbeat after the interval.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = tuple(member for member in group.members if member.generation_id is not None)
@@ -123,7 +117,7 @@ def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
 
 
 def with_one_target(group: GroupSpec, engine: Engine) -> GroupSpec:
-    """Returns the group if all new members are in the table when the broker computes a target."""
+    """Returns the group after the broker has computed one target for all members, old and new."""
     newest = [member for member in group.members[::-1] if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
     members = in_table_order([*newest, *known])
@@ -157,10 +151,7 @@ def _round(
 
 
 def _settled(one: Round, newest_first: Sequence[Member], most: int = 0) -> GroupSpec:
-    """Returns the group with its new targets, in the order of the broker's table.
-
-    `newest_first` are the members that have joined; the round may have them in any order.
-    """
+    """Returns the group with its new targets; `newest_first` are the members that just joined."""
     owning = _with_target(one)
     # 5.
     by_id = {member.member_id: member for member in owning.members}
@@ -175,7 +166,7 @@ def _with_target(one: Round) -> GroupSpec:
         return after.edited(members=tuple(members), generation_id=one.generation_id)
     # 4.
     target, topics = {}, {}
-    old = Assignment.owned(one.group)  # not `held`: a member that has come back has no target
+    old = Assignment.owned(one.group)  # not `one.held`: a member that came back has no target yet
     for member in one.group.members:
         member_id, new = member.member_id, one.assignment
         has_same = _entries(old, member_id) == _entries(new, member_id)
@@ -186,5 +177,5 @@ def _with_target(one: Round) -> GroupSpec:
 
 
 def _entries(targets: Assignment, member_id: str) -> tuple[set[TopicPartition], set[str]]:
-    """Returns the partitions of a target and, if a topic of it has none, its topics."""
+    """Returns a member's target: its partitions, and its topics if a topic has no partitions."""
     return set(targets[member_id]), set(targets.owned_topics.get(member_id, ()))

@@ -7,14 +7,9 @@
     aiokafka        the eager ones, as plug-ins of this package  no cooperative assignor exists
     librdkafka      range, roundrobin, cooperative-sticky        refused when a consumer starts
 
-If a client's list cannot have both kinds, a change from one kind to the other needs all members to
-stop, and to start with the new setting. A client is recognised by its default client id. A member
-with another id may run any client.
-
-The Python libraries also have their own classes ("kafka-python/range"). kafka-python refuses a list
-of its own cooperative assignor and an eager one (KafkaConfigurationError). Our plug-in reports both
-protocols, as Java's class does; kafka-python then uses the protocol that all assignors of the list
-support.
+A client is recognised by its default client id; a member with another id may run any client. The
+Python libraries also have their own classes ("kafka-python/range"): kafka-python refuses a list of
+its own cooperative class and an eager one.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
@@ -99,17 +94,15 @@ def clients_of(group: GroupSpec) -> tuple[ClientLibrary, ...]:
 def client_of(member: Member, group_id: str) -> ClientLibrary | None:
     """Returns the library that a member's client id reveals, or None."""
     client_id = member.client_id or ""
-    if re.match(r"kafka-python-[0-9]", client_id):
-        return KAFKA_PYTHON
-    if re.match(r"aiokafka-[0-9]", client_id):
-        return AIOKAFKA
+    if python := re.match(r"(kafka-python|aiokafka)-[0-9]", client_id):
+        return KAFKA_PYTHON if python[1] == KAFKA_PYTHON.name else AIOKAFKA
     if client_id == "rdkafka":
         return LIBRDKAFKA
-    numbered = re.fullmatch(rf"consumer-{re.escape(group_id)}-[0-9]+", client_id)
-    instance = member.group_instance_id
-    if numbered or (instance and client_id == f"consumer-{group_id}-{instance}"):
-        return JAVA
-    return None
+    own = client_id.removeprefix(f"consumer-{group_id}-")
+    if own in ("", client_id):
+        return None
+    is_number = own.isascii() and own.isdigit()
+    return JAVA if is_number or own == member.group_instance_id else None
 
 
 LACK_CONSUMER_PROTOCOL = {
@@ -135,7 +128,7 @@ _BY_BYTES = {
 
 
 def clients_that_fit(group: GroupSpec) -> tuple[ClientLibrary, ...]:
-    """Returns the libraries that can have sent the members' bytes; all if a member shows none."""
+    """Returns the libraries that can have sent the members' bytes; all if one is unknown."""
     fit = [_that_fit_bytes(member) for member in group.members]
     return tuple(client for client in CLIENTS if not fit or any(client in one for one in fit))
 
@@ -151,10 +144,9 @@ def _that_fit_bytes(member: Member) -> tuple[ClientLibrary, ...]:
 
 
 def class_name(group: GroupSpec, assignor: str | None) -> str | None:
-    """Returns an assignor's name for tables: "python/range" if it is either Python library's class.
+    """Returns an assignor's name for tables: "python/range" if either Python library may run it.
 
-    `assignor` is a name that plans use, such as "kafka-python/range". The members of a group mostly
-    run one library, so one that shows its library speaks for all.
+    Most groups run one library: if one member's library is known, the others are taken to run it.
     """
     library, _, name = (assignor or "").partition("/")
     both = all(f"{one.name}/{name}" in PYTHON_LIBRARIES for one in EITHER_PYTHON)
@@ -165,13 +157,13 @@ def class_name(group: GroupSpec, assignor: str | None) -> str | None:
 
 
 def run_several(group: GroupSpec) -> bool:
-    """Returns whether the members certainly run several libraries: two can have none in common."""
+    """Returns whether the members certainly run several libraries: two members share none."""
     may_run = [frozenset(one) for one in _libraries(group)]
     return any(one.isdisjoint(other) for one in may_run for other in may_run)
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns those of the named libraries of which a member certainly runs one."""
+    """Returns the `names` that a member may run, if it can run no library outside of `names`."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]
@@ -182,20 +174,13 @@ def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
 
 
 def unknown_libraries(group: GroupSpec) -> tuple[str, ...]:
-    """Returns the unknown libraries of the last leader and of the members, each once.
-
-    The contract accepts any string; an empty string names no library. The own assignors of an
-    unknown library are not known either.
-    """
+    """Returns the names of unknown libraries (of the last leader and of members), each once."""
     named = (group.leader_library, *(member.client_library for member in group.members))
     return tuple(name for name in dict.fromkeys(named) if name and name not in _BY_BYTES)
 
 
 def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:
-    """Returns a member's library, as in `client_library`, and the evidence; None if there is none.
-
-    The evidence is the member's default client id, or else the bytes that it sent.
-    """
+    """Returns a member's library (`client_library`) and the evidence; None if there is none."""
     client = client_of(member, group_id)
     if client is not None:
         return client.name.lower(), f"client id {member.client_id}"
@@ -226,9 +211,8 @@ class Recipe:
 def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     """Returns the recipe for a change of assignor with this client.
 
-    An `old` that only another library has is taken for the client's assignor of that name. If `old`
-    and `new` share their name in JoinGroup, one rolling bounce is enough: the leader's class
-    answers.
+    If only another library has `old`, the recipe begins with the client's assignor of that name.
+    One rolling bounce is enough if `old` and `new` have the same name in JoinGroup.
     """
     if new not in client.assignors:
         return Recipe(client.name, "none")
@@ -247,7 +231,7 @@ def remote_recipe(client: ClientLibrary, new: str) -> Recipe:
 
 
 def refuses(client: ClientLibrary, *assignors: str) -> bool:
-    """Returns whether the client refuses a list of these assignors: eager and cooperative ones."""
+    """Returns whether the client refuses this list because it mixes eager and cooperative ones."""
     if len({protocol_of(name) for name in assignors}) == 1:
         return False
     own = any(

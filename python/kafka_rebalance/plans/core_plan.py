@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan that Rust has played, as `Step`s and `Round`s whose fields are made at their first use.
 
-Assignments are columns of the core. Rust never sends a group back to Python. For the group of a
-step, Python repeats the edits of all events up to that step, and reads the members' partitions
-from the core's columns. No assignor runs again.
+Rust returns no groups. For the group of a step, Python repeats the edits of all events up to this
+step, and reads the members' partitions from the core's columns. No assignor runs again.
 """
 
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from .rounds import Round, Step, as_claimed, claiming, lists_eager
 
 
 class CorePlan:
-    """The core's steps, and the groups between them; `ids` makes up the same ids as the core."""
+    """The core's steps, and the group before and after each; `ids` makes up the core's ids."""
 
     def __init__(
         self, core: "_core.Plan", group: GroupSpec, changes: tuple[Change, ...], ids: MadeUp
@@ -50,7 +49,7 @@ class CorePlan:
         return self._edited[step]
 
     def after(self, step: int, rounds: int | None = None) -> GroupSpec:
-        """Returns the group after this many rounds of a step; None means all rounds."""
+        """Returns the group after the first `rounds` rounds of a step (None: all rounds)."""
         group = self.before(step).group
         played = self.rounds[step][:rounds]
         if not played:
@@ -101,10 +100,6 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
         parts = (found.kept, found.revoked, found.gained, found.transferring)
         return Delta(*map(assignment, parts))
 
-    def withheld() -> Assignment:
-        found = core.withheld
-        return Assignment.of({}) if found is None else assignment(found)
-
     return Round.lazy(
         group=group,
         generation_id=lambda: core.generation_id,
@@ -112,6 +107,6 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
         held=lambda: assignment(core.held),
         assignment=lambda: assignment(core.assignment),
         delta=delta,
-        withheld=withheld,
+        withheld=lambda: assignment(found) if (found := core.withheld) else Assignment.of({}),
         unavailable=lambda: partitions_from(core.unavailable),
     )

@@ -5,8 +5,6 @@ import re
 from collections.abc import Sequence
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.explain.facts import lines
-from kafka_rebalance.explain.reasons import reasons
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
@@ -19,7 +17,7 @@ _TASK = re.compile(r"(.+)_([0-9]+)")
 
 
 def partition_from_text(text: str) -> TopicPartition:
-    """Parses `payments-3`, or `payments[3]` as in printed plans; tasks are `0-3` or `0[3]`.
+    """Parses `payments-3`, or `payments[3]` as in printed plans; a task is `0-3` or `0[3]`.
 
     Errors: GroupError at `partition`; TypeError for anything but a string.
     """
@@ -36,6 +34,8 @@ def partition_from_text(text: str) -> TopicPartition:
 
 def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> list[str]:
     """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
+    from kafka_rebalance.explain.facts import holders  # imported here: most plans explain nothing
+
     tp = _partition(partition, group)
     groups = (group, *(step.before for step in steps))
     if not any(tp.partition < partition_or_task_counts(one).get(tp.topic, 0) for one in groups):
@@ -46,8 +46,8 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
     text: list[str] = []
     for step in steps:
         if not step.rounds:
-            holders = _holders(Assignment.owned(step.after), tp)
-            text.append(f"{step.cause}: {tp} stays with {_names(holders)}")
+            stays = holders(Assignment.owned(step.after), tp)
+            text.append(f"{step.cause}: {tp} stays with {_names(stays)}")
         for number, one in enumerate(step.rounds, 1):
             text.append(f"{step.cause}, round {number} ({one.kind}):")
             text += [f"  {line}" for line in _round(step, one, tp)]
@@ -55,7 +55,7 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
 
 
 def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
-    """Returns the partition; a task of a streams group may have the form that Streams prints."""
+    """Returns the given partition; for a streams group, parses also a task as Streams prints it."""
     if isinstance(given, str):
         task = _TASK.fullmatch(given)
         if task is not None and group.subtopologies is not None:
@@ -68,6 +68,9 @@ def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
 
 
 def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
+    from kafka_rebalance.explain.facts import holders, lines
+    from kafka_rebalance.explain.reasons import reasons
+
     group = one.group
     if tp.partition >= partition_or_task_counts(group).get(tp.topic, 0):
         return [f"there is no {tp} now"]
@@ -75,13 +78,9 @@ def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
         tp.topic in member.topics for member in group.members
     ):
         return [f"nobody subscribes to {tp.topic}"]
-    before, after = _holders(one.held, tp), _holders(one.assignment, tp)
+    before, after = holders(one.held, tp), holders(one.assignment, tp)
     steps = lines(reasons(group, step.before.assignor or "", tp))
     return [*steps, f"{_names(before)} -> {_names(after)}"]
-
-
-def _holders(assignment: Assignment, tp: TopicPartition) -> list[str]:
-    return [member_id for member_id, owned in assignment.items() if tp in owned]
 
 
 def _names(member_ids: list[str]) -> str:

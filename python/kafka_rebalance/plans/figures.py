@@ -4,11 +4,16 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.group.model import Topic, TopicPartition
-from kafka_rebalance.group.ownership import Balance
+from kafka_rebalance.group.ownership import Assignment, Balance, Delta
 from kafka_rebalance.group.spec import GroupSpec
+
+from .rounds import Round, Step
+
+if TYPE_CHECKING:
+    from .rebalance_plan import RebalancePlan
 
 Reader = tuple[str, str | None, Iterable[TopicPartition]]
 """A member's id, its rack, and the partitions that it reads."""
@@ -76,7 +81,7 @@ def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, .
 
 
 def count_rows(figures: Figures) -> list[tuple[str, ...]]:
-    """Returns the rows after those of `figure_rows`: rebalances, and unread partitions."""
+    """Returns the rows below those of `figure_rows`: rebalances and partitions without a reader."""
     rounds = str(figures.rounds) + ("" if figures.settled else ", unsettled")
     counts = (
         ("partitions that wait while their member is down", figures.waiting),
@@ -104,14 +109,12 @@ def rack_share(
 
 
 def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float | None:
-    """Returns the share of partitions that are read in the rack of a replica.
-
-    A partition counts only if the racks of its reader and of a replica are known; None if no
-    partition counts.
+    """Returns the share (0 to 1) of partitions that are read in the rack of a replica. It counts
+    only partitions for which the racks of the reader and of a replica are known; None: no such one.
     """
     racks = {topic.name: topic.racks for topic in topics if topic.racks is not None}
     known = near = 0
-    for _, rack, partitions in readers:
+    for _, rack, partitions in readers if racks else ():
         if rack is None:
             continue
         for topic, partition in partitions:
@@ -125,7 +128,7 @@ def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float 
 def topic_balances(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, Balance]:
-    """Returns topic -> balance of its partitions over its subscribers, in the group's order."""
+    """Returns topic -> balance of its partitions over its subscribers, in the order of topics."""
     held = Counter(
         (topic, member_id) for member_id, owned in assignment.items() for topic, _ in owned
     )
@@ -137,4 +140,58 @@ def topic_balances(
         topic.name: Balance.of([held[topic.name, m] for m in subscribers[topic.name]])
         for topic in group.topics
         if topic.partitions and subscribers[topic.name]
+    }
+
+
+def as_dict(plan: "RebalancePlan") -> dict[str, Any]:
+    """Returns the figures of a plan, then all its steps and rounds."""
+    return {
+        "group_id": plan.group.group_id,
+        "assignor": plan.assignor,
+        "leader_library": plan.group.leader_library,
+        "changes": [str(change) for change in plan.changes],
+        **plan.figures().to_dict(),
+        "made_up": [
+            {"member_id": one.member_id, "name": one.name, "basis": one.basis.value}
+            for one in plan.newcomers
+        ],
+        "possible": plan.possible.to_dict(),
+        "topics_before": _balances(plan.group, plan.before),
+        "topics_after": _balances(plan.final, plan.after),
+        "steps": [_step(step, known=plan.knows_generation) for step in plan.steps],
+        "assignment": plan.after.to_dict(),
+        **({} if plan.after.standby is None else {"standby": plan.after.standby.to_dict()}),
+    }
+
+
+def _balances(group: GroupSpec, assignment: Assignment) -> dict[str, Any]:
+    return {name: one.to_dict() for name, one in topic_balances(group, assignment).items()}
+
+
+def _step(step: Step, *, known: bool) -> dict[str, Any]:
+    return {
+        "cause": step.cause,
+        "settled": step.settled,
+        "waiting": [list(tp) for tp in step.waiting],
+        "leaderless": [list(tp) for tp in step.leaderless],
+        "rounds": [
+            {
+                "protocol": one.kind,
+                "generation_id": one.generation_id if known else None,
+                **_changed(one, *_MOVES, "withheld"),
+                "unavailable": [list(tp) for tp in one.unavailable],
+                **({} if standby is None else {"standby": _changed(standby, *_MOVES)}),
+            }
+            for one, standby in ((one, one.standby) for one in step.rounds)
+        ],
+    }
+
+
+_MOVES = ("kept", "revoked", "gained")
+
+
+def _changed(one: Round | Delta, *parts: str) -> dict[str, Any]:
+    return {
+        part: {m: owned for m, owned in getattr(one, part).to_dict().items() if owned}
+        for part in parts
     }

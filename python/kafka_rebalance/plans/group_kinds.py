@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the assignors that groups of each kind can run.
+"""Lists the assignors that groups of each kind can run; a broker never changes a group's kind.
 
-    group      its assignors
-    consumer   those of the leader (classic protocol), and the brokers' consumer/… (KIP-848); a
-               group changes between the two protocols by `SwitchProtocol` only
-    share      share/… (KIP-932)
-    streams    streams/… (KIP-1071)
-
-A broker never turns a group of one of these kinds into one of another.
+A consumer group runs an assignor of the leader (classic protocol) or consumer/… (KIP-848), and
+`SwitchProtocol` changes it from one to the other. A share group runs share/… (KIP-932), a streams
+group streams/… (KIP-1071).
 """
 
 from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE, library_of
@@ -27,9 +23,9 @@ def protocol_kind(assignor: str) -> str:
 
 
 def never_runs(group: GroupSpec, assignor: str) -> str | None:
-    """Returns the text of an error about an assignor that the group's kind can never run, or None.
+    """Returns the text of an error if the group's kind can never run this assignor, else None.
 
-    Nothing is known about a group without an assignor.
+    Without an assignor, the group's kind is unknown, and the result is None.
     """
     if group.assignor is None or _kind(group.assignor) == _kind(assignor):
         return None
@@ -41,7 +37,7 @@ def never_runs(group: GroupSpec, assignor: str) -> str | None:
 
 
 def by_switch_protocol(old: str, new: str) -> str | None:
-    """Returns the value of `switch-protocol` that leads from `old` to `new`; None if none does.
+    """Returns the value of `switch-protocol` for a change from `old` to `new`; None if none fits.
 
     >>> by_switch_protocol("range", "consumer/uniform"), by_switch_protocol("range", "sticky")
     ('consumer/uniform', None)

@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans with the assignor of the member that leads: each library has its own ("dialects").
-
-    plans_by_leader: GroupSpec, changes -> one plan for each dialect that may answer
+"""Plans with the assignor of the leader's library: each library has its own version ("dialect").
 
 1. The leader is `group.leader`. If that is unknown, it is any member whose library can have written
    the last assignments (`group.leader_library`), or any member if none can. If the group has no
-   `leader_library` and its members no `client_library`, the first member is taken.
+   `leader_library` and its members have no `client_library`, it is the first member.
 2. A leader leads until it leaves. Then the coordinator takes the first member of its hash map. A
-   static member that restarts goes on leading under its new id.
-3. Each of these leaders has the dialect of its library: "" is Kafka's own assignor, also for this
-   project's plug-ins. A member whose library is unknown is taken to have the last leader's. The
-   dialects of a member that may run kafka-python or aiokafka begin with the one that other members
-   show: clients of one group mostly run one library.
-4. If several dialects remain, each has a plan of all the changes. Plans that end alike, after equal
-   rounds, are one, with the name of the first. In a group of librdkafka alone, a switch to `range`
-   is one to librdkafka/range.
-
-The name of the first plan that exists is the label of the group's assignor in `plan`, `explain`,
-`describe` and `compare` (`as_led`).
+   static member that restarts still leads, under its new id.
+3. Each of these leaders has the dialect of its library; the prefix "" is Kafka's own assignor, also
+   for this project's plug-ins. A member of an unknown library is taken to run the last leader's.
+4. If several dialects remain, each has a plan of all the changes. Plans with equal rounds and equal
+   ends become one plan, with the name of the first.
 
 Source   GroupMetadata, in Kafka 4.4.0 ClassicGroup: remove, replaceStaticMember.
 Cost     one plan with Kafka's own assignor, to know the members, and one for each other dialect.
@@ -34,11 +26,7 @@ from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import (
-    Change,
-    SwitchAssignor,
-    SwitchProtocol,
-)
+from .changes import Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import find_member
 from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by
@@ -58,9 +46,9 @@ _DIALECTS = {
 
 @dataclass(frozen=True, slots=True)
 class LedPlan:
-    """The plan under the assignor of certain leaders, or the error that this assignor raises.
+    """The plan under the assignor of one library, or the error that this assignor raises.
 
-    `leaders` are the members, of those that may lead, whose library has this assignor.
+    `leaders` are the ids of those possible leaders whose library has this assignor.
     """
 
     assignor: str
@@ -70,7 +58,7 @@ class LedPlan:
 
     @property
     def answering(self) -> tuple[str, ...]:
-        """Returns the leaders' assignors that answer in the rounds: after a switch, its target."""
+        """Returns the assignors that leaders run in the rounds: after a switch, the new one."""
         steps = () if self.plan is None else self.plan.steps
         return tuple(dict.fromkeys(step.before.assignor or "" for step in steps if _is_led(step)))
 
@@ -88,11 +76,11 @@ class LedPlan:
 
 
 def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
-    """Returns the group with this leader: a member_id, also shortened, or a group_instance_id.
+    """Returns the group with the leader `member`: a member_id (may be short) or group_instance_id.
 
-    None keeps the group's own.
+    None keeps the group's leader.
 
-    Errors   NotAffected without such a member, GroupError if a shortened id fits several ones.
+    Errors   NotAffected without such a member, GroupError if a short id fits several members.
     """
     if member is None:
         return group
@@ -105,7 +93,6 @@ def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
 
 
 def _no_member(group: GroupSpec, name: str) -> str:
-    """Returns the text of an error about a leader that the group lacks; its id may be made up."""
     problem = f"there is no member {quoted(name)}"
     if name.endswith("*") or was_made_up(name, group.group_id, len(group.members)):
         problem += (
@@ -118,11 +105,11 @@ def _no_member(group: GroupSpec, name: str) -> str:
 def plans_by_leader(
     group: GroupSpec, changes: Iterable[Change | str] = (), *, engine: Engine = "rust"
 ) -> tuple[LedPlan, ...]:
-    """Plans the changes with the group's assignor, as each possible leader's library has it.
+    """Plans the changes once for each version of the group's assignor that a leader may run.
 
     The first entry with a plan is that of the present leader's library. One entry means that the
-    library is certain, or that all possible leaders answer alike. If no leader's assignor has a
-    plan, the first entry is that of Kafka's own assignor, without leaders.
+    library is certain, or that the plans of all possible leaders are equal. If no leader's assignor
+    has a plan, the first entry is that of Kafka's own assignor, without leaders.
 
     Errors   those of `plan`, if Kafka's own assignor raises one too.
     """
@@ -147,22 +134,21 @@ def plans_by_leader(
 
 
 def has_no_answer(led: Sequence[LedPlan]) -> bool:
-    """Returns whether no member that may lead has an answer.
+    """Returns whether every possible leader's assignor raised an error.
 
-    The first plan is then that of Kafka's own assignor, which none of these members has.
+    The only plan is then that of Kafka's own assignor, which none of these members has.
     """
     planned = [one for one in led if one.plan is not None]
     return len(led) > 1 and len(planned) == 1 and not planned[0].leaders
 
 
 def as_led(group: GroupSpec, led: Sequence[LedPlan]) -> GroupSpec:
-    """Returns the group under the assignor of the first plan in `led`, as `plan` labels it."""
+    """Returns the group with the assignor of the first plan in `led`."""
     name = next((one.assignor for one in led if one.plan is not None), group.assignor)
     return run_by(group, name) if name is not None and library_of(name) else group
 
 
 def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
-    """Raises a GroupError for a switch to a protocol that the library of every member lacks."""
     evidence = [library_evidence(member, group.group_id) for member in group.members]
     if any(one is None or one[0] not in LACK_CONSUMER_PROTOCOL for one in evidence):
         return
@@ -175,13 +161,13 @@ def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
 
 
 def _name_at_rest(group: GroupSpec) -> str:
-    """Returns the assignor of a plan without rebalances, by its name in other plans."""
+    """Returns the name to use for the assignor if the plan has no rebalance, so that none leads."""
     names = list(possible_dialects(group)) or [group.assignor or ""]
     return next((name for name in names if library_of(name) is None), names[0])
 
 
 def possible_dialects(group: GroupSpec, steps: Sequence[Step] = ()) -> dict[str, tuple[str, ...]]:
-    """Returns assignor -> the members that lead with it, in one of the steps' rebalances."""
+    """Returns assignor -> ids of the members that may lead with it in a rebalance of `steps`."""
     assignor = group.assignor or ""
     if library_of(assignor):
         return {assignor: ()}
@@ -195,7 +181,7 @@ def possible_dialects(group: GroupSpec, steps: Sequence[Step] = ()) -> dict[str,
 
 
 def library(group: GroupSpec, member: Member) -> str | None:
-    """Returns the library of a member: by its bytes, its client id, or else the last leader."""
+    """Returns a member's library, from its bytes, else its client id, else the last leader's."""
     client = client_of(member, group.group_id)
     by_id = None if client is None else client.name.lower()
     return member.client_library or by_id or group.leader_library
@@ -218,7 +204,7 @@ def _can_have_written(member: str | None, wrote: str) -> bool:
 
 # 2.
 def _leaders(leader: Member, steps: Sequence[Step]) -> Iterator[Member]:
-    """Yields the leader of each step that a leader answers; without steps, the given leader."""
+    """Yields the leader of each step in which a leader assigns; without steps, `leader`."""
     if not steps:
         yield leader
         return
@@ -236,7 +222,7 @@ def _leaders(leader: Member, steps: Sequence[Step]) -> Iterator[Member]:
 
 
 def _is_led(step: Step) -> bool:
-    """Returns whether a leader answers: there is a rebalance, and the broker does not assign."""
+    """Returns whether a leader assigns in this step: it has a round, and no broker assigns."""
     return bool(step.rounds) and step.before.assignor not in SERVER_SIDE
 
 
@@ -259,7 +245,7 @@ def _led(
     engine: Engine,
 ) -> LedPlan:
     try:
-        # The leader runs its library's class; the other members may run what they run now.
+        # Only the leader's class assigns, so the libraries of the other members do not matter.
         led = run_by(group, name)
         own = tuple(_of_library(group, name, change) for change in changes)
         return LedPlan(name, leaders, plan(led, changes=own, engine=engine))
@@ -272,7 +258,7 @@ def _led(
 def _after_switches(
     group: GroupSpec, changes: tuple[Change, ...], engine: Engine
 ) -> Iterator[LedPlan]:
-    """Yields the plans of a switch to a library's own class, if its members may lead afterwards."""
+    """Yields a plan for each library whose own class may answer after a switch of assignor."""
     for at, change in enumerate(changes):
         if not isinstance(change, SwitchAssignor) or change.assignor in SERVER_SIDE:
             continue
@@ -288,7 +274,7 @@ def _after_switches(
 
 
 def _of_library(group: GroupSpec, name: str, change: Change) -> Change:
-    """Returns a switch to librdkafka's own class in a group of librdkafka, which has no other."""
+    """Returns the change; if all members run librdkafka, a switch leads to librdkafka's class."""
     only = all(library(group, member) == "librdkafka" for member in group.members)
     if not isinstance(change, SwitchAssignor) or library_of(name) != "librdkafka" or not only:
         return change
@@ -297,7 +283,6 @@ def _of_library(group: GroupSpec, name: str, change: Change) -> Change:
 
 
 def _different(found: Sequence[LedPlan]) -> Iterator[LedPlan]:
-    """Yields plans that differ; equal ones become one, with the leaders of all."""
     kept: list[LedPlan] = []
     for one in found:
         for at, other in enumerate(kept):

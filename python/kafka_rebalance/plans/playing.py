@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the changes of a plan in Python, event by event, in the steps of `rebalance_plan.py`."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from kafka_rebalance.assignors.registry import (
-    SERVER_SIDE,
-    Engine,
-    assigns_tasks,
-    shares_partitions,
-)
+from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, assigns_tasks, shares_partitions
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .broker_rounds import play_by_broker, play_shared
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, SwitchProtocol
-from .changes.edits import AS_IT_IS, GroupEvent
+from .changes.edits import AS_IT_IS, Edited, GroupEvent
 from .changes.made_up import MadeUp
 from .possible import Possible, best_possible
 from .rounds import Played, Step, play
@@ -33,13 +27,15 @@ def play_changes(
 ) -> tuple[tuple[Step, ...], Possible]:
     """Plays changes round by round; `ids` makes up the names of newcomers.
 
-    Returns the steps, and the best possible result, which is computed if it is None.
+    Returns the steps and the best possible result: `possible`, or a computed one if that is None.
     """
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []
     most = len(group.members)
-    _check_plays(group, changes)
+    for i, change in enumerate(changes):
+        if not is_played(group, change):
+            raise GroupError(f"changes[{i}]", NOT_PLAYED)
     # 1.
     if not changes:
         steps.append(_step_of(AS_IT_IS, state, ids, origins, engine, most))
@@ -56,20 +52,16 @@ def play_changes(
             raise at_change(error, i) from None
     # 3.
     if possible is None and shares_partitions(group.assignor):
-        possible = _shared(steps)
+        # No bound is known for share groups and tasks: the plan's own end counts as the best one.
+        after = Assignment.owned(steps[-1].after)
+        possible = Possible(after.balance, None, (), after, {}, {})
     if possible is None:
         possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
     return tuple(steps), possible
 
 
-def _check_plays(group: GroupSpec, changes: Sequence[Change]) -> None:
-    for i, change in enumerate(changes):
-        if not is_played(group, change):
-            raise GroupError(f"changes[{i}]", NOT_PLAYED)
-
-
 def is_played(group: GroupSpec, change: Change) -> bool:
-    """Returns False for a change of a streams group (KIP-1071) that no plan plays.
+    """Returns whether a plan can play the change; some changes of streams groups (KIP-1071) cannot.
 
     A contract line contains the numbers of tasks, but not the topics on which they depend.
     """
@@ -80,19 +72,12 @@ def is_played(group: GroupSpec, change: Change) -> bool:
 
 
 def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
-    """Returns the group with the assignment in the leader's order, which a conversion reads.
-
-    Members of librdkafka claim their partitions in another order (`rounds.as_claimed`).
+    """Returns the group whose members own their partitions in the order in which the leader wrote
+    them. A conversion to a consumer group reads this order.
     """
     if not step.rounds or step.rounds[-1].kind == "broker":
         return group
     return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)
-
-
-def _shared(steps: Sequence[Step]) -> Possible:
-    """Returns the plan's own end as the best one: no bound is known for share groups and tasks."""
-    after = Assignment.owned(steps[-1].after)
-    return Possible(after.balance, None, (), after, {}, {})
 
 
 def _step_of(
@@ -116,13 +101,7 @@ def _step_of(
                 edited.group, eager=edited.eager, engine=engine, held=edited.held, most=most
             )
         else:
-            played = play(
-                edited.group,
-                assignor,
-                starts_over=edited.starts_over,
-                forgets=edited.forgets,
-                engine=engine,
-            )
+            played = play_led(edited, engine)
     return Step(
         event.cause,
         edited.group,
@@ -135,8 +114,14 @@ def _step_of(
     )
 
 
+def play_led(edited: Edited, engine: Engine) -> Played:
+    """Plays the rounds after an event in a group that a leader assigns."""
+    group, starts_over = edited.group, edited.starts_over
+    where = group, group.assignor or ""
+    return play(*where, starts_over=starts_over, forgets=edited.forgets, engine=engine)
+
+
 def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
-    """Returns the last group, with the partitions that members owned when the plan began."""
     began = {member.member_id: member for member in group.members}
     members = []
     for member in last.after.members:

@@ -4,8 +4,8 @@
 1. Each change consists of one or more events (`changes`).
 2. After each event that starts a rebalance, the group plays rounds until it has settled
    (`rounds.py`).
-3. The plan compares its end with the best result that was possible from the beginning (`possible`).
-   For share and streams groups no such result is known, and the end takes its place.
+3. The plan compares its last group with the best result possible from the beginning (`possible`).
+   For share and streams groups no such result is known: the last group itself is used instead.
 
 `playing.py` does this in Python; engine "rust" plays whole plans in the core: `core_plan.py`.
 Mirror: `src/plans/rebalance_plan.rs`.
@@ -59,8 +59,7 @@ from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
 from .changes.other_assignor import restarted_with
 from .core_plan import CorePlan, core_step
 from .explanation import explain
-from .figures import Figures, count_rows, figure_rows, rack_share
-from .plan_dict import as_dict
+from .figures import Figures, as_dict, count_rows, figure_rows, rack_share
 from .playing import at_change, play_changes
 from .possible import Possible
 from .possible.optimum import from_core
@@ -98,10 +97,10 @@ class RebalancePlan:
         return f"{self.group.group_id}, {self.assignor}: {changes}"
 
     def __hash__(self) -> int:
-        return hash((self.group, self.assignor, self.changes))  # they determine the rest
+        return hash((self.group, self.assignor, self.changes))  # these determine the other fields
 
     def __getstate__(self) -> list[Any]:
-        """Returns the fields for a copy or a pickle; without `_core`, plans compute in Python."""
+        """Returns the fields for a copy or a pickle; without `_core`, a copy computes in Python."""
         return [None if one.name == "_core" else getattr(self, one.name) for one in fields(self)]
 
     def __repr__(self) -> str:
@@ -124,7 +123,7 @@ class RebalancePlan:
 
     def _rows(self) -> list[tuple[str, ...]]:
         figures = self.figures()
-        members = (len(self.group.members), len(self.final.members))
+        members = (len(self.group.members), len(self.steps[-1].before.members))
         return [*figure_rows(figures, members), *count_rows(figures)]
 
     @property
@@ -140,7 +139,7 @@ class RebalancePlan:
 
     @property
     def final(self) -> GroupSpec:
-        """Returns the group at the end; its members own the partitions that they then hold."""
+        """Returns the group after all changes; its members own what they then hold."""
         return self.steps[-1].after
 
     @property
@@ -162,7 +161,7 @@ class RebalancePlan:
 
     @property
     def settled(self) -> bool:
-        """Returns whether every step ends in a group that rebalances no more."""
+        """Returns whether every step ends with a group that needs no further rebalance."""
         return all(step.settled for step in self.steps)
 
     @property
@@ -174,7 +173,7 @@ class RebalancePlan:
 
     @property
     def unavailable(self) -> dict[TopicPartition, int]:
-        """Returns partition -> the number of rounds in which it is unavailable, if above 0."""
+        """Returns partition -> number of rounds in which it is unavailable (never 0)."""
         if self._core is None:
             return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
         found = self._core.unavailable
@@ -187,7 +186,7 @@ class RebalancePlan:
 
     @property
     def waiting(self) -> tuple[TopicPartition, ...]:
-        """Returns the partitions that stay with a member while it is down, each once."""
+        """Returns the partitions that wait while their member is down, each once."""
         return tuple(dict.fromkeys(tp for step in self.steps for tp in step.waiting))
 
     @property
@@ -244,7 +243,7 @@ class RebalancePlan:
             where = (self.group.generation_id, self.assignor, self.changes, chosen)
             try:
                 return counted_in_core(self, _core.sample(self.group.interned(), *where))
-            except AssignorThrows:  # Python then counts all draws
+            except AssignorThrows:  # Python plays all draws below, and records the errors
                 pass
         played = (self.group, self.changes, self.engine)
         return count_ends(self, (partial(replay, *played, one, self.possible) for one in chosen))
@@ -272,8 +271,8 @@ def plan(
 ) -> RebalancePlan:
     """Plays changes one after another, each until the group has settled.
 
-    If `assignor` is None, the group's own one is used. Any other assignor is planned as if the
-    group already used it, with members that send what they send under it (`other_assignor.py`);
+    If `assignor` is None, the plan uses the group's own assignor. Any other assignor is planned as
+    if the group already used it, and its members send the data for it (`other_assignor.py`);
     `SwitchAssignor` plans the change of assignor itself. Changes may be strings such as
     `add-members=2`. Without changes, the next rebalance of the group is planned.
 
@@ -337,7 +336,7 @@ def played(
 
 
 def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
-    """Returns whether the core can play the plan: it knows no leader, and not every assignor."""
+    """Returns whether the core can play the plan: it ignores leaders, and lacks some assignors."""
     if any(isinstance(change, SwitchProtocol) for change in changes):
         return False
     later = [change.assignor for change in changes if isinstance(change, SwitchAssignor)]
@@ -345,7 +344,7 @@ def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
     if group.leader not in (None, group.members[0].member_id) and any(
         protocol_name(old) == protocol_name(new) for old, new in pairwise(names)
     ):
-        return False  # the leader's class answers
+        return False  # the answer then depends on which member leads
     return all(name in BUILT_IN for name in names)
 
 

@@ -3,32 +3,26 @@
 
     eager         all members revoke all partitions, join, and get new ones: one round
     cooperative   members keep reading while the leader assigns. A member that loses partitions
-                  revokes them and joins again; the next round assigns them. Rounds repeat until
-                  no member loses partitions
+                  revokes them and joins again; the next round assigns them
 
-1. Cooperative members first revoke partitions of topics to which they no longer subscribe, and
-   claim the other partitions that they hold. Eager members claim their whole last assignment.
-   Members claim nothing after a change of assignor, or if they are eager with an assignor that
-   also supports the cooperative protocol: it reads claims from the subscription's own field,
-   which is empty because the members have revoked all partitions before they join. During the
-   bounce to another assignor, some members of a cooperative group are eager (`forgets`).
-2. The leader's assignor computes the answer.
+1. Cooperative members revoke partitions of topics to which they no longer subscribe, and claim the
+   others. Eager members claim their whole last assignment. Members claim nothing after a change of
+   assignor, or if they are eager with an assignor that also supports the cooperative protocol: this
+   assignor reads claims from the subscription's own field, which is then empty. During a bounce
+   to another assignor, the members in `forgets` are eager in a cooperative group.
+2. The leader's assignor computes the answer. Another library's assignor sees the members in the
+   order of the broker's hash map.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, those that no
    member claims in a cooperative one.
 5. The members hold the answer's partitions, in a new generation. A cooperative member that loses
    some of its claims joins again.
 
-If the leader uses another library's assignor, it sees the members in the order of the broker's hash
-map. Members of librdkafka sort the partitions that they receive before they claim them.
+A cooperative group with racks may never settle: the play ends when an assignment occurs a second
+time, or after `MOST_ROUNDS` rounds. Mirror: `src/plans/rounds.rs`.
 
-A cooperative group with racks may never settle, because Kafka's assignor can move partitions when
-nothing changed. The play of such a group ends when a state occurs again, or after `MOST_ROUNDS`
-rounds. Mirror: `src/plans/rounds.rs`, which plays the rounds of whole plans (`core_plan.py`).
-
-Source   ConsumerCoordinator: onJoinPrepare, metadata, onJoinComplete; its constructor takes the
-         highest protocol that all listed assignors support (Kafka 4.4.0).
-         CooperativeStickyAssignor.memberData; KIP-429.
+Source   ConsumerCoordinator: onJoinPrepare, metadata, onJoinComplete, its constructor (Kafka
+         4.4.0). CooperativeStickyAssignor.memberData; KIP-429.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -90,8 +84,8 @@ class Round(LazyFields):
     `generation_id`  the generation that the rebalance creates.
     `held`           the partitions that the members held at the beginning; `delta` is the
                      difference between them and `assignment`.
-    `withheld`       partitions that are revoked in this round and assigned in the next one; the key
-                     is the member that gains them.
+    `withheld`       partitions that are revoked in this round and assigned in the next one, by the
+                     member that gains them in the next one.
     `unavailable`    the partitions that no member reads during the round, by topic and partition.
     """
 
@@ -116,12 +110,12 @@ class Round(LazyFields):
 
     @property
     def moves(self) -> int:
-        """Returns how many partitions members gain."""
+        """Returns how many partitions members gain in this round."""
         return self.delta.moves
 
     @property
     def kept(self) -> Assignment:
-        """Returns partitions held before and after; eager members stop reading them."""
+        """Returns partitions held before and after; during the round, eager members revoke them."""
         return self.delta.kept
 
     @property
@@ -146,9 +140,9 @@ class Step(LazyFields):
     """One event and the rounds that it causes, if any.
 
     `before` is the group when the rounds begin, `after` when they end, both with the partitions
-    that the members hold. `origins` maps each id of a member that existed when the plan began to
-    its id at that time. `waiting` are partitions whose member is down before any round,
-    `leaderless` are partitions that lose all their replicas (see `changes.edits.Edited`).
+    that the members hold. `origins` maps each id that a member has had so far to its id at the
+    beginning of the plan, for members that existed then. `waiting` are partitions whose member is
+    down before any round, `leaderless` are those that lose all replicas (`changes.edits.Edited`).
     """
 
     cause: str
@@ -186,9 +180,9 @@ def protocol_of(assignor: str) -> RebalanceProtocol:
 def lists_eager(group: GroupSpec, assignor: str) -> bool:
     """Returns whether members are eager although this assignor supports the cooperative protocol.
 
-    False under an assignor of another protocol name than the group's: members list it alone.
+    False if the group's assignor has another protocol name: members then list only this assignor.
 
-    Errors   GroupError at `rebalance_protocol` if the group is cooperative, and the assignor not.
+    Errors   GroupError at `rebalance_protocol` if the group is cooperative and the assignor eager.
     """
     own = group.assignor
     if own is None or assignor in SERVER_SIDE or protocol_name(own) != protocol_name(assignor):
@@ -208,9 +202,10 @@ def play(
     forgets: Collection[str] = (),
     engine: Engine,
 ) -> Played:
-    """Plays rounds until the group has settled; `starts_over` is True for a change of assignor.
+    """Plays rounds until the group has settled.
 
-    `forgets` are eager members of a cooperative group, which claim nothing.
+    If `starts_over`, as for a change of assignor, members revoke all partitions and claim none.
+    `forgets` are ids of eager members of a cooperative group; they claim nothing.
     """
     starts_over = starts_over or lists_eager(group, assignor)
     protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
@@ -272,23 +267,18 @@ def claiming(
     if library_of(assignor):
         group = group.edited(members=tuple(members_in_order(group)))
     if starts_over or forgets:
-        members = group.members
-        group = group.edited(
-            members=tuple(
-                one.owning() if starts_over or one.member_id in forgets else one for one in members
-            )
-        )
-    if starts_over:
+        empty = (starts_over or one.member_id in forgets for one in group.members)
+        pairs = zip(group.members, empty, strict=True)
+        group = group.edited(members=tuple(one.owning() if bare else one for one, bare in pairs))
+    if starts_over or protocol is RebalanceProtocol.EAGER:
         return group
-    if protocol is RebalanceProtocol.COOPERATIVE:
-        return _still_subscribed(group)
-    return group
+    return _still_subscribed(group)
 
 
 def as_claimed(
     assignor: str | None, assignment: Assignment
 ) -> Mapping[str, Sequence[TopicPartition]]:
-    """Returns an assignment in the order in which its members will claim the partitions."""
+    """Returns the assignment with each member's partitions in the order of its next claim."""
     if library_of(assignor) != "librdkafka":
         return assignment
     return {member_id: reported(owned) for member_id, owned in assignment.items()}

@@ -26,8 +26,8 @@ from kafka_rebalance.coordinator.machine import events as interface
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from .coordinator_answers import IdNames, response_line
 from .driver_commands import Json, config_of, play
+from .lines import IdNames, response_line
 from .text import Command, at, duration_ms, partition, whole
 from .virtual_broker import VirtualBroker
 
@@ -77,7 +77,7 @@ class Tracer:
     # Commands of members --------------------------------------------------------------------------
 
     def member(self, command: Command, name: str) -> Json:
-        """Returns the keys of a member's request; the command's options override its own values."""
+        """Returns the keys of a member's request; options override the member's values."""
         known = self._clients.setdefault(name, _Client())
         return {
             "client": name,
@@ -182,7 +182,7 @@ class Tracer:
                 return f"the load fails at record {position}: {problem}"
 
     def _learn(self, effect: interface.Effect | interface.AppendFailed) -> None:
-        """Stores the id and the generation of a JoinGroup response for its client."""
+        """Stores the member id and the generation that a JoinGroup response gives to its sender."""
         if not isinstance(effect, interface.Respond):
             return
         response, name = effect.response, self._senders[effect.request_id]
@@ -253,7 +253,7 @@ def _reload(tracer: Tracer, command: Command) -> Json:
 
 
 def _fixed(op: str, client: str = "") -> Callable[[Tracer, Command], Json]:
-    """Returns the function of a command that has neither words nor options of its own."""
+    """Returns the function that reads a command without words or options of its own."""
     return lambda *_: {"op": op, "client": client}
 
 

@@ -4,8 +4,8 @@
 A command is an object with an `op` and short keys: `{"op": "hb", "g": "g", "m": "c-1", "gen": 3}`.
 An op either sends a request (`REQUESTS`) or acts on the broker (`ACTIONS`).
 
-A command is read first, and played then: a wrong command is an error of reading, and changes
-nothing. An error of playing is one of the coordinator.
+A command is first read, then played: a wrong command fails when it is read, and changes nothing.
+An error while a command is played is an error of the coordinator.
 """
 
 import struct
@@ -26,19 +26,20 @@ from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, MemberIdentit
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request
 from kafka_rebalance.wire.offsets import OffsetToCommit
-from kafka_rebalance.wire.streams_groups import SubtopologyTasks, TaskList
-from kafka_rebalance.wire.streams_topology import (
+from kafka_rebalance.wire.streams_groups import (
     CopartitionGroup,
     InternalTopic,
     StreamsSubtopology,
     StreamsTopology,
+    SubtopologyTasks,
+    TaskList,
 )
 
 from .virtual_broker import VirtualBroker
 
 Json = dict[str, Any]
 Step = Callable[[], object]
-"""Plays a command that has been read."""
+"""A function that plays a command that has been read."""
 
 # Maps an op to its request, and to the request's version for a command without `v`.
 REQUESTS: dict[str, tuple[type[Request], int | None]] = {
@@ -91,7 +92,7 @@ _SETTINGS = _pairs(
     "tags=streams_rack_aware_assignment_tags"
 )
 
-# Keys whose default is not that of the field, or whose field has no default.
+# Key -> default, where the field has no default or another one.
 _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
 
 
@@ -195,7 +196,7 @@ def _names(command: Json) -> tuple[str, ...] | None:
 
 
 def _owned(broker: VirtualBroker, command: Json) -> tuple[TopicPartitions, ...] | None:
-    """Returns owned partitions, with the ids of topics that exist, else ids made of their names."""
+    """Returns owned partitions by topic id; the id of an unknown topic is made from its name."""
     owned = command.get("owned")
     if owned is None:
         return None
@@ -234,7 +235,7 @@ def _topics(subtopology: Json, key: str) -> tuple[InternalTopic, ...]:
 
 
 def _places(group: Json) -> CopartitionGroup:
-    """Returns a co-partition group: places in the subtopology's lists of the same names."""
+    """Returns a co-partition group: indexes in the subtopology's lists of the same names."""
     return CopartitionGroup(
         *(tuple(group.get(key, ())) for key in ("sources", "regexes", "repartition_sources"))
     )

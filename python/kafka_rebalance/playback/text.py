@@ -57,7 +57,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Commands with their expected results; `head` has the lines above `----`."""
+    """Commands with their expected results; `head` has the lines before `----`, as written."""
 
     head: tuple[str, ...]
     commands: tuple[Command, ...]
@@ -125,7 +125,6 @@ def _command(number: int, line: str) -> Command:
 
 
 def duration_ms(command: Command, text: str) -> int:
-    """Returns the ms of a text such as `3s`. Errors: GroupError."""
     found = milliseconds(text)
     if found is None:
         raise command.error(f"{text!r} is not a duration; 250ms, 3s, 5m, 1h and 7d are")
@@ -133,7 +132,6 @@ def duration_ms(command: Command, text: str) -> int:
 
 
 def whole(command: Command, text: str) -> int:
-    """Returns the number of a text such as `12`. Errors: GroupError."""
     try:
         return int(text)
     except ValueError:

@@ -10,17 +10,17 @@ Append is replaced by an AppendFailed.
               fail_next; reload, unload; write, mark
 """
 
-import struct
-from base64 import urlsafe_b64encode
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
+from struct import pack
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import Coordinator, counted_ids
 from kafka_rebalance.coordinator.machine import events as interface
 from kafka_rebalance.coordinator.machine.deadlines import DeadlineKey
+from kafka_rebalance.group.model import id_text
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Tick
@@ -32,7 +32,7 @@ Happened = tuple[int, interface.Effect | interface.AppendFailed]
 
 
 class VirtualBroker:
-    """A coordinator with its clock and its log. Without a request id, `send` counts ids from 1.
+    """A coordinator with its clock and its log; `send` numbers requests that have no id from 1.
 
     The clock starts at `now_ms`.
     """
@@ -57,7 +57,6 @@ class VirtualBroker:
         self._share_state: deque[interface.ShareStateDue] = deque()
 
     def take(self) -> list[Happened]:
-        """Returns the effects since the last call."""
         happened, self._happened = self._happened, []
         return happened
 
@@ -69,7 +68,6 @@ class VirtualBroker:
         client_id: str = "",
         request_id: int | None = None,
     ) -> int:
-        """Sends a request to the coordinator; returns the request's id."""
         if request_id is None:
             request_id = next(self._request_ids)
         self._handle(interface.Received(request_id, request, api_version, client_id))
@@ -104,7 +102,6 @@ class VirtualBroker:
         self._handle(interface.Sweep())
 
     def delete_partitions(self, *partitions: tuple[str, int]) -> None:
-        """Deletes partitions' offsets."""
         self._handle(interface.PartitionsDeleted(partitions))
 
     def change_topics(self, *topics: interface.ClusterTopic) -> None:
@@ -120,17 +117,15 @@ class VirtualBroker:
             self._handle(interface.PartitionsDeleted(topics=tuple(names), topic_ids=tuple(ids)))
 
     def topic(self, name: str) -> interface.ClusterTopic | None:
-        """Returns the topic of that name that exists now."""
         return next((one for one in self._cluster.topics if one.name == name), None)
 
     def topic_name(self, topic_id: Uuid) -> str:
         """Returns the name of a topic that exists or existed, else the id as text."""
-        return self._topic_names.get(topic_id) or id_text(topic_id)
+        return self._topic_names.get(topic_id) or id_text(pack(">qq", *topic_id))
 
     # The log --------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Holds back all appends from now on."""
         self._holding = True
 
     def release(self) -> None:
@@ -140,7 +135,7 @@ class VirtualBroker:
             self._handle(self._outstanding.popleft())
 
     def release_last(self) -> None:
-        """Completes the newest held append before the others."""
+        """Completes only the newest held append, before the older ones."""
         if self._outstanding:
             self._handle(self._outstanding.pop())
 
@@ -169,7 +164,6 @@ class VirtualBroker:
         self._handle(interface.Loaded(tuple(self.log)))
 
     def unload(self) -> None:
-        """Moves the coordinator to another broker."""
         self._outstanding.clear()
         self._handle(interface.Unloaded())
 
@@ -208,8 +202,3 @@ class VirtualBroker:
             return done
         self._outstanding.append(done)
         return None
-
-
-def id_text(topic_id: Uuid) -> str:
-    """Returns a topic's id as Kafka writes it."""
-    return urlsafe_b64encode(struct.pack(">qq", *topic_id)).decode().rstrip("=")

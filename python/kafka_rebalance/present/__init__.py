@@ -3,10 +3,9 @@
 
 from kafka_rebalance.assignors.connect.work import Task, Work
 
-from .broker_assigned import AssignedByBroker
+from .broker_assigned import AssignedByBroker, StreamsGroupWithLag
 from .connect_workers import ConnectGroup, ConnectWorker
 from .description import Description, describe
-from .streams_group import StreamsGroupWithLag
 
 __all__ = [
     "AssignedByBroker", "ConnectGroup", "ConnectWorker", "Description", "StreamsGroupWithLag",

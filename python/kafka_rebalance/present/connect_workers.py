@@ -19,8 +19,7 @@ from kafka_rebalance.wire.connect_protocol import (
 
 @dataclass(frozen=True, slots=True)
 class ConnectWorker:
-    """A member of a Connect group: its report when it joined, and the work that its leader
-    assigned.
+    """A member of a Connect group: its report when it joined, and its leader's assignment.
 
     An incremental assignment contains only the difference from the work at the join.
     """
@@ -33,9 +32,7 @@ class ConnectWorker:
 
     @property
     def work(self) -> Work:
-        """Returns the work on the worker: its reported work without the revoked part, and the new
-        work.
-        """
+        """Returns the work that the worker reported, minus its revoked work, plus its new work."""
         ran, new = self.metadata.assignment or ConnectAssignment(), self.assignment
         revoked = _work(new.revoked_connectors, new.revoked_tasks)
         return _work(ran.connectors, ran.tasks) - revoked + _work(new.connectors, new.tasks)
@@ -111,10 +108,7 @@ def _findings(group: ConnectGroup) -> Iterator[Note]:
     counts = Counter(
         what
         for one in group.workers
-        for what in (
-            *one.work.connectors,
-            *(f"{name}-{number}" for name, number in one.work.tasks),
-        )
+        for what in (*one.work.connectors, *(f"{name}-{number}" for name, number in one.work.tasks))
     )
     doubled = [what for what, count in counts.items() if count > 1]
     if doubled:

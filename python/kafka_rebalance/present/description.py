@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes the present state of a group: the owners, the balance, and the faults.
 
-`notes/note.py` lists the kinds of findings.
-
-The next rebalance is played by the assignor of the leader's library, as `plan` plays it. If the
-group's assignor is unknown, the findings about the next rebalance are left out.
-
-Errors   those of GroupSpec.
+`notes/note.py` lists the kinds of findings. The assignor of the leader's library plays the next
+rebalance, as in `plan`; without a known assignor, findings about it are left out.
 """
 
 from collections import Counter
@@ -38,12 +34,12 @@ from kafka_rebalance.plans.leaders import library as library_of_member
 from kafka_rebalance.plans.possible import best_possible
 from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
-from .lag import Lags, lag_in, without_committed_offset
+from .broker_assigned import Lags, WithLag, lag_in
 from .why_uneven import why_uneven
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class Description(WithLag):
     """The present state of a group.
 
     `assignment` holds the partitions that the members own now. `balance` is that of these
@@ -81,20 +77,7 @@ class Description:
         return table + small_table("", found, self.findings, finding) if self.findings else table
 
     @property
-    def lag(self) -> int | None:
-        """Returns the sum of all known lags; None if none is known."""
-        return lag_in(self.lags, {*(self.lags or ()), *self._owned})
-
-    @property
-    def without_committed_offset(self) -> int | None:
-        """Returns how many owned partitions have no committed offset; None if none was read.
-
-        Partitions without a leader do not count: their lag is unknown for another reason.
-        """
-        return without_committed_offset(self.lags, {*self._owned} - {*self.leaderless})
-
-    @property
-    def _owned(self) -> list[TopicPartition]:
+    def _read(self) -> list[TopicPartition]:
         return [
             tp for owned in self.assignment.values() for tp in read_partitions(self.group, owned)
         ]
@@ -245,7 +228,7 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
 
 
 def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
-    """Yields the active tasks that no member runs, or several."""
+    """Yields notes on active tasks that no member runs, and on those that several members run."""
     runs = Counter(tp for owned in assignment.values() for tp in owned)
     missing = tuple(tp for tp in subscribed_partitions(group) if tp not in runs)
     if missing:
@@ -332,9 +315,7 @@ def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) ->
 
 
 def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
-    """Returns the next rebalance for each assignor that may answer; an assignor that hangs has no
-    plan.
-    """
+    """Returns a plan for each assignor that may answer; the plan is None if the assignor hangs."""
     if group.assignor is None or not is_known(group.assignor):
         return ()
     try:
@@ -345,10 +326,7 @@ def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
 
 
 def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) -> Iterator[Note]:
-    """Yields what the next rebalance does if this leader's assignor answers, as `plan` plays it.
-
-    `leads` ends the sentences: it names the assignor, if others may answer otherwise.
-    """
+    """Yields what the next rebalance does under this leader; `leads` ends the sentences."""
     found = endless(group, led.assignor, engine=engine)
     if led.plan is None or (found is not None and found.now):
         text = f"the next rebalance never ends{leads}: its leader computes for ever"

@@ -3,8 +3,8 @@
 
     why_uneven: group, its present assignment, the plan of its next rebalance -> a clause, or None
 
-1. The next rebalance makes the group more even: its assignor answers otherwise for the members and
-   topics of now. If it moves partitions without more balance, the owners are not the cause.
+1. The next rebalance makes the group more even: for the present members and topics, its assignor
+   answers otherwise. If partitions move without more balance, the owners are not the cause.
 2. Range divides each topic by itself: each subscriber has its share of the topic, or one partition
    more. The additional partitions add up, because the members with more are the first in every
    topic.

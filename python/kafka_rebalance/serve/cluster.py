@@ -6,6 +6,7 @@ address. Broker 1 coordinates all groups. A topic without racks has its replicas
 """
 
 import json
+import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,22 +15,50 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError
 
-from .apis import APIS
-from .frames import Asked, KafkaError
-from .topic_bounds import check
+from .frames import APIS, Asked, KafkaError
+
+MOST_PARTITIONS = 100_000
+"""The most partitions that all topics together may have."""
+TOO_MANY = f"all topics together may have {MOST_PARTITIONS} partitions"
+
+_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def is_legal(name: str) -> bool:
+    """Returns whether Kafka allows a topic of this name."""
+    return _NAME.fullmatch(name) is not None and name not in (".", "..")
+
+
+def check(name: str, partitions: int, elsewhere: int, path: str | None = None) -> None:
+    """Raises a GroupError, at `path` if it is given, for a name or number that is not allowed.
+
+    `elsewhere` is the number of partitions that all other topics have.
+    """
+    shown = json.dumps(name, ensure_ascii=False)
+    if not is_legal(name):
+        raise GroupError(
+            path or "name",
+            f"{shown} is not a name of a topic; give 1 to 249 of a-z, A-Z, 0-9, ., _ and -",
+        )
+    if not isinstance(partitions, int) or partitions < 1:
+        raise GroupError(
+            path or "partitions",
+            f"{shown} cannot have {partitions} partitions; give a whole number from 1",
+        )
+    if elsewhere + partitions > MOST_PARTITIONS:
+        problem = f"{shown} would have {partitions}, other topics have {elsewhere}; {TOO_MANY}"
+        raise GroupError(path or "partitions", problem)
+
 
 NODE = 1
 CLUSTER = "kafka-rebalance-serve"
 
 _NAMED_BY_ID = 12
-"""The first version of Metadata in which topics are named by id; 10 and 11 only have the field."""
+"""The first version of Metadata that can ask for topics by id; 10 and 11 only have the field."""
 
 
 class ServedTopic(NamedTuple):
-    """A topic with its number of partitions; no partition has records.
-
-    `racks` has the racks of each partition's replicas, None for a broker without a rack.
-    """
+    """A topic without records; `racks` are those of each partition's replicas, if they have any."""
 
     name: str
     partitions: int
@@ -47,10 +76,7 @@ class Cluster:
             self.add(topic, "topics")
 
     def replace(self, topics: Iterable[ServedTopic]) -> None:
-        """Serves these topics in place of all others, without checks.
-
-        So a probed client also sees topics of a made-up group that no real cluster allows.
-        """
+        """Serves these topics in place of all others, even those that no real cluster allows."""
         self.topics: dict[str, ServedTopic] = {}
         self.partitions = 0
         self._ids: dict[str, uuid.UUID] = {}
@@ -60,11 +86,7 @@ class Cluster:
             self.put(topic)
 
     def add(self, topic: ServedTopic, path: str | None = None) -> None:
-        """Serves a new topic.
-
-        Errors: GroupError (at `path`, if it is given) for a topic that is there already, a name
-        that Kafka does not allow, and a number or sum of partitions out of bounds.
-        """
+        """Serves a new topic. Errors: GroupError, at `path`, if it exists or is not allowed."""
         check(topic.name, topic.partitions, self.partitions, path)
         if topic.name in self.topics:
             raise GroupError(
@@ -73,10 +95,9 @@ class Cluster:
         self.put(topic)
 
     def grow(self, name: str, partitions: int) -> None:
-        """Gives a topic more partitions; the new ones have one replica without a rack.
+        """Adds partitions with one replica without a rack.
 
-        Errors: GroupError for an unknown topic, and for a number of partitions that is not larger
-        than before, or out of bounds.
+        Errors: GroupError for an unknown topic, or a number that is not larger or out of bounds.
         """
         if name not in self.topics:
             raise GroupError(
@@ -94,7 +115,7 @@ class Cluster:
         self.put(ServedTopic(name, partitions, racks))
 
     def put(self, topic: ServedTopic) -> None:
-        """Serves the topic without a check. A topic that is there already keeps its id."""
+        """Serves the topic without a check; it replaces a topic of this name, and keeps its id."""
         known = self.topics.get(topic.name)
         self.partitions += topic.partitions - (0 if known is None else known.partitions)
         if topic.name not in self._ids:
@@ -114,7 +135,7 @@ class Cluster:
         return topic in self.topics and 0 <= partition < self.topics[topic].partitions
 
     def find(self, one: Any) -> ServedTopic | None:
-        """Finds the topic that an entry of a request names by `name`, `topic` or `topic_id`."""
+        """Returns the topic with the `name`, `topic` or `topic_id` of a request's entry, if any."""
         name = getattr(one, "name", None) or getattr(one, "topic", None)
         if name is None:
             name = self._names.get(getattr(one, "topic_id", None) or uuid.UUID(int=0), "")
@@ -237,7 +258,7 @@ class Cluster:
         }
 
     def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Returns no records. Each partition ends at the offset from which the client reads."""
+        """Returns no records; as each partition's end, the offset from which the client reads."""
         return {
             "error_code": KafkaError.none,
             "session_id": 0,

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Listens on a port, reads requests within bounds, and writes the answers of a handler.
 
-A connection has one request in flight, as in Kafka: the next request is read when the answer has
-been sent. In these cases, a connection ends:
-    a frame that is not a request, or too long     its connection ends
-    a frame that does not arrive in time        its connection ends
-    large frames beyond `large_bytes` in all    the connection that sends the excess ends
-    a new connection beyond `connections`       a connection that never sent a request ends, or
-                                                else the one that has been idle longest
-
-`connections` is smaller if the process may open fewer files: without one for a new connection,
-asyncio would refuse it with a traceback, again and again.
+A connection has one request in flight, as in Kafka. It ends if a frame is not a request, is too
+long, or does not arrive in time, and if large frames exceed `large_bytes` in all. For a new
+connection beyond `connections`, one that never sent a request ends, or else the one that has been
+idle longest. `connections` is reduced if the process may open fewer files: if no file is free for
+a new connection, asyncio writes a traceback, again and again.
 """
 
 import asyncio
@@ -34,7 +29,7 @@ class Limits(NamedTuple):
 
     request_bytes: int = 4 * 1024 * 1024
     large_bytes: int = 64 * 1024 * 1024
-    """The most bytes in memory of unfinished frames above 64 KiB, all connections together."""
+    """The most bytes in memory of unfinished frames above 64 KiB, in all connections together."""
     connections: int = 500
     request_s: float = 30.0
     """The time for a first request, for a frame after its length, and for reading an answer."""
@@ -45,7 +40,7 @@ class Limits(NamedTuple):
 SMALL = 64 * 1024
 _BACKLOG = 100
 _LEAST_BYTES = 8
-# What ends a connection: the client goes or is too slow, sends no request, or is cut off.
+# Errors that end a connection: the client left, was too slow, sent no request, or was cut off.
 _ENDS = (
     asyncio.IncompleteReadError,
     asyncio.CancelledError,
@@ -58,7 +53,7 @@ _ENDS = (
 def bounds(connections: int) -> tuple[int, int]:
     """Returns how many connections may be open, and how many may be accepted at a time.
 
-    asyncio accepts as many at a time as its `backlog`; those that give way close a little later.
+    asyncio accepts up to `backlog` connections at a time, before those that end are closed.
     """
     try:
         import resource
@@ -83,7 +78,7 @@ class _Connection:
         self.since = time.monotonic()
 
     def worth(self) -> tuple[bool, bool, float]:
-        """Returns the key that sorts connections: if there are too many, the first one ends."""
+        """Returns the connection's sort key; if there are too many, the smallest one ends."""
         return (self.busy, self.client_id is not None, self.since)
 
 
@@ -140,7 +135,7 @@ class Connections:
         self._cut_off.discard(client_id)
 
     def has_client(self, client_id: str) -> bool:
-        """Returns whether the client has a connection and is not cut off (`cut_off`)."""
+        """Returns whether the client has a connection and was not cut off by `cut_off`."""
         known = client_id not in self._cut_off
         return known and any(one.client_id == client_id for one in self._tasks.values())
 

@@ -11,13 +11,11 @@ import importlib
 import io
 import struct
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import MissingExtra, WireError
-
-from .apis import API_VERSIONS, APIS, NAMES
 
 try:
     from kio.index import load_entity_schema
@@ -26,33 +24,71 @@ try:
     from kio.records.writers import write_new_batch
     from kio.schema.errors import ErrorCode as KafkaError
     from kio.serial import entity_reader, entity_writer
+    from kio.serial._introspect import classify_field, get_field_tag
+    from kio.serial._parse import get_field_reader, get_reader
     from kio.serial.errors import SerialError
+    from kio.serial.readers import (
+        read_compact_array_length,
+        read_legacy_array_length,
+        read_unsigned_varint,
+    )
     from kio.static.constants import EntityType
-
-    from . import array_counts
 except ImportError:
     raise MissingExtra("kafka_rebalance.serve", "serve") from None
 
-__all__ = [
-    "Asked",
-    "KafkaError",
-    "NewRecordBatch",
-    "Record",
-    "SerialError",
-    "decoded",
-    "encoded",
-    "filled",
-    "read_batch",
-    "subscription",
-    "write_new_batch",
-]
+__all__ = ["KafkaError", "NewRecordBatch", "Record", "SerialError", "read_batch", "write_new_batch"]
 
 _START = struct.Struct(">hhi")
 """The first fields of every request: key and version of the API, correlation id."""
 
 
+class Api(NamedTuple):
+    """A request's number in the protocol, and the range of its versions."""
+
+    key: int
+    least: int
+    most: int
+
+
+API_VERSIONS = "api_versions"
+
+APIS: dict[str, Api] = {
+    "fetch": Api(1, 4, 17),
+    "list_offsets": Api(2, 1, 10),
+    "metadata": Api(3, 0, 13),
+    "offset_commit": Api(8, 2, 9),
+    "offset_fetch": Api(9, 1, 9),
+    "find_coordinator": Api(10, 0, 6),
+    "join_group": Api(11, 0, 9),
+    "heartbeat": Api(12, 0, 4),
+    "leave_group": Api(13, 0, 5),
+    "sync_group": Api(14, 0, 5),
+    "describe_groups": Api(15, 0, 6),
+    "list_groups": Api(16, 0, 5),
+    API_VERSIONS: Api(18, 0, 4),
+    "create_topics": Api(19, 2, 7),
+    "delete_topics": Api(20, 1, 6),
+    "init_producer_id": Api(22, 0, 4),
+    "add_offsets_to_txn": Api(25, 0, 3),
+    "end_txn": Api(26, 0, 3),
+    "txn_offset_commit": Api(28, 0, 3),
+    "create_partitions": Api(37, 0, 3),
+    "delete_groups": Api(42, 0, 2),
+    "offset_delete": Api(47, 0, 0),
+    "describe_cluster": Api(60, 0, 2),
+    "describe_transactions": Api(65, 0, 0),
+}
+"""Name -> number and versions, in the order of the numbers.
+
+The newest versions of OffsetFetch and OffsetCommit name topics only by id. They are not answered:
+groups of the new protocol need them, and this server has no such groups.
+"""
+
+NAMES = {api.key: name for name, api in APIS.items()}
+
+
 class Asked(NamedTuple):
-    """One request; `body` is None for ApiVersions in a version that is not known here."""
+    """One request; `body` is None if it is ApiVersions in a version that is unknown here."""
 
     api: str
     version: int
@@ -73,11 +109,11 @@ def decoded(frame: bytes) -> Asked:
             raise WireError(f"{api}: version {version} is not one of {least} to {most}")
         schema: Any = load_entity_schema(api, version, EntityType.request)
         header, size = _reader(schema.__header_schema__)(frame, 0)
-        array_counts.check(schema, frame, size)
+        _check_counts(schema, frame, size)
         body, _ = _reader(schema)(frame, size)
     except WireError:
         raise
-    except Exception as error:  # kio raises errors of many kinds for bytes that are no request
+    except Exception as error:  # for bytes that are no request, kio raises errors of many kinds
         raise WireError(f"no request: {type(error).__name__}: {error}") from error
     return Asked(api, version, correlation_id, header.client_id or "", body)
 
@@ -105,7 +141,7 @@ def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
 
 
 def filled(schema: Any, fields: Mapping[str, Any]) -> Any:
-    """Makes one of kio's dataclasses from fields by name."""
+    """Returns an object of a dataclass of kio; `fields` has its values by name."""
     hints = _hints(schema)
     return schema(
         **{name: _value(hints[name], value) for name, value in fields.items() if name in hints}
@@ -143,3 +179,74 @@ def _writer(schema: Any) -> Any:
 @cache
 def _reader(schema: Any) -> Any:
     return entity_reader(schema)
+
+
+# The counts of arrays in a request ---------------------------------------------------------------
+
+Read = Callable[[bytes, int], tuple[Any, int]]
+
+
+class _Field(NamedTuple):
+    name: str
+    is_array: bool
+    may_be_null: bool
+    nested: Any
+    """The dataclass of the field or of its entries; None if it is a value that `read` reads."""
+    read: Read | None
+
+
+def _check_counts(schema: Any, frame: bytes, start: int) -> int:
+    """Returns the size in bytes of the message at `start`. Errors: WireError, and kio's errors.
+
+    kio reserves memory for as many entries as a request announces, and a process that asks for too
+    much memory ends. An entry has at least one byte, so a count is refused if fewer bytes are
+    left. kio also reads null in place of any array; as in Kafka, null is refused where it is not
+    allowed. Tagged fields are skipped: no request here has arrays in them.
+    """
+    count_of: Read = read_compact_array_length if schema.__flexible__ else read_legacy_array_length
+    at = start
+    for name, is_array, may_be_null, nested, read in _fields_of(schema):
+        entries = 1
+        if is_array:
+            count, size = count_of(frame, at)
+            if not may_be_null and (count is None or count < 0):
+                raise WireError(f"{name}: null")
+            entries, at = count or 0, at + size
+            if entries > len(frame) - at:
+                raise WireError(f"an array of {entries} entries in {len(frame) - at} bytes")
+        for _ in range(entries):
+            at += _check_counts(nested, frame, at) if read is None else read(frame, at)[1]
+    if schema.__flexible__:
+        at += _tagged(frame, at)
+    return at - start
+
+
+def _tagged(frame: bytes, start: int) -> int:
+    count, at = read_unsigned_varint(frame, start)
+    at += start
+    for _ in range(count):
+        _, size = read_unsigned_varint(frame, at)
+        at += size
+        length, size = read_unsigned_varint(frame, at)
+        at += size + length
+    return at - start
+
+
+@cache
+def _fields_of(schema: Any) -> tuple[_Field, ...]:
+    found = []
+    hints = typing.get_type_hints(schema)
+    for field in dataclasses.fields(schema):
+        if get_field_tag(field) is not None:
+            continue
+        kind = classify_field(field)
+        may_be_null = type(None) in typing.get_args(hints[field.name])
+        start = (field.name, kind.is_array, may_be_null)
+        if dataclasses.is_dataclass(kind.type_):
+            found.append(_Field(*start, kind.type_, None))
+        elif kind.is_array:
+            read = get_reader(str(field.metadata["kafka_type"]), schema.__flexible__, False)
+            found.append(_Field(*start, None, read))
+        else:
+            found.append(_Field(*start, None, get_field_reader(schema, field, False, False)))
+    return tuple(found)

@@ -8,19 +8,12 @@ several groups in one OffsetFetch, the filter by type in ListGroups.
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_rebalance.wire import classic_groups as classic
+from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState, Request, Response, field_names
-from kafka_rebalance.wire.offsets import (
-    OffsetCommit,
-    OffsetDelete,
-    OffsetFetch,
-    OffsetFetchResponse,
-    OffsetToCommit,
-    TxnOffsetCommit,
-)
+from kafka_rebalance.wire.messages import GroupState, Request, Response, common_fields, field_names
 
 from .frames import Asked
 
@@ -40,11 +33,12 @@ async def answered(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any] | None
             return await _offset_commit(asked, ask, has)
         case "offset_delete":
             return await _offset_delete(asked, ask, has)
-    response = await ask(_request(asked, **_different(asked)))
+    given = {}
+    if asked.api == "leave_group" and not hasattr(asked.body, "members"):  # version 0 to 2
+        given["members"] = (classic.MemberIdentity(asked.body.member_id),)
+    response = await ask(_request(asked, **given))
     return None if response is None else _response(asked, response)
 
-
-# Requests -----------------------------------------------------------------------------------------
 
 _REQUESTS: dict[str, type[Request]] = {
     "join_group": classic.JoinGroup,
@@ -54,25 +48,31 @@ _REQUESTS: dict[str, type[Request]] = {
     "delete_groups": classic.DeleteGroups,
     "describe_groups": classic.DescribeGroups,
     "list_groups": classic.ListGroups,
-    "offset_commit": OffsetCommit,
-    "txn_offset_commit": TxnOffsetCommit,
-    "offset_delete": OffsetDelete,
+    "offset_commit": wire.OffsetCommit,
+    "txn_offset_commit": wire.TxnOffsetCommit,
+    "offset_delete": wire.OffsetDelete,
 }
 # The other names that kio has for a field of a request.
 _KIO_NAMES = {
-    "session_timeout_ms": "session_timeout",
-    "rebalance_timeout_ms": "rebalance_timeout",
-    "retention_ms": "retention_time",
-    "generation_id": "generation_id_or_member_epoch",
-    "states": "states_filter",
-    "types": "types_filter",
+    "session_timeout_ms": ("session_timeout",),
+    "rebalance_timeout_ms": ("rebalance_timeout",),
+    "retention_ms": ("retention_time",),
+    "generation_id": ("generation_id_or_member_epoch",),
+    "group_ids": ("groups", "groups_names"),
+    "states": ("states_filter",),
+    "types": ("types_filter",),
 }
-_ENTRIES: dict[str, Callable[[Any], tuple[Any, ...]]] = {
-    "protocols": lambda one: classic.JoinGroupProtocol(one.name, one.metadata),
-    "assignments": lambda one: (one.member_id, one.assignment),
-    "members": lambda one: classic.MemberIdentity(
-        one.member_id, getattr(one, "group_instance_id", None)
-    ),
+
+
+class _GivenAssignment(NamedTuple):
+    member_id: str
+    assignment: bytes
+
+
+_ENTRIES: dict[str, type[Any]] = {
+    "protocols": classic.JoinGroupProtocol,
+    "assignments": _GivenAssignment,
+    "members": classic.MemberIdentity,
 }
 
 
@@ -80,37 +80,27 @@ def _request(asked: Asked, **given: Any) -> Request:
     """Returns our request; a field that the version lacks has its default."""
     kind, body = _REQUESTS[asked.api], asked.body
     for name in field_names(kind):
-        value = getattr(body, name, getattr(body, _KIO_NAMES.get(name, name), None))
+        names = (name, *_KIO_NAMES.get(name, ()))
+        value = next((getattr(body, one) for one in names if hasattr(body, one)), None)
         if isinstance(value, timedelta):
             value = round(value.total_seconds() * 1000)
         elif name in _ENTRIES and value is not None:
-            value = tuple(map(_ENTRIES[name], value))
+            entry = _ENTRIES[name]
+            value = tuple(entry(**common_fields(one, entry)) for one in value)
         if value is not None:
             given.setdefault(name, value)
     return kind(**given)
-
-
-def _different(asked: Asked) -> dict[str, Any]:
-    """Returns the fields of a request that kio has in another form."""
-    match asked.api:
-        case "leave_group" if not hasattr(asked.body, "members"):  # up to version 2: one member
-            return {"members": (classic.MemberIdentity(asked.body.member_id),)}
-        case "delete_groups":
-            return {"group_ids": tuple(asked.body.groups_names)}
-        case "describe_groups":
-            return {"group_ids": tuple(asked.body.groups)}
-    return {}
 
 
 # Offsets ------------------------------------------------------------------------------------------
 
 
 async def _offset_commit(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
-    """Commits the offsets of partitions that exist; without any, does not ask the coordinator."""
+    """Commits offsets of partitions that exist; if there is none, the coordinator is not asked."""
     body = asked.body
     entries = [(topic.name, one) for topic in body.topics for one in topic.partitions]
     offsets = tuple(
-        OffsetToCommit(
+        wire.OffsetToCommit(
             topic,
             one.partition_index,
             one.committed_offset,
@@ -147,7 +137,7 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
         partitions = None
         if one.topics is not None:
             partitions = tuple((t.name, p) for t in one.topics for p in t.partition_indexes)
-        request = OffsetFetch(
+        request = wire.OffsetFetch(
             group_id=one.group_id,
             partitions=partitions,
             require_stable=getattr(body, "require_stable", False),
@@ -158,20 +148,20 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
     return {"groups": groups} if several is not None else groups[0]
 
 
-# Responses ----------------------------------------------------------------------------------------
-
-# Kafka's names of fields that our responses have under another name; a schema takes what it has.
+# Our field name -> Kafka's name, where these differ; kio's class takes the names that it has.
 _KAFKA_NAMES = {
     "state": "group_state",
     "protocol_name": "protocol_data",
     "partition": "partition_index",
     "offset": "committed_offset",
     "leader_epoch": "committed_leader_epoch",
+    "metadata": "member_metadata",
+    "assignment": "member_assignment",
 }
 
 
 def _fields(message: Any) -> dict[str, Any]:
-    """Returns the fields of a response, or of an entry of it, under all names."""
+    """Returns the fields of a response or of its entry, each under our name and Kafka's name."""
     found = {}
     for name in field_names(type(message)):
         value = getattr(message, name)
@@ -203,14 +193,6 @@ def _described(one: classic.DescribedGroup) -> dict[str, Any]:
         **_fields(one),
         "error_message": None if one.error_code is ErrorCode.NONE else str(one.error_code),
         "group_state": str(one.state or ""),
-        "members": [
-            {
-                **_fields(member),
-                "member_metadata": member.metadata,
-                "member_assignment": member.assignment,
-            }
-            for member in one.members
-        ],
     }
 
 
@@ -218,13 +200,13 @@ def _coded(topic: str, partition: int, code: int) -> tuple[str, dict[str, Any]]:
     return topic, {"partition_index": partition, "error_code": code}
 
 
-def _fetched(response: OffsetFetchResponse) -> dict[str, Any]:
+def _fetched(response: wire.OffsetFetchResponse) -> dict[str, Any]:
     topics = _by_topic((one.topic, _fields(one)) for one in response.offsets)
     return {"error_code": response.error_code, "topics": topics}
 
 
 def _by_topic(partitions: Iterable[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Puts neighbouring partitions of one topic into one entry."""
+    """Returns one entry for each run of partitions of the same topic."""
     return [
         {"name": topic, "partitions": [one for _, one in run]}
         for topic, run in groupby(partitions, key=lambda pair: pair[0])

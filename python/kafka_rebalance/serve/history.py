@@ -2,18 +2,17 @@
 """The generations of each group, in order, for tests that check the rebalances."""
 
 from collections import Counter, deque
-from dataclasses import dataclass
 
 from kafka_rebalance.coordinator import Group
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire import by_topic, decode_assignment
+from kafka_rebalance.wire.messages import Frozen
 
 MOST_GENERATIONS = 10_000
 """How many generations of all groups are kept; older ones are dropped."""
 
 
-@dataclass(frozen=True)
-class StableGeneration:
+class StableGeneration(Frozen):
     """The generation of a group that became Stable at the server's time `at_ms`.
 
     A member's name is its instance id or else its client id; if two members share that, each has
@@ -70,7 +69,7 @@ class History:
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:
-    """Returns partitions by topic; an assignment that is not a consumer's has none."""
+    """Returns partitions by topic; none if the assignment is not of a consumer."""
     try:
         return by_topic(decode_assignment(assignment).partitions) if assignment else {}
     except WireError:

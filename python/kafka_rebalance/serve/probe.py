@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a real client lead made-up groups: its SyncGroup request is the library's own answer.
+"""Lets a real client lead made-up groups; its SyncGroup request has the library's own assignment.
 
-Each consumer of the client's process has a seat here, known by its client id. The consumer leads
-one made-up group (case) after the other. Its requests:
-
-    JoinGroup    is answered when a case is there: the consumer leads, as the case's first member
-    Metadata     is answered with the topics of the seat's case
-    SyncGroup    has the assignment; the error REBALANCE_IN_PROGRESS makes the consumer rejoin
+Each consumer of the client's process has a seat here, known by its client id, and leads one made-up
+group (case) after the other: its JoinGroup is answered when a case is there, its SyncGroup has the
+assignment, and the error REBALANCE_IN_PROGRESS makes it rejoin.
 
 A library may compute from older metadata: it may read the response to JoinGroup before that to
 Metadata, which comes on another connection. So an assignment counts only if the consumer has joined
-twice since it was sent the metadata of the case's topics; until then, it leads the case again.
-librdkafka asks for metadata at each election, before it computes: there the first assignment after
-this metadata counts.
+twice since it was sent the metadata of the case's topics. librdkafka asks for metadata at each
+election, before it computes: there the first assignment after this metadata counts.
 """
 
 import asyncio
@@ -70,7 +66,7 @@ class _Seat:
         self.taking: asyncio.Task[_Job] | None = None
         self.joins = 0
         self.knows = False
-        """Whether the metadata of the case's topics was sent to the consumer."""
+        """Whether the consumer was sent the metadata of the case's topics."""
         self.informed = 0
         """How often the consumer has joined since this metadata was sent to it."""
 
@@ -83,10 +79,7 @@ class _Seat:
 
 
 class Probe:
-    """The server that a client's process connects to. See the module.
-
-    `refetches` is whether the library asks for metadata at each election before it computes.
-    """
+    """The server for a client; `refetches`: a leader gets new metadata before it computes."""
 
     def __init__(self, *, refetches: bool = False) -> None:
         self.connections = Connections(self._answer)
@@ -111,8 +104,6 @@ class Probe:
         self._leave_seats()
         await self.connections.__aexit__()
 
-    # Cases ----------------------------------------------------------------------------------------
-
     async def ask(self, case: ProbeCase) -> Result:
         """Returns the client's answer as the fields of a result line (docs/contract.md)."""
         job = _Job(case)
@@ -125,7 +116,7 @@ class Probe:
         return result
 
     async def client_died(self, problem: str) -> None:
-        """Handles the end of the client's process: a case that was alone in it fails.
+        """Handles the end of the client's process: if it led only one case, this case fails.
 
         Several cases are led again, one at a time, to find out which of them ends the process.
         """
@@ -158,8 +149,6 @@ class Probe:
     async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
-
-    # Requests -------------------------------------------------------------------------------------
 
     async def _answer(self, asked: Asked, _: str) -> Mapping[str, Any] | None:
         seat = self._seats.get(asked.client_id)

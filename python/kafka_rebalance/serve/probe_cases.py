@@ -53,11 +53,11 @@ class ProbeCase(NamedTuple):
 
 
 def probe_case(line: str | bytes, assignor: str | None = None) -> ProbeCase:
-    """Returns the case of a line; `assignor` replaces its own. Errors: GroupError, WireError."""
+    """Returns a line's case; `assignor` replaces the line's. Errors: GroupError, WireError."""
     value = parse(line)
     sent = _subscriptions(value)
     if sent:
-        # With empty `topics`, GroupSpec accepts the members and checks the other fields.
+        # Members have `subscription` in place of `topics`; GroupSpec checks their other fields.
         ids = [{**one, "topics": []} for one in value["members"]]
         value = {**value, "members": ids}
     group = GroupSpec.from_dict(value)
@@ -87,7 +87,7 @@ def _subscriptions(value: Any) -> list[bytes]:
         text: Any = one.get("subscription") if isinstance(one, dict) else None
         try:
             found.append(bytes.fromhex(text))
-        except (TypeError, ValueError):  # no text, or no digits of hexadecimal
+        except (TypeError, ValueError):  # not a text, or not hexadecimal
             problem = "not bytes in hexadecimal; either all members have it or none"
             raise GroupError(f"members[{at}].subscription", problem) from None
     return found

@@ -23,7 +23,7 @@ OWN_TOPIC = "kafka-rebalance-probe"
 """The topic that the consumers subscribe to; no case may have a topic of this name."""
 
 CONSUMERS = {"confluent-kafka": 16, "kafka-python": 4, "aiokafka": 4}
-"""How many consumers a process has; librdkafka has more, because it joins at most once a second."""
+"""Library -> consumers in a process; more for librdkafka, which joins at most once a second."""
 REFETCHES = ("confluent-kafka",)
 """The libraries that ask for metadata at each election; see `probe`."""
 
@@ -106,10 +106,7 @@ def _package(name: str, extra: str) -> Any:
 
 
 def _assignor(package: str, name: str) -> Any:
-    """Returns a new subclass of the library's own assignor.
-
-    Some assignors keep their state on the class, and consumers must not share it.
-    """
+    """Returns a new subclass of the assignor, so that consumers do not share the class's state."""
     module = _STICKY[package].get(name, name)
     try:
         found = import_module(f"{package}.coordinator.assignors.{module}")
@@ -136,7 +133,7 @@ def main(library: str, address: str, assignor: str, consumers: str) -> None:
 def _or_end(
     live: Callable[[str, str, int], None], address: str, assignor: str, client: int
 ) -> None:
-    """Runs a consumer; if it fails, ends the process, so that nobody waits for its case."""
+    """Runs a consumer; if it fails, ends the process, so that nothing waits for its case."""
     try:
         live(address, assignor, client)
     except Exception:

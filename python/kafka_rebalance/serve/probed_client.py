@@ -20,19 +20,6 @@ from .probe_workers import CONSUMERS, PATIENCE_S, REFETCHES
 _MOST_ASKED = 64
 
 
-def worker_command(library: str, address: str, assignor: str) -> list[str]:
-    """Returns the command that starts `probe_workers` with a library."""
-    module = f"{__package__}.probe_workers"
-    consumers = str(CONSUMERS[library])
-    return [sys.executable, "-m", module, library, address, assignor, consumers]
-
-
-def given_command(command: str, address: str, assignor: str) -> list[str]:
-    """Returns the words of a command line, with the values of {address} and {assignor}."""
-    words = shlex.split(command)
-    return [word.replace("{address}", address).replace("{assignor}", assignor) for word in words]
-
-
 class ProbedClient:
     """A client's process and the probe that it connects to.
 
@@ -87,13 +74,17 @@ class ProbedClient:
             self._running.result()  # raises the GroupError if the client cannot run
         return await asked.popleft()
 
-    # The process ----------------------------------------------------------------------------------
-
     def _words(self) -> Sequence[str]:
+        """Returns the command line, with the values of {address} and {assignor}."""
+        address, assignor, library = self.probe.address, self._assignor, self._library
         if self._command is not None:
-            return given_command(self._command, self.probe.address, self._assignor)
-        assert self._library is not None
-        return worker_command(self._library, self.probe.address, self._assignor)
+            words = shlex.split(self._command)
+            return [
+                one.replace("{address}", address).replace("{assignor}", assignor) for one in words
+            ]
+        assert library is not None
+        worker = [sys.executable, "-m", f"{__package__}.probe_workers"]
+        return [*worker, library, address, assignor, str(CONSUMERS[library])]
 
     async def _run(self) -> None:
         while True:
@@ -128,7 +119,7 @@ class ProbedClient:
         oldest: dict[Any, float] = {}
         clock = asyncio.get_running_loop().time
         while process.returncode is None:
-            with contextlib.suppress(TimeoutError):  # it runs: look at the age of its jobs
+            with contextlib.suppress(TimeoutError):  # the process runs: look at the age of its jobs
                 await asyncio.wait_for(process.wait(), 0.2)
             oldest = {job: oldest.get(job, clock()) for job in self.probe.in_flight}
             if any(clock() - since > self._patience_s for since in oldest.values()):
@@ -143,8 +134,8 @@ class ProbedClient:
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kills the process and those that it started, because they would keep its pipes open."""
-    with contextlib.suppress(ProcessLookupError):  # it ended by itself
+    """Kills the process and its child processes, which would keep its pipes open."""
+    with contextlib.suppress(ProcessLookupError):  # the process has already ended
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
 

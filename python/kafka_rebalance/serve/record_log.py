@@ -42,7 +42,7 @@ class RecordLog:
 
     def __init__(self, directory: Path) -> None:
         try:
-            import fcntl  # not at the top: without a log, `serve` also runs without POSIX
+            import fcntl  # imported here, so that `serve` without a log also runs without POSIX
         except ModuleNotFoundError:
             problem = "this system is not POSIX, and cannot lock the log; leave the option out"
             raise GroupError("--log-dir", problem) from None
@@ -95,7 +95,7 @@ class RecordLog:
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], self._size + written)
         except OSError:
-            with contextlib.suppress(OSError):  # the first error, with the cause, is raised below
+            with contextlib.suppress(OSError):  # raised below: the first error, with the cause
                 os.ftruncate(self._file, self._size)
             raise
         position, self._end = self._end, self._end + count
@@ -135,7 +135,7 @@ def _batches(file: BinaryIO, left: int) -> Iterator[tuple[Any, int]]:
         try:
             batch, size = read_batch(data, 0)
         except (SerialError, ValueError, IndexError, struct.error):
-            return  # kio raises any of these for bytes that a crash has left of a batch
+            return  # kio raises any of these for a batch that a crash has cut
         yield batch, size
         left -= len(data)
 

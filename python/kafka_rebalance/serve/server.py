@@ -17,28 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
-from kafka_rebalance.coordinator import (
-    Append,
-    Appended,
-    AppendFailed,
-    Coordinator,
-    CoordinatorConfig,
-    CoordinatorEvent,
-    DeadlineKey,
-    Drop,
-    Effect,
-    Loaded,
-    LoadStarted,
-    LogEntry,
-    PartitionsDeleted,
-    PatternsDue,
-    Received,
-    Respond,
-    Sweep,
-    Transition,
-    Unloaded,
-    Unreadable,
-)
+from kafka_rebalance.coordinator import Coordinator, CoordinatorConfig, DeadlineKey
+from kafka_rebalance.coordinator.machine import events
 from kafka_rebalance.wire.classic_groups import Heartbeat, JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Tick
@@ -53,7 +33,7 @@ from .record_log import RecordLog
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
-"""Requests that would make one more group are refused with COORDINATOR_NOT_AVAILABLE."""
+"""The most groups; a request that would make one more gets COORDINATOR_NOT_AVAILABLE."""
 SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
@@ -99,7 +79,7 @@ class Server:
         self._position = 0
         self._request_ids = count(1)
         self._parked: dict[int, asyncio.Future[Any]] = {}
-        self._unsynced: list[Appended] = []
+        self._unsynced: list[events.Appended] = []
         self._syncing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sweeps: asyncio.TimerHandle | None = None
@@ -138,7 +118,7 @@ class Server:
             self.close_log()
 
     def close_log(self) -> None:
-        """Closes the log, so that another server can use it even if this one does not end."""
+        """Closes the log, so that another server can use it even if this one is not stopped."""
         if self._log is not None:
             self._log.close()
 
@@ -155,7 +135,7 @@ class Server:
             fields, deleted = changed
             gone = tuple((one.name, p) for one in deleted for p in range(one.partitions))
             if gone:
-                self._handle(PartitionsDeleted(gone))
+                self._handle(events.PartitionsDeleted(gone))
             return fields
         fields = await self._transact(asked, host)
         if fields is not None:
@@ -197,7 +177,7 @@ class Server:
             return request.refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         request_id = next(self._request_ids)
         answer = self._parked[request_id] = asyncio.get_running_loop().create_future()
-        self._handle(Received(request_id, request, asked.version, asked.client_id, host))
+        self._handle(events.Received(request_id, request, asked.version, asked.client_id, host))
         return await answer
 
     # The coordinator ------------------------------------------------------------------------------
@@ -206,16 +186,16 @@ class Server:
         ticks = 0.0 if self._clock is None else self._clock()
         return int(ticks * 1000) + self._moved_ms
 
-    def _handle(self, event: CoordinatorEvent) -> None:
-        events = deque([event])
+    def _handle(self, event: events.CoordinatorEvent) -> None:
+        waiting = deque([event])
         stable = set()
-        while events:
-            for effect in self.coordinator.handle(events.popleft(), self.now_ms()):
-                if isinstance(effect, Append):
-                    events.extend(self._append(effect))
-                elif isinstance(effect, PatternsDue):
-                    events.append(effect)
-                elif isinstance(effect, Transition) and effect.after is GroupState.STABLE:
+        while waiting:
+            for effect in self.coordinator.handle(waiting.popleft(), self.now_ms()):
+                if isinstance(effect, events.Append):
+                    waiting.extend(self._append(effect))
+                elif isinstance(effect, events.PatternsDue):
+                    waiting.append(effect)
+                elif isinstance(effect, events.Transition) and effect.after is GroupState.STABLE:
                     stable.add(effect.group_id)
                 else:
                     self._carry_out(effect)
@@ -225,18 +205,18 @@ class Server:
                 self.history.note(group, self.now_ms())
         self._wake()
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _carry_out(self, effect: events.Effect) -> None:
         match effect:
-            case Respond(request_id, response):
+            case events.Respond(request_id, response):
                 self._respond(request_id, response)
-            case Drop(request_id):
+            case events.Drop(request_id):
                 self._respond(request_id, None)
-            case Unreadable(position, problem):
+            case events.Unreadable(position, problem):
                 refused = "a broker cannot load this log, so all its groups are refused"
                 self.unreadable.append(f"record {position}: {problem}; {refused}")
 
     def _respond(self, request_id: int, response: Any) -> None:
-        # No client waits for the response to a heartbeat that `advance` made for a member.
+        # `advance` makes heartbeats for members; no client waits for their responses.
         answer = self._parked.pop(request_id, None)
         if answer is not None and not answer.done():
             answer.set_result(response)
@@ -247,7 +227,7 @@ class Server:
             self._timer.cancel()
         due = self.coordinator.next_deadline_ms()
         if due is not None and self._clock is not None:
-            # At least 1 ms, because a deadline may be set to the present again and again.
+            # At least 1 ms, because a deadline may be armed for the present time again and again.
             delay = max(1, due - self.now_ms()) / 1000
             self._timer = asyncio.get_running_loop().call_later(delay, self._handle, Tick())
 
@@ -260,26 +240,26 @@ class Server:
 
     def sweep(self) -> None:
         """Removes expired offsets and empty groups."""
-        self._handle(Sweep())
+        self._handle(events.Sweep())
 
     # The log --------------------------------------------------------------------------------------
 
-    def _load(self, log: RecordLog) -> tuple[LogEntry, ...]:
+    def _load(self, log: RecordLog) -> tuple[events.LogEntry, ...]:
         entries, torn = log.read()
         self.recovered = (len(entries), torn)
-        self._handle(Loaded(entries))
+        self._handle(events.Loaded(entries))
         return entries
 
-    def _append(self, append: Append) -> list[CoordinatorEvent]:
-        """Appends to the log; returns the result if it is known without a sync, else nothing."""
+    def _append(self, append: events.Append) -> list[events.CoordinatorEvent]:
+        """Appends to the log; returns the result as an event, or none if a sync must come first."""
         if self._log is None:
             position, self._position = self._position, self._position + len(append.records)
-            return [Appended(append.append_id, position)]
+            return [events.Appended(append.append_id, position)]
         try:
             position = self._log.append(append, self.now_ms())
         except OSError:
-            return [AppendFailed(append.append_id, ErrorCode.KAFKA_STORAGE_ERROR)]
-        self._unsynced.append(Appended(append.append_id, position))
+            return [events.AppendFailed(append.append_id, ErrorCode.KAFKA_STORAGE_ERROR)]
+        self._unsynced.append(events.Appended(append.append_id, position))
         if self._syncing is None or self._syncing.done():
             self._syncing = asyncio.get_running_loop().create_task(self._sync(self._log))
         return []
@@ -292,29 +272,29 @@ class Server:
             except OSError:
                 storage = ErrorCode.KAFKA_STORAGE_ERROR
                 for one in appended:
-                    self._handle(AppendFailed(one.append_id, storage))
+                    self._handle(events.AppendFailed(one.append_id, storage))
                 continue
             for one in appended:
                 self._handle(one)
 
     def unload(self) -> None:
         """Stops coordinating the groups, as if another broker had become their coordinator."""
-        self._handle(Unloaded())
+        self._handle(events.Unloaded())
 
     def reload(self) -> None:
-        """Coordinates the groups again, as the log has them."""
+        """Coordinates the groups again, in the state that the log has."""
         if self._log is None:
             raise ValueError("log_dir: without a log the groups cannot be read again")
-        self._handle(LoadStarted())
+        self._handle(events.LoadStarted())
         self._load(self._log)
 
     # Time -----------------------------------------------------------------------------------------
 
     def advance(self, ms: int, *, heartbeats: bool = True) -> None:
-        """Moves the clock by `ms`; each deadline in that time has its effect when it is due.
+        """Moves the clock by `ms`; each deadline in that time takes effect when it is due.
 
-        With `heartbeats`, members with a connection send heartbeats meanwhile, so that only the
-        sessions of clients that are gone or cut off expire.
+        With `heartbeats`, members with a connection send heartbeats meanwhile, so only sessions of
+        clients that have gone or were cut off expire.
         """
         end = self.now_ms() + ms
         times: Counter[DeadlineKey] = Counter()
@@ -348,5 +328,5 @@ class Server:
         request = Heartbeat(
             group_id=key.group_id, member_id=key.member_id, generation_id=group.generation_id
         )
-        self._handle(Received(next(self._request_ids), request))
+        self._handle(events.Received(next(self._request_ids), request))
         return self.coordinator.next_deadline() != (key, self.now_ms())

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from .cluster import Cluster, ServedTopic
+from .cluster import MOST_PARTITIONS, TOO_MANY, Cluster, ServedTopic, is_legal
 from .frames import Asked, KafkaError
-from .topic_bounds import MOST_PARTITIONS, TOO_MANY, is_legal
 
 _SENDER_CHOOSES = -1
 

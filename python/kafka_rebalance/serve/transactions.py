@@ -7,18 +7,19 @@ not.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
+
+from kafka_rebalance.wire.messages import Frozen
 
 from .frames import Asked, KafkaError
 
 MOST_PRODUCERS = 10_000
 
 
-@dataclass(frozen=True)
-class Producer:
+class Producer(Frozen):
     """A producer; `state` is Kafka's name for the state of its transaction."""
 
     producer_id: int

@@ -2,9 +2,105 @@
 """The simulation's virtual time: a heap of events ordered by time, and the timers of processes."""
 
 import heapq
+from dataclasses import dataclass
 from itertools import count
 
-from .scheduled import PollNow, Refresh, ScheduledEvent, Wake
+from kafka_rebalance.coordinator import Appended, PatternsDue
+from kafka_rebalance.member import ConfigurationUpdated, Send
+from kafka_rebalance.wire.messages import Response
+
+from .scenario import Happening
+
+
+@dataclass(eq=False, slots=True)
+class ProcessEvent:
+    """An event of one process; a later `incarnation` of the process ignores it."""
+
+    process: str
+    incarnation: int
+
+
+class Wake(ProcessEvent):
+    """A member's deadline is due."""
+
+
+class PollNow(ProcessEvent):
+    """A member's application polls."""
+
+
+class Refresh(ProcessEvent):
+    """A client requests metadata."""
+
+
+class Returned(ProcessEvent):
+    """A callback of an AsyncConsumer returns."""
+
+
+class Unstuck(ProcessEvent):
+    """A pause or a freeze is over."""
+
+
+@dataclass(eq=False, slots=True)
+class Arrive(ProcessEvent):
+    """A process's request arrives at a node."""
+
+    send: Send
+    number: int
+
+
+@dataclass(eq=False, slots=True)
+class Reply(ProcessEvent):
+    """A response arrives at the process."""
+
+    request_id: int
+    response: Response
+
+
+@dataclass(eq=False, slots=True)
+class Read(ProcessEvent):
+    """A worker has read the configuration topic up to the offset in `news`."""
+
+    news: ConfigurationUpdated
+
+
+@dataclass(eq=False, slots=True)
+class Started(ProcessEvent):
+    """A connector that a worker started is running now."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    """A client asks Connect's leader to create or delete connector `place` of an event's list."""
+
+    happening: Happening
+    place: int = 0
+
+    @property
+    def connector(self) -> str:
+        return self.happening.connectors[self.place]
+
+
+class TickNow:
+    """A coordinator's deadline is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """A broker returns."""
+
+    happening: Happening
+
+
+class Loading:
+    """Another node has loaded the log and may become the coordinator."""
+
+
+ScheduledEvent = (
+    ProcessEvent | ClientRequest | TickNow | Loading | Back | Appended | PatternsDue | Happening
+)
+
 
 Timer = Wake | PollNow | Refresh
 
@@ -20,14 +116,13 @@ class Agenda:
         self.now_ms = 0
         self._heap: list[tuple[int, int, ScheduledEvent]] = []  # (time, sequence, event)
         self._sequence = count()
-        # kind of timer -> process -> its time
+        # kind of timer -> process -> time of the timer in ms
         self._timers: dict[type, dict[str, int]] = {Wake: {}, PollNow: {}, Refresh: {}}
 
     def timer_ms(self, name: str, kind: type) -> int | None:
         return self._timers[kind].get(name)
 
     def push(self, at: int, event: ScheduledEvent) -> None:
-        """Schedules an event; events of one time are popped in the order of their pushes."""
         heapq.heappush(self._heap, (at, next(self._sequence), event))
 
     def arm(self, at: int, event: Timer) -> None:
@@ -41,7 +136,7 @@ class Agenda:
         self._timers[type(event)].pop(event.process, None)
 
     def is_due(self, event: Timer) -> bool:
-        """Returns whether a popped event is the newest of its kind; disarms that timer."""
+        """Returns whether a popped event is its timer's newest one; if so, disarms the timer."""
         timers = self._timers[type(event)]
         if timers.get(event.process) != self.now_ms:
             return False

@@ -45,7 +45,7 @@ class Broker:
     journal: list[Entry] | None
     node: int | None = 0
     sender: str = ""  # the process whose request is being handled
-    is_touched: bool = False  # the coordinator has handled an event, so its deadlines may differ
+    is_touched: bool = False  # the coordinator handled an event, so its deadlines may differ
     log: list[c.LogEntry] = field(default_factory=list)
     refused: dict[int, tuple[PartitionError, ...]] = field(default_factory=dict)
     moves: int = 0  # how often another node became the coordinator; also the newest node's number
@@ -70,7 +70,7 @@ class Broker:
     def _without_unknown(
         self, event: c.Received, request: OffsetCommit
     ) -> tuple[c.Received, OffsetCommit]:
-        """Returns a commit without partitions that do not exist; `_whole` adds their errors."""
+        """Returns the commit without partitions that do not exist; `_whole` adds their errors."""
         unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
         if not unknown:
             return event, request
@@ -119,12 +119,10 @@ class Broker:
         return f"{sender} {'rejoins' if known else 'joins'}"
 
     def leave_node(self, now_ms: int) -> None:
-        """Stops coordinating at this node, so that the group has no coordinator."""
         self.handle(c.Unloaded(), now_ms, "the coordinator moves")
         self.node = None
 
     def take_node(self, now_ms: int) -> None:
-        """Starts to coordinate at a new node, which has loaded the log."""
         self.moves += 1
         self.node = self.moves
         self.handle(c.Loaded(tuple(self.log)), now_ms, "the coordinator moves")

@@ -11,14 +11,19 @@ Source   KRaftMetadataCache (a broker publishes topics as it replays the log), M
 """
 
 import random
-from base64 import urlsafe_b64encode
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from kafka_rebalance.coordinator import ClusterTopic, TopicsChanged
-from kafka_rebalance.group.model import Topic, uuid_of
+from kafka_rebalance.group.model import Topic, id_text, uuid_of
+from kafka_rebalance.member import AnyConsumer, AsyncConsumer, Consumer, MetadataUpdated
+from kafka_rebalance.member.subscriber import subscribed_topics
+from kafka_rebalance.wire.classic_groups import JoinGroupResponse
 
+from .agenda import Agenda, Refresh
 from .intervals import Holds
+from .process import Process
 from .scenario import Happening, Kind, Scenario
 
 
@@ -32,7 +37,7 @@ class SimulatedCluster:
         self._version = 0
         rng = random.Random(f"{scenario.seed} topic ids")
         self._ids = {
-            name: plan.topic_id or text_of(rng.getrandbits(128))
+            name: plan.topic_id or id_text(rng.getrandbits(128).to_bytes(16, "big"))
             for name, plan in scenario.topics.items()
         }
         # A topic without a subscriber never counts as unread.
@@ -78,7 +83,6 @@ class SimulatedCluster:
         return tuple(known[number % len(known)] for number in range(count))
 
     def has(self, topic: str, partition: int) -> bool:
-        """Returns whether the partition exists."""
         return partition < self.partitions.get(topic, 0)
 
     def is_reachable(self) -> bool:
@@ -120,15 +124,15 @@ class SimulatedCluster:
         """Takes a broker down: no member can read the partitions that only this broker can lead."""
         self._away.append(event)
         self._topics = None
-        for partition in self.led(event):
+        for partition in self.leaderless(event):
             self._dark[partition] += 1
             self._holds.darken(partition, now_ms, is_dark=True)
 
     def come_back(self, event: Happening, now_ms: int) -> None:
-        """Brings a broker back, which then does not know its topics for the event's `unseen_ms`."""
+        """Brings a broker back; for the event's `unseen_ms`, its metadata then lack the topics."""
         self._away.remove(event)
         self._topics = None
-        for partition in self.led(event):
+        for partition in self.leaderless(event):
             self._dark[partition] -= 1
             if self._dark[partition] <= 0:
                 self._holds.darken(partition, now_ms, is_dark=False)
@@ -137,8 +141,8 @@ class SimulatedCluster:
             self._unseen_until[name] = until
             self._all_seen_ms = max(self._all_seen_ms, until)
 
-    def led(self, event: Happening) -> Iterable[str]:
-        """Returns the partitions that no broker can lead while the event's broker is away.
+    def leaderless(self, event: Happening) -> Iterable[str]:
+        """Yields the partitions that no broker can lead while the event's broker is away.
 
         These are the partitions of the event's topics (of all topics if it names none). If the
         event names a rack, these are only those with all replicas in that rack.
@@ -150,6 +154,93 @@ class SimulatedCluster:
                     yield f"{name}-{number}"
 
 
-def text_of(number: int) -> str:
-    """Returns the form in which Kafka writes an id of 128 bits: 22 characters."""
-    return urlsafe_b64encode(number.to_bytes(16, "big")).decode().rstrip("=")
+@dataclass(eq=False, slots=True)
+class Metadata:
+    """Decides when clients request metadata, and passes it to them with `deliver`.
+
+        age       each client requests it every `metadata.max.age.ms`, first at a random time
+        missing   a client does so every `retry.backoff.max.ms` while a subscribed topic is missing,
+                  or no broker answers
+        deleted   clients that hold partitions of a deleted topic: within `retry.backoff.max.ms`
+        broker    when a broker leaves or returns, all clients do so within `retry.backoff.max.ms`
+        pattern   a client with a pattern does so in each poll that joins, before the join
+        leader    a leader does so before it assigns topics to which it does not subscribe
+        ids       a member of a consumer group does so when it gets a topic with an unknown id
+
+    Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an update),
+             FetchCollector.handleInitializeErrors (it answers a fetch, too),
+             NetworkClient.handleServerDisconnect, ConsumerCoordinator.poll,
+             updateGroupSubscription.
+    """
+
+    cluster: SimulatedCluster
+    processes: Mapping[str, Process]
+    rng: random.Random
+    agenda: Agenda
+    deliver: Callable[[Process, MetadataUpdated], None]
+
+    def start(self, process: Process, now_ms: int) -> None:
+        consumer = process.member
+        assert isinstance(consumer, AnyConsumer)
+        at = now_ms + 1 + self.rng.randrange(consumer.config.metadata_max_age_ms)
+        self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
+
+    def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
+        consumer = process.member
+        if process.incarnation == incarnation and isinstance(consumer, AnyConsumer):
+            self._update(process, now_ms)
+            self._arm_refresh(process, self._next_ms(consumer, now_ms))
+
+    def refresh_soon(self, now_ms: int, held: frozenset[str] | None = None) -> None:
+        """Makes consumers request metadata, at a random time within `retry.backoff.max.ms`.
+
+        Without `held`, all consumers do so; else only those that hold one of these partitions.
+        """
+        for process in self.processes.values():
+            if held is not None and held.isdisjoint(process.held):
+                continue
+            if isinstance(process.member, AnyConsumer):
+                spread = process.member.config.retry_backoff_max_ms
+                self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
+
+    def refresh_early(self, process: Process, now_ms: int) -> None:
+        """Makes a client that lacks a subscribed topic request metadata before the maximum age."""
+        consumer = process.member
+        if isinstance(consumer, AnyConsumer) and consumer.misses_topics:
+            at = self._next_ms(consumer, now_ms)
+            if isinstance(consumer, AsyncConsumer) and consumer.misses_names:
+                at = now_ms + 1  # the consumer asks for metadata at once
+            armed = self.agenda.timer_ms(process.name, Refresh)
+            if armed is None or armed >= at:
+                self._arm_refresh(process, at)
+
+    def match_again(self, process: Process, now_ms: int) -> None:
+        """Makes a client with a pattern request metadata before a poll that sends JoinGroup."""
+        if isinstance(process.member, Consumer) and process.member.matches_before_joining:
+            self._update(process, now_ms)
+
+    def learn_topics(self, process: Process, response: JoinGroupResponse, now_ms: int) -> None:
+        """Makes a leader request metadata before it assigns topics outside its own subscription."""
+        consumer = process.member
+        if (
+            isinstance(consumer, Consumer)
+            and response.leader == response.member_id
+            and consumer.sees(self.cluster.metadata(now_ms))
+            and not subscribed_topics(response.members) <= consumer.subscription
+        ):
+            self._update(process, now_ms)
+
+    def _update(self, process: Process, now_ms: int) -> None:
+        consumer, metadata = process.member, self.cluster.metadata(now_ms)
+        if not isinstance(consumer, AnyConsumer) or not self.cluster.is_reachable():
+            return
+        if consumer.sees(metadata):
+            self.deliver(process, MetadataUpdated(metadata))
+
+    def _next_ms(self, consumer: AnyConsumer, now_ms: int) -> int:
+        config = consumer.config
+        soon = consumer.misses_topics or not self.cluster.is_reachable()
+        return now_ms + (config.retry_backoff_max_ms if soon else config.metadata_max_age_ms)
+
+    def _arm_refresh(self, process: Process, at: int) -> None:
+        self.agenda.arm(at, Refresh(process.name, process.incarnation))

@@ -26,6 +26,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError
@@ -68,10 +69,10 @@ PLAYABLE = (
 
 _NAMELESS = 'the group has none; write it into its line, as "assignor":"range"'
 
-_JOIN_STEP_MS = 10  # between two members' starts (less in large groups), so that they join in order
+_JOIN_STEP_MS = 10  # between two starts (less in large groups), so that members join in order
 _JOINED_WITHIN_MS = 2_000  # less than the broker's initial delay
 _EAGER = "range"
-"""The second assignor of members that are eager with a cooperative one; nobody runs it."""
+"""The second assignor of eager members whose first is cooperative; no leader runs it."""
 
 _SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
 
@@ -129,7 +130,7 @@ def scenario_from_group(
 
 
 def is_playable(name: str) -> bool:
-    """Returns whether the simulator plays the assignor: a leader's, or a broker's for consumers."""
+    """Returns whether the assignor can be played: a leader's, or a broker's for consumer groups."""
     return is_known(name) and (name not in SERVER_SIDE or name.partition("/")[0] == CONSUMER)
 
 
@@ -146,7 +147,7 @@ def check_playable(name: str) -> None:
 
 
 def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:
-    """Returns the settings of members that the assignor assigns: in a client, or in the broker."""
+    """Returns the settings with which this assignor assigns, in a client or in the broker."""
     if name not in SERVER_SIDE:
         return replace(config, partition_assignment_strategy=(name,))
     remote = name.partition("/")[2]
@@ -164,8 +165,8 @@ class _Maker:
     now_ms: int = 0
     names: dict[str, str] = field(default_factory=dict)
     plans: dict[str, MemberPlan] = field(default_factory=dict)
-    topics: dict[str, Topic] = field(default_factory=dict)  # with their final partitions
-    counts: dict[str, int] = field(default_factory=dict)  # partitions at the start
+    topics: dict[str, Topic] = field(default_factory=dict)  # with their final number of partitions
+    counts: dict[str, int] = field(default_factory=dict)  # topic -> partitions at the start
     created: list[str] = field(default_factory=list)
     deletes: bool = False
     others: set[str] = field(default_factory=set)  # members that do not run Java
@@ -248,7 +249,7 @@ class _Maker:
                     if name in self.counts:
                         self.deletes = True
                         self._happens(Kind.DELETE_TOPIC, topic=name)
-                # Members may commit in vain: first the leader, then the other members.
+                # Commits for deleted topics may fail: first the leader's, then the other members'.
                 self._pass(self.config.metadata_max_age_ms + 2 * self.config.max_poll_interval_ms)
             case _:
                 problem = f"the simulator cannot play it; it plays {', '.join(PLAYABLE)}"
@@ -281,14 +282,8 @@ class _Maker:
             self._happens(Kind.START, member=name)
             self._pass()
 
-    def _happens(
-        self, kind: Kind, *, member: str = "", topic: str = "", partitions: int = 0
-    ) -> None:
-        self.happenings.append(
-            Happening(
-                at_ms=self.now_ms, kind=kind, member=member, topic=topic, partitions=partitions
-            )
-        )
+    def _happens(self, kind: Kind, **fields: Any) -> None:
+        self.happenings.append(Happening(at_ms=self.now_ms, kind=kind, **fields))
 
     def _pass(self, more_ms: int = 0) -> None:
         self.now_ms += self.pace.apart_ms + more_ms
@@ -313,7 +308,7 @@ class _Maker:
         )
 
     def _subscribed(self, plan: MemberPlan) -> MemberPlan:
-        """Makes a member subscribe by pattern if topics are added later (`add-topics`).
+        """Returns the plan; it subscribes by pattern if topics are added later (`add-topics`).
 
         If topics are deleted, members of other libraries than Java's do not wait for commits.
         """

@@ -6,17 +6,15 @@ from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.member as m
 
-from .agenda import Agenda
+from .agenda import Agenda, Back, ClientRequest, Loading, Unstuck
 from .broker import Broker
-from .cluster import SimulatedCluster
+from .cluster import Metadata, SimulatedCluster
 from .herders import Herders
 from .intervals import Holds
 from .liveness import Liveness
-from .metadata import Metadata
 from .process import Process
 from .run import Absence
 from .scenario import Happening, Kind, MemberConfig, Scenario
-from .scheduled import Back, ClientRequest, Loading, Unstuck
 
 
 @dataclass(eq=False, slots=True)
@@ -109,7 +107,7 @@ class Happenings:
         self.liveness.wake_all()
 
     def load(self, _: Loading) -> None:
-        """Ends one absence of the coordinator; after the last one, a new node takes the group."""
+        """Ends one absence of the coordinator; after the last one, a new node coordinates."""
         self.coordinator_absences -= 1
         if not self.coordinator_absences:
             self.broker.take_node(self.agenda.now_ms)
@@ -124,7 +122,7 @@ class Happenings:
             self._move(event.for_ms)
         if self.cluster.is_reachable():
             self.metadata.refresh_soon(now_ms)  # clients of the lost broker ask another broker
-        dark = set(self.cluster.led(event))
+        dark = set(self.cluster.leaderless(event))
         for process in self.processes.values():
             if dark and dark.issuperset(process.held):
                 self.known_absences.append(Absence(process.name, now_ms, back))
@@ -154,7 +152,6 @@ class Happenings:
         self.metadata.start(process, now_ms)
 
     def _close(self, process: Process) -> None:
-        """Closes a member. From then on a consumer is silent; its LeaveGroup may be lost."""
         member, now_ms = process.member, self.agenda.now_ms
         assert member is not None
         member_id = member.member_id
@@ -167,7 +164,6 @@ class Happenings:
         process.stop(now_ms)
 
     def end(self, process: Process) -> None:
-        """Ends a process without closing its member."""
         self.down_since[process.name] = self.agenda.now_ms
         self.liveness.fall_silent(process)
         process.stop(self.agenda.now_ms)
@@ -180,7 +176,7 @@ class Happenings:
         self.schedule(process)
 
     def unstick(self, event: Unstuck) -> None:
-        """Ends a pause or a freeze, unless a longer one goes on."""
+        """Ends a pause or a freeze, unless a later one has not ended yet."""
         process = self.processes[event.process]
         until = max(process.polls_from_ms, process.frozen_until_ms)
         if process.incarnation == event.incarnation and until <= self.agenda.now_ms:

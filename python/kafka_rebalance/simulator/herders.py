@@ -4,15 +4,51 @@
 from collections import deque
 from collections.abc import Mapping
 
-from kafka_rebalance.member import Worker
+from kafka_rebalance.member import ConfigurationUpdated, Worker
 
-from .agenda import Agenda
-from .config_topic import ConfigTopic
+from .agenda import Agenda, ClientRequest, Read, Started
 from .intervals import Holds
 from .network import Wire
 from .process import Process
 from .scenario import Kind, Scenario
-from .scheduled import ClientRequest, Read, Started
+
+
+class ConfigTopic:
+    """Connect's configuration topic. `connectors` and `newest` show it; other methods write to it.
+
+    A connector is created without tasks; the worker that runs it writes the configurations of its
+    tasks once the connector has started. A deletion removes the connector and its tasks.
+
+    Source   KafkaConfigBackingStore (Connect 4.3.1): a connector is one record. Each of its tasks
+             is a record, and one more record commits the tasks. A deletion is two tombstones.
+    """
+
+    def __init__(self, connectors: Mapping[str, int]) -> None:
+        self.offset = 0
+        self.connectors: dict[str, int] = {}
+        for name, tasks in connectors.items():
+            self.create(name)
+            self.configure_tasks(name, tasks)
+
+    def newest(self) -> ConfigurationUpdated:
+        return ConfigurationUpdated(self.offset, tuple(self.connectors.items()))
+
+    def create(self, name: str) -> None:
+        self.offset += 1
+        self.connectors.setdefault(name, 0)
+
+    def configure_tasks(self, name: str, tasks: int) -> bool:
+        """Sets a connector's number of tasks; returns whether that number has changed."""
+        if self.connectors.get(name) in (None, tasks):
+            return False
+        self.offset += tasks + 1
+        self.connectors[name] = tasks
+        return True
+
+    def delete(self, name: str) -> int:
+        self.offset += 2
+        return self.connectors.pop(name, 0)
+
 
 _CONFIG = "configuration topic"
 
@@ -54,7 +90,6 @@ class Herders:
         self._configured: list[Started] = []
 
     def ask(self, request: ClientRequest) -> None:
-        """Queues a client's request until the leader can serve it."""
         self._requests.append(request)
 
     def started(self, event: Started) -> None:
@@ -76,7 +111,6 @@ class Herders:
             return
 
     def _is_free(self, process: Process, now_ms: int) -> bool:
-        """Returns whether a worker can serve now; arms the next poll of a busy or stuck worker."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.member
         if not isinstance(worker, Worker) or not worker.is_at_work():
@@ -114,7 +148,7 @@ class Herders:
             self._agenda.push(written_ms, ClientRequest(request.happening, request.place + 1))
 
     def _send_to_workers(self, now_ms: int) -> int:
-        """Sends the newest configuration to all workers; returns the time when the log has it."""
+        """Sends the newest configuration to all workers; returns when it is in the log (ms)."""
         written = now_ms + self._log_ms
         for process in self._processes.values():
             if isinstance(process.member, Worker):
@@ -125,5 +159,4 @@ class Herders:
 
 
 def task_names(connector: str, first: int, end: int) -> list[str]:
-    """Returns task names in Kafka's form, `connector-number`."""
     return [f"{connector}-{number}" for number in range(first, end)]

@@ -47,7 +47,6 @@ class Holds:
         self._dark: set[str] = set()
 
     def appear(self, partition: str, now_ms: int) -> None:
-        """Records that a partition exists from now on."""
         spans = self._there.setdefault(partition, [])
         if not spans or spans[-1][1] is not None:
             spans.append((now_ms, None))
@@ -59,7 +58,6 @@ class Holds:
             spans[-1] = (spans[-1][0], now_ms)
 
     def take(self, partition: str, member: str, generation_id: int, now_ms: int) -> None:
-        """Records that a member starts to work on a partition."""
         holders = self._open.setdefault(partition, [])
         for one in holders:
             if one.member == member:
@@ -67,7 +65,6 @@ class Holds:
         holders.append(Hold(partition, member, generation_id, now_ms, now_ms))
 
     def give(self, partition: str, member: str, now_ms: int) -> None:
-        """Records that a member stops working on a partition, if it had started."""
         for one in self._open.get(partition, ()):
             if one.member == member:
                 self._open[partition].remove(one)
@@ -89,7 +86,6 @@ class Holds:
         (self._dark.add if is_dark else self._dark.discard)(partition)
 
     def _reopened(self, one: Hold, now_ms: int, is_stuck: bool) -> Hold:
-        """Closes a member's hold, and returns a new hold that continues it from now on."""
         self._close(one, now_ms)
         return one._replace(from_ms=max(now_ms, one.from_ms), is_stuck=is_stuck)
 
@@ -100,7 +96,6 @@ class Holds:
             self._closed.append(Hold(name, member, generation_id, from_ms, now_ms, is_stuck))
 
     def finish(self, now_ms: int) -> list[Hold]:
-        """Closes all open intervals; returns all holds, ordered by partition and time."""
         for partition, holders in list(self._open.items()):
             for one in list(holders):
                 self.give(partition, one.member, now_ms)

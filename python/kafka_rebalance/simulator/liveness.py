@@ -29,7 +29,7 @@ class Liveness:
     processes: Mapping[str, Process]
     group_id: str
     silent: set[str] = field(default_factory=set)
-    _settled: tuple[int, int | None] = (-1, None)  # length of the log, epoch if all are settled
+    _settled: tuple[int, int | None] = (-1, None)  # length of the log, epoch if the group is Stable
 
     def is_at_rest(self, member: AnyMember) -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""
@@ -78,7 +78,6 @@ class Liveness:
             self.agenda.arm(max(due, now_ms), process.wake)
 
     def wake_all(self) -> None:
-        """Simulates every idle member again, because an event concerns the group."""
         for process in self.processes.values():
             self.wake(process)
 
@@ -107,7 +106,6 @@ class Liveness:
             self.broker.handle(event, self.agenda.now_ms)
 
     def report_heard(self, member_id: str) -> None:
-        """Reports to the coordinator that a member sends heartbeats again."""
         self.silent.discard(member_id)
         self.broker.handle(Heard(self.group_id, member_id), self.agenda.now_ms)
 

@@ -163,13 +163,11 @@ def chapters(run: Run) -> list[Chapter]:
 
 
 def _events(run: Run) -> dict[int, str]:
-    """Returns time -> the scenario's events as a string, in the order of time."""
     by_time = grouped(run.happenings, lambda one: one.at_ms)
     return {at: ", ".join(map(str, by_time[at])) for at in sorted(by_time)}
 
 
 def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
-    """Returns for each member the intervals in which it worked without a break."""
     found: dict[str, list[tuple[int, int]]] = {}
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         if hold.is_stuck:
@@ -190,9 +188,9 @@ def settlings(run: Run) -> list[Settling]:
 
 
 def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
-    """Returns the end of the interval's last rebalance or gap; None if it is after the interval.
+    """Returns when the interval's last rebalance or gap ended; None if it ended later.
 
-    Returns None, too, if that end is the end of the run, and `from_ms` without rebalances and gaps.
+    Without rebalances and gaps, returns `from_ms`. If the last one ends with the run, returns None.
     """
     ends = [from_ms]
     for one in run.rebalances:

@@ -29,7 +29,7 @@ class Wire:
 
     network: Network
     rng: random.Random
-    last_ms: dict[tuple[str, str], int] = field(default_factory=dict)  # by sender and receiver
+    last_ms: dict[tuple[str, str], int] = field(default_factory=dict)  # by (sender, receiver)
 
     def arrival_ms(self, sender: str, receiver: str, now_ms: int) -> int:
         """Returns the arrival time of a message that leaves the sender at `now_ms`."""

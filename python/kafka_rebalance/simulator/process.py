@@ -9,15 +9,14 @@ import random
 from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.member as m
-from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup
 from kafka_rebalance.wire.messages import Tick
 
+from .agenda import PollNow, Wake
 from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
-from .scheduled import PollNow, Wake
 
 _HEARTBEATS = (Heartbeat, ConsumerGroupHeartbeat)
 Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
@@ -41,7 +40,7 @@ class Process:
     polled_ms: int = -1  # the last simulated poll
     frozen_until_ms: int = 0
     is_cold: bool = True  # the process has sent no SyncGroup yet; cold_ms delays its first one
-    idle_since_ms: int | None = None  # from this time on, heartbeats are not simulated
+    idle_since_ms: int | None = None  # heartbeats are not simulated since then; None: they are
     owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
     gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
     crashed: m.Fatal | None = None
@@ -68,17 +67,15 @@ class Process:
             ):
                 return [str(one) for one in partitions]
             case m.Worker(running=work):
-                return _names(work)
+                return work.names()
         return []
 
     @property
     def holds_any(self) -> bool:
-        """Returns whether the member holds partitions, or connectors or tasks."""
         member = self.member
         return bool(member.owned_partitions if isinstance(member, m.AnyConsumer) else self.held)
 
     def start(self, config: MemberConfig) -> m.AnyMember:
-        """Starts a new process, without the state of the old process."""
         self.incarnation += 1
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
@@ -167,9 +164,9 @@ class Process:
                     if not self.holds_any:
                         self.empty_handed.append(at)
                 case m.Stop(work):
-                    at = self._give(_names(work), at)
+                    at = self._give(work.names(), at)
                 case m.Start(work):
-                    at = self._take(_names(work), at)
+                    at = self._take(work.names(), at)
                     self.started += ((at, connector) for connector in work.connectors)
                 case m.Fatal():
                     self.crashed = effect
@@ -185,7 +182,7 @@ class Process:
         return at + self.plan.work.cost_ms(self.plan.work.stop_cost_ms, len(names))
 
     def _take(self, names: list[str], at: int) -> int:
-        """Starts `names`, as many at a time as costs allow; returns the time when all are ready."""
+        """Starts `names`, `parallel` of them at a time; returns the time when all are ready."""
         assert self.member is not None
         work = self.plan.work
         for place, one in enumerate(names, 1):
@@ -210,7 +207,7 @@ class Process:
         return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
 
     def _end_of_batch_ms(self, at: int) -> int:
-        """Returns the first poll at or after `at`, which ends the present batch of records.
+        """Returns the time of the first poll at or after `at`, which ends the present batch.
 
         If the application polled at `at`, it now processes the records of that poll.
         """
@@ -222,7 +219,7 @@ class Process:
 
 
 def _gives_up(effects: list[m.MemberEffect]) -> bool:
-    """Returns whether these effects are those of an assignment that revokes partitions or work."""
+    """Returns whether the effects come from an assignment that revokes partitions or work."""
     first = effects[0]
     if isinstance(first, m.Stop):
         return first.is_revoked
@@ -232,8 +229,3 @@ def _gives_up(effects: list[m.MemberEffect]) -> bool:
 
 def _calls_back(effects: list[m.MemberEffect]) -> bool:
     return any(isinstance(one, m.Revoked | m.Assigned | m.Lost) for one in effects)
-
-
-def _names(work: Work) -> list[str]:
-    """Returns connectors by name, then tasks in Kafka's form."""
-    return [*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)]

@@ -138,9 +138,9 @@ class Happening:
     """An event of the scenario, at `at_ms`. Errors: GroupError with the field.
 
     A broker that is AWAY leaves partitions without a leader: those of `topics` (if empty: of all
-    topics), but with `rack` only those with all replicas in it. If `coordinates`, the broker is
-    also the group's coordinator. For `unseen_ms` after its return, the metadata lack `topics` (if
-    empty: all).
+    topics). With `rack`, only partitions with all replicas in that rack. If `coordinates`, the
+    broker is also the group's coordinator. For `unseen_ms` after its return, the metadata lack
+    `topics` (if empty: all).
     """
 
     at_ms: int
@@ -223,12 +223,10 @@ class Scenario:
         }
         for name in self.connectors:
             if name in tasks:
-                raise GroupError(
-                    f"connectors.{name}", f"is also the name of a task of {tasks[name]!r}"
-                )
+                problem = f"is also the name of a task of {tasks[name]!r}"
+                raise GroupError(f"connectors.{name}", problem)
 
     def _check_happenings(self) -> None:
-        """Checks that each event is before the end, and that the names in it exist."""
         known: dict[str, Iterable[str | None]] = {
             "member": {member.name for member in self.members},
             "topic": self.topics,
@@ -247,7 +245,6 @@ class Scenario:
                 raise GroupError(f"{path}.at_ms", f"{one.at_ms} ms is not before the end")
 
     def _check_members(self) -> None:
-        """Checks that all members are of one kind, have work, and start before the end."""
         are_workers = {isinstance(plan.config, WorkerConfig) for plan in self.members}
         if len(are_workers) > 1:
             raise GroupError("members", "a group has consumers or Connect workers, not both")
@@ -264,18 +261,17 @@ class Scenario:
         if not objects(self.members, "members", MemberPlan, "MemberPlan(name=…, config=…)"):
             raise GroupError("members", "empty; a group without members has no rebalances")
         objects(self.happenings, "happenings", Happening, "Happening(at_ms=…, kind=…)")
-        if not isinstance(self.topics, Mapping):
-            problem = (
-                f'{a_type(self.topics)} is not a mapping; give {{"t": TopicPlan(partitions=2)}}'
-            )
-            raise GroupError("topics", problem)
+        forms = {
+            "topics": '{"t": TopicPlan(partitions=2)}',
+            "connectors": '{"connector": tasks}',
+        }
+        for name, example in forms.items():
+            given = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise GroupError(name, f"{a_type(given)} is not a mapping; give {example}")
         objects([*self.topics.values()], "topics", TopicPlan, "TopicPlan(partitions=…)")
-        if not isinstance(self.connectors, Mapping):
-            problem = f'{a_type(self.connectors)} is not a mapping; give {{"connector": tasks}}'
-            raise GroupError("connectors", problem)
-        check_fields(
-            self, "title", "connectors", "seed", "until_ms", "group_id", "broker", "network"
-        )
+        others = ("title", "connectors", "seed", "until_ms", "group_id", "broker", "network")
+        check_fields(self, *others)
 
     def _check_growth(self) -> None:
         """Checks the changes of topics, in the order of time.
@@ -307,7 +303,7 @@ class Scenario:
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """Returns the first member's costs as text, and whether costs differ between members."""
+        """Returns a text: the first member's costs, and whether costs differ between members."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = [
             f"starting a {self.held} {work.start_cost_ms} ms, stopping one {work.stop_cost_ms} ms"
@@ -322,7 +318,6 @@ class Scenario:
 
     @property
     def held(self) -> str:
-        """Returns the noun for the things that members hold: partition, or task."""
         return "task" if self.connectors else "partition"
 
     @property

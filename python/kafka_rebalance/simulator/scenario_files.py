@@ -23,8 +23,8 @@ path.
 
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
@@ -39,11 +39,10 @@ from . import typed_values as reading
 from .network import Network
 from .scenario import Costs, Happening, Kind, MemberConfig, MemberPlan, Scenario, TopicPlan
 
-_WORK = ("process", "start_cost", "stop_cost", "cold")
-_PLAN = ("name", "count", "start", "every", "topics", "pattern", "static", "parallel", *_WORK)
-_TOP = ("title", "seed", "until", "group_id", "broker", "network")
+_TOP = ("title", "seed", "until", "group_id")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")
-# Kind of happening -> its required keys and its optional keys, besides `at` and `do`.
+# Kind of happening (an event in the file) -> its required keys and its optional keys, besides `at`
+# and `do`.
 _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stop": (("members",), ("every",)),
     "kill": (("members",), ("every",)),
@@ -59,19 +58,29 @@ _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "create": (("connectors",), ()),
     "delete": (("connectors",), ()),
 }
-# Key of a happening (an event in the file) -> the field of `Happening`, and a function to read it.
-_FIELDS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
-    "at": ("at_ms", reading.ms),
-    "for": ("for_ms", reading.ms),
-    "topic": ("topic", reading.text),
-    "partitions": ("partitions", reading.whole),
-    "rack": ("rack", reading.text),
-    "coordinates": ("coordinates", reading.flag),
-    "unseen": ("unseen_ms", reading.ms),
-}
+_PATTERNS = ("members", "topics", "connectors")  # keys of a happening that match names
 _OF_THE_GROUP = ("group_id", "group_instance_id", "client_rack", "partition_assignment_strategy")
-_MOST_MEMBERS = 100_000
-_MOST_CONNECTORS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Members:
+    """The keys of a `[[member]]` table besides the member's settings and costs."""
+
+    name: str
+    count: int = 1
+    start_ms: int = 0
+    every_ms: int = 0
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    static: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Connectors:
+    """A table in `[connectors]`."""
+
+    tasks: int
+    count: int = 1
 
 
 def ready() -> list[str]:
@@ -107,7 +116,7 @@ def read(text: str) -> Scenario:
 
 
 def from_dict(given: Mapping[str, Any]) -> Scenario:
-    reading.known("", given, (*_TOP, *_TABLES))
+    reading.known("", given, (*_TOP, "broker", "network", *_TABLES))
     for name in ("topics", "connectors", "members", "workers", "broker", "network"):
         reading.table(name, given.get(name, {}))
     topics = {name: _topic(name, one) for name, one in given.get("topics", {}).items()}
@@ -118,25 +127,22 @@ def from_dict(given: Mapping[str, Any]) -> Scenario:
     )
     if not members:
         raise GroupError("member", "there are no [[member]] and no [[worker]] tables")
-    until = reading.ms("until", given.get("until", "10m"))
+    [own] = reading.settings("", {key: given[key] for key in _TOP if key in given}, Scenario)
+    until = own.get("until_ms", 600_000)
     happenings = tuple(
         one
         for place, each in enumerate(reading.tables("happening", given.get("happening", [])))
         for one in _happenings(f"happening[{place}]", each, members, topics, connectors, until)
     )
-    broker = reading.settings("broker", given.get("broker", {}), CoordinatorConfig)
-    network = reading.settings("network", given.get("network", {}), Network)
     scenario = {
-        "title": reading.text("title", given.get("title", "untitled")),
+        "title": "untitled",
+        **own,
         "members": members,
         "topics": topics,
         "connectors": connectors,
         "happenings": happenings,
-        "seed": reading.whole("seed", given.get("seed", 1)),
-        "until_ms": until,
-        "group_id": reading.text("group_id", given.get("group_id", "g")),
-        "broker": reading.build("broker", CoordinatorConfig, broker),
-        "network": reading.build("network", Network, network),
+        "broker": reading.read("broker", given.get("broker", {}), CoordinatorConfig),
+        "network": reading.read("network", given.get("network", {}), Network),
     }
     return reading.build("", Scenario, scenario)
 
@@ -144,7 +150,7 @@ def from_dict(given: Mapping[str, Any]) -> Scenario:
 def _topic(name: str, given: Any) -> TopicPlan:
     path = f"topics.{reading.text('topics', name)}"
     if isinstance(given, dict):
-        return reading.build(path, TopicPlan, reading.settings(path, given, TopicPlan))
+        return reading.read(path, given, TopicPlan)
     return reading.build(path, TopicPlan, {"partitions": reading.whole(path, given)})
 
 
@@ -152,15 +158,11 @@ def _connectors(given: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     for name, one in given.items():
         path = f"connectors.{name}"
         if not isinstance(one, dict):
-            yield name, reading.whole(path, one, 0, _MOST_CONNECTORS)
+            yield name, reading.whole(path, one, *reading.BOUNDS["tasks"])
             continue
-        reading.known(path, one, ("count", "tasks"))
-        if "tasks" not in one:
-            raise GroupError(f"{path}.tasks", "is missing")
-        tasks = reading.whole(f"{path}.tasks", one["tasks"], 0, _MOST_CONNECTORS)
-        count = reading.whole(f"{path}.count", one.get("count", 1), 1, _MOST_CONNECTORS)
-        for number in range(count):
-            yield (f"{name}{number}" if count > 1 else name), tasks
+        read = reading.read(path, one, _Connectors)
+        for number in range(read.count):
+            yield (f"{name}{number}" if read.count > 1 else name), read.tasks
 
 
 def _members(
@@ -174,59 +176,42 @@ def _members(
 def _group(
     path: str, given: Mapping[str, Any], topics: tuple[str, ...], of: type[MemberConfig]
 ) -> Iterator[MemberPlan]:
-    """Reads one table, which describes `count` members."""
-    own = {key: value for key, value in given.items() if key not in _PLAN}
-    config = reading.settings(path, own, of, _PLAN)
-    work = _work(path, given)
-    work["parallel"] = reading.whole(f"{path}.parallel", given.get("parallel", 1), 1)
-    count = reading.whole(f"{path}.count", given.get("count", 1), 1, _MOST_MEMBERS)
-    start = reading.ms(f"{path}.start", given.get("start", "0s"))
-    every = reading.ms(f"{path}.every", given.get("every", "0s"))
-    if "name" not in given:
-        raise GroupError(f"{path}.name", "is missing")
-    base = reading.text(f"{path}.name", given["name"])
-    is_static = reading.flag(f"{path}.static", given.get("static", False))
-    if "group_instance_id" in config and count > 1:
+    config, work, own = reading.settings(path, given, of, Costs, _Members)
+    one = reading.build(path, _Members, own)
+    if "group_instance_id" in config and one.count > 1:
         problem = "is one id for several members; static = true makes each name an instance id"
         raise GroupError(f"{path}.group_instance_id", problem)
-    if is_static and of is WorkerConfig:
+    if one.static and of is WorkerConfig:
         raise GroupError(f"{path}.static", "Connect has no static membership")
-    pattern = reading.text(f"{path}.pattern", given["pattern"]) if "pattern" in given else None
-    everything = list(topics) if pattern is None else []
-    wanted = reading.texts(f"{path}.topics", given.get("topics", everything))
+    wanted = one.topics if "topics" in own or one.pattern is not None else topics
     for name in wanted:
         if name not in topics:
             raise GroupError(f"{path}.topics", f"no topic {name!r} in [topics]")
-    if of is ConsumerConfig and not wanted and pattern is None:
+    if of is ConsumerConfig and not wanted and one.pattern is None:
         raise GroupError("topics" if not topics else f"{path}.topics", "there are none")
-    if of is WorkerConfig and pattern is not None:
+    if of is WorkerConfig and one.pattern is not None:
         raise GroupError(f"{path}.pattern", "Connect's workers subscribe to no topics")
-    for number in range(count):
-        name = f"{base}{number}" if count > 1 else base
-        instance = {"group_instance_id": name} if is_static else {}
+    for number in range(one.count):
+        name = f"{one.name}{number}" if one.count > 1 else one.name
+        instance = {"group_instance_id": name} if one.static else {}
         plan = {
             "name": name,
             "config": reading.build(path, of, {**config, **instance}),
             "topics": wanted,
-            "pattern": pattern,
-            "start_ms": start + number * every,
+            "pattern": one.pattern,
+            "start_ms": one.start_ms + number * one.every_ms,
             "work": Costs(**work),
         }
         yield reading.build(path, MemberPlan, plan)
 
 
-def _work(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    return reading.settings(path, {key: given[key] for key in _WORK if key in given}, Costs)
-
-
 def member_settings(path: str, given: Mapping[str, Any]) -> tuple[ConsumerConfig, Costs]:
     """Reads the settings and costs of `simulate --member`; times have units."""
-    own = {key: value for key, value in given.items() if key not in _WORK}
-    for key in own:
+    for key in given:
         if key in _OF_THE_GROUP:
             raise GroupError(f"{path}.{key}", "is set by the group; leave it out")
-    config = reading.build(path, ConsumerConfig, reading.settings(path, own, ConsumerConfig, _WORK))
-    return config, Costs(**_work(path, given))
+    config, work = reading.settings(path, given, ConsumerConfig, Costs, without=("parallel",))
+    return reading.build(path, ConsumerConfig, config), Costs(**work)
 
 
 def _happenings(
@@ -247,11 +232,9 @@ def _happenings(
             raise GroupError(f"{path}.{key}", f"is missing; {do} needs it")
     if "topics" in given and "rack" in given:
         raise GroupError(f"{path}.rack", "cannot be combined with topics; give one of the two")
-    found = {
-        field: read(f"{path}.{key}", given[key])
-        for key, (field, read) in _FIELDS.items()
-        if key in given
-    }
+    others = ("do", "every", "with", *_PATTERNS)
+    own = {key: value for key, value in given.items() if key not in others}
+    [found] = reading.settings(path, own, Happening)
     for key, names in (("topics", topics), ("connectors", connectors)):
         if key in given:
             found[key] = _matching(path, given, key, names)
@@ -272,7 +255,6 @@ def _of_members(
     at_ms: int,
     for_ms: int = 0,
 ) -> Iterator[Happening]:
-    """Yields the events of members, one member after another."""
     every = reading.ms(f"{path}.every", given.get("every", "0s"))
     plans = {one.name: one.config for one in members}
     for number, name in enumerate(_matching(path, given, "members", plans)):
@@ -288,7 +270,7 @@ def _of_members(
 
 def _changed(path: str, config: MemberConfig, given: Any) -> MemberConfig | None:
     """Returns the settings with which a member restarts; None if they are unchanged."""
-    changes = reading.settings(path, reading.table(path, given), type(config))
+    [changes] = reading.settings(path, reading.table(path, given), type(config))
     return reading.build(path, type(config), {**asdict(config), **changes}) if changes else None
 
 

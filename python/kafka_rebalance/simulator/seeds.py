@@ -15,17 +15,16 @@ from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .measure import Totals, settlings, stops, totals, unavailability
-from .run import Run
+from .run import Run, start_up_until_ms
 from .scenario import Scenario
 from .simulation import simulate
-from .start_up import start_up_until_ms
 
 _Figure = TypeVar("_Figure")
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The range of a figure (None if no run has it); `never` is the number of runs without it."""
+    """A figure's range (None if no run has the figure); `never` counts the runs without it."""
 
     least: int | None
     median: int | None
@@ -77,14 +76,13 @@ class SeedRuns:
     crashed: tuple[dict[str, str], ...]
 
     def spreads(self) -> dict[str, Spread]:
-        """Returns the range of every field of the totals."""
         return {
             one.name: Spread.of(getattr(each, one.name) for each in self.totals)
             for one in fields(Totals)
         }
 
     def part_spreads(self) -> list[Part[Spread]]:
-        """Returns the ranges of each part; every seed has an equal number of parts."""
+        """Returns the parts with ranges over all seeds; every seed has equally many parts."""
         return [_over(parts) for parts in zip(*self.parts, strict=True)]
 
 
@@ -94,7 +92,7 @@ def simulate_seeds(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> SeedRuns:
-    """Plays a scenario once for each seed; calls `progress(finished runs, ms in this run)`."""
+    """Plays a scenario for each seed; calls `progress(number of finished runs, ms in this run)`."""
     sums, parts, crashed, first = [], [], [], None
     seeds = tuple(seeds)
     for place, seed in enumerate(seeds):
@@ -141,7 +139,7 @@ def _delays(
 ) -> dict[int, int]:
     """Returns the delay at each time; `times` lists the (time, member) of each event.
 
-    `leader` links times that belong together to one of them, whose delay they take (union-find).
+    `leader` links times that belong together; all take the delay of one of them (union-find).
     """
     leader: dict[int, int] = {}
     first_of: dict[str, int] = {}

@@ -23,22 +23,18 @@ from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeatResponse
 from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
 from kafka_rebalance.wire.messages import GroupState, Response, Tick
 
-from . import scheduled
-from .agenda import Agenda
+from . import agenda as scheduled
 from .broker import Broker
-from .cluster import SimulatedCluster
+from .cluster import Metadata, SimulatedCluster
 from .happenings import Happenings
 from .herders import Herders
 from .intervals import Holds
 from .journal import Entry, EpochEntry
 from .liveness import Liveness
-from .metadata import Metadata
 from .network import Wire
 from .process import Process
-from .rebalances import Rebalances
-from .run import Run
+from .run import Rebalances, Run, happenings_with_late_starts, joined_ms
 from .scenario import Happening, Kind, MemberPlan, Scenario
-from .start_up import happenings_with_late_starts, joined_ms
 
 _BROKER = "broker"
 _JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
@@ -50,7 +46,7 @@ class Simulation:
     def __init__(self, scenario: Scenario, journal: list[Entry] | None = None) -> None:
         self.scenario = scenario
         self.events = 0
-        self._agenda = Agenda()
+        self._agenda = scheduled.Agenda()
         self._rng = random.Random(scenario.seed)
         self._wire = Wire(scenario.network, self._rng)
         self._holds = Holds()
@@ -102,7 +98,6 @@ class Simulation:
         return Process(plan, str(self.scenario.seed), self._holds, phase_ms, journal)
 
     def _push_all(self) -> None:
-        """Puts the members' starts and the scenario's events on the agenda."""
         for plan in self.scenario.members:
             start = Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
             self._agenda.push(plan.start_ms, start)
@@ -130,7 +125,6 @@ class Simulation:
     # Events ---------------------------------------------------------------------------------------
 
     def _how_to_play(self) -> dict[type, Callable[[Any], None]]:
-        """Returns a function for each kind of `ScheduledEvent`."""
         return {
             scheduled.Arrive: self._arrive,
             scheduled.Reply: self._answer,
@@ -257,7 +251,7 @@ class Simulation:
         self._schedule(process)
 
     def _put_off(self, process: Process, event: m.MemberEvent) -> None:
-        """Lets a frozen process read a response, or the configuration topic, after the freeze."""
+        """Schedules an event of a frozen process again, for the time after the freeze."""
         name, incarnation = process.name, process.incarnation
         later: scheduled.ScheduledEvent
         if isinstance(event, m.Answered):
@@ -340,8 +334,8 @@ class Simulation:
     def _positions(self, process: Process) -> tuple[tuple[TopicPartition, int], ...]:
         """Returns the positions that a consumer commits.
 
-        The positions assume one record per ms in each partition, and that the consumer has read
-        them all.
+        This assumes that each partition gets one record per ms, and that the consumer has read all
+        records.
         """
         member, now_ms = process.member, self._agenda.now_ms
         owned = member.owned_partitions if isinstance(member, m.AnyConsumer) else ()
@@ -379,7 +373,6 @@ class Simulation:
 
 
 def new_id(scenario: Scenario) -> Callable[[], str]:
-    """Returns a function that makes ids of new members from the scenario's seed."""
     rng = random.Random(f"{scenario.seed} ids")
     return lambda: str(UUID(int=rng.getrandbits(128), version=4))
 

@@ -22,7 +22,7 @@ from .seeds import Part, Spread, simulate_seeds
 
 SEEDS = range(1, 6)
 MOST_WORK = 20_000
-"""The largest group that is played beside its plan, as members times partitions."""
+"""The largest group that is played in addition to its plan: members times partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
 
 
 def why_untimed(error: GroupError) -> str:
-    """Returns the text of an error of `timed`, without the path of changes that are missing."""
+    """Returns the text of an error of `timed`; a simpler text if no change is given."""
     return "no change is given" if error.path == "changes" else str(error)
 
 

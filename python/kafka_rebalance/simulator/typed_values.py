@@ -4,15 +4,16 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.declared_types import milliseconds
 
 T = TypeVar("T")
 
-_LONGEST_MS = 2**31 - 1  # Kafka's timeouts are int32
-_MOST = 2**31 - 1
+_MOST = 2**31 - 1  # Kafka's timeouts are int32
+BOUNDS = {"count": (1, 100_000), "tasks": (0, 100_000), "parallel": (1, _MOST)}
+"""Field -> its least and greatest whole number; other fields begin at 0."""
 _NUMBER = re.compile(r"[0-9.]+")
 
 
@@ -52,30 +53,12 @@ def text(path: str, value: Any) -> str:
     return value
 
 
-def flag(path: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise GroupError(path, f"{value!r} is neither true nor false")
-    return value
-
-
-def texts(path: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise GroupError(path, f"{value!r} is not a list of strings")
-    return tuple(text(f"{path}[{place}]", one) for place, one in enumerate(value))
-
-
 def whole(path: str, value: Any, least: int = 0, most: int = _MOST) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise GroupError(path, f"{value!r} is not a whole number")
     if not least <= value <= most:
         raise GroupError(path, f"{value} is not within {least} to {most}")
     return value
-
-
-def lists(path: str, value: Any) -> tuple[tuple[str, ...], ...]:
-    if not isinstance(value, list) or not value:
-        raise GroupError(path, f"{value!r} is not a list of lists of strings")
-    return tuple(texts(f"{path}[{place}]", one) for place, one in enumerate(value))
 
 
 def ms(path: str, value: Any) -> int:
@@ -88,43 +71,63 @@ def ms(path: str, value: Any) -> int:
     found = milliseconds(value) if isinstance(value, str) else None
     if found is None:
         raise GroupError(path, f"{value!r} is not a duration; 250ms, 3s, 5m and 1h are")
-    if found > _LONGEST_MS:
-        raise GroupError(path, f"{value} is longer than {_LONGEST_MS} ms")
+    if found > _MOST:
+        raise GroupError(path, f"{value} is longer than {_MOST} ms")
     return found
+
+
+def read(path: str, entries: Mapping[str, Any], of: type[T]) -> T:
+    """Returns an object of the dataclass `of`, whose fields are the keys of the table."""
+    return build(path, of, *settings(path, entries, of))
 
 
 def settings(
-    path: str, entries: Mapping[str, Any], of: type, others: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Returns values for the fields of a dataclass; the file's names of durations lack `_ms`.
+    path: str, entries: Mapping[str, Any], *kinds: type, without: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Returns, for each of several dataclasses, the values of its fields from one table.
 
-    `others` are keys of the same table that are read elsewhere; errors list them, too.
+    In the file, names of durations lack `_ms`. The table may not have the keys in `without`.
     """
-    types = get_type_hints(of)
-    field_of = {one.name.removesuffix("_ms"): one.name for one in fields(of)}
-    found = {}
+    fields_of = {
+        one.name.removesuffix("_ms"): (place, one.name, get_type_hints(of)[one.name])
+        for place, of in enumerate(kinds)
+        for one in fields(of)
+        if one.name not in without
+    }
+    found: list[dict[str, Any]] = [{} for _ in kinds]
     for key, value in entries.items():
-        if key not in field_of:
-            raise _unknown(f"{path}.{key}", sorted({*field_of, *others}))
-        name = field_of[key]
-        found[name] = _typed(f"{path}.{key}", value, name, types[name])
+        where = f"{path}.{key}" if path else key
+        if key not in fields_of:
+            raise _unknown(where, sorted(fields_of))
+        place, name, hint = fields_of[key]
+        found[place][name] = _typed(where, value, name, hint)
     return found
 
 
-def _typed(path: str, value: Any, name: str, kind: Any) -> Any:
+def _typed(path: str, value: Any, name: str, hint: Any) -> Any:
     if name.endswith("_ms"):
         return ms(path, value)
-    if kind is bool:
-        return flag(path, value)
-    if kind is int:
-        return whole(path, value)
-    if kind is float:
+    if hint is bool:
+        if not isinstance(value, bool):
+            raise GroupError(path, f"{value!r} is neither true nor false")
+        return value
+    if hint is int:
+        return whole(path, value, *BOUNDS.get(name, ()))
+    if hint is float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
             raise GroupError(path, f"{value!r} is not a number from 0 on")
         return float(value)
     if name == "racks":
-        return lists(path, value)
-    return texts(path, value) if kind == tuple[str, ...] else text(path, value)
+        if not isinstance(value, list) or not value:
+            raise GroupError(path, f"{value!r} is not a list of lists of strings")
+        return tuple(_texts(f"{path}[{place}]", one) for place, one in enumerate(value))
+    return _texts(path, value) if get_origin(hint) is tuple else text(path, value)
+
+
+def _texts(path: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise GroupError(path, f"{value!r} is not a list of strings")
+    return tuple(text(f"{path}[{place}]", one) for place, one in enumerate(value))
 
 
 def build(path: str, of: type[T], value: Mapping[str, Any]) -> T:

@@ -4,8 +4,7 @@
     from kafka_rebalance.spark import assign_groups
     assign_groups(groups, assignor="cooperative-sticky").write.parquet("assigned")
 
-Rust receives and returns Arrow batches; only the functions of the history handle rows in Python.
-These functions need no JVM gateway, so they also work on Spark Connect. Set
+They need no JVM gateway, so they also work on Spark Connect. Set
 `spark.sql.execution.arrow.maxBytesPerBatch` to 4m: with Spark's default of 64 MB, giant groups need
 much more memory.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of the core's bulk functions: their arguments, checked, and the columns they read."""
+"""Checks the arguments of the core's bulk functions; names the columns that they do not read."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +17,7 @@ NOT_PLANNED = NOT_COMPARED | {"leader_library", "members[].client_library"}
 """The fields that plans do not read."""
 
 Call = tuple[str, tuple[Any, ...]]
-"""A label, and the arguments of the core's function that follow the batch."""
+"""A label (a change, or ""), and the arguments of the core's function after the batch."""
 
 
 def assign_call(assignor: str | None, max_partitions: int) -> Call:
@@ -62,16 +62,11 @@ def planned(assignor: str | None) -> None:
 
 
 def texts_of(changes: Iterable[Change | str]) -> list[str]:
-    """Returns changes as strings. Errors: GroupError at `changes[i]`."""
     return [str(change) for change in parse_changes(changes)]
 
 
 def unread(assignor: str | None) -> set[str]:
-    """Returns the columns and fields that the assignor does not read; they are not validated.
-
-    docs/contract.md lists them. If `range` and `roundrobin` read them, a group from Parquet would
-    cost 1.5 to 2 times the CPU.
-    """
+    """Returns the columns and fields that the assignor does not read; nobody validates them."""
     drop = {"members[].client_id", *NOT_PLANNED}
     if assignor is not None:
         drop |= {"assignor", "rebalance_protocol"}

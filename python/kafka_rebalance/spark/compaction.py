@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compacts records of `__consumer_offsets` in a DataFrame as Kafka does.
-
-For each key in a partition, the record with the largest offset counts, and a tombstone removes the
-key. Timestamps and the order of rows do not matter.
-"""
+"""Compacts records of `__consumer_offsets` as Kafka does: the last record of each key counts."""
 
 import re
 from collections.abc import Sequence
@@ -46,7 +42,6 @@ def check_records(records: DataFrame) -> bool:
 
 
 def _refuse_silent_source(records: DataFrame) -> None:
-    """Refuses Spark's own Kafka source if it would read no records and report no error."""
     if not hasattr(records, "_jdf"):  # on Spark Connect, the client does not see the analyzed plan
         return
     is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"
@@ -62,17 +57,15 @@ def _refuse_silent_source(records: DataFrame) -> None:
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
     """Returns whether Spark's own Kafka source in a plan would read nothing of an internal topic.
 
-    `is_set` is the value of _NOT_SILENT. If it is set, the source finds internal topics by name,
-    but not by pattern.
+    If `is_set` (_NOT_SILENT), the source finds internal topics by name, but not by pattern.
     """
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
 
 def last_records(records: DataFrame, kinds: Sequence[str], *, has_cluster: bool) -> DataFrame:
-    """Returns the last record of each key of these kinds: its partition, key, value and offset.
+    """Returns the last record of each key of these kinds, unless it is a tombstone.
 
-    A key whose last record is a tombstone is left out. Offsets of
-    different partitions cannot be compared, so a key in two partitions is two keys.
+    Offsets of different partitions cannot be compared, so a key in two partitions is two keys.
     """
     keys = ["cluster"] if has_cluster else []
     last = (
@@ -84,7 +77,7 @@ def last_records(records: DataFrame, kinds: Sequence[str], *, has_cluster: bool)
 
 
 def of_kinds(kinds: Sequence[str]) -> Column:
-    """Returns whether a record's key is of one of these kinds."""
+    """Returns a condition: the first two bytes of the record's key are one of `kinds`."""
     return f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")
 
 

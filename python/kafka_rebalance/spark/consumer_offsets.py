@@ -6,10 +6,7 @@
     assign_groups(groups)
 
 `records` contains the columns of Spark's Kafka source: key and value binary, partition int, offset
-bigint. Other columns are ignored, except `cluster`: if it exists, it is part of the key.
-
-The records are compacted as in Kafka: for each key in a partition, the record with the largest
-offset counts, and a tombstone ends the group. Spark compacts (`max_by`); Rust decodes the rest.
+bigint; and optionally `cluster`, which is then part of the key.
 """
 
 from collections.abc import Iterator
@@ -20,13 +17,7 @@ from pyspark.sql import functions as f
 
 import kafka_rebalance._core as _core
 
-from .compaction import (
-    COMMIT_KEYS,
-    GROUP_KEYS,
-    check_records,
-    last_records,
-    with_cluster,
-)
+from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, last_records, with_cluster
 from .group_records import GroupRecords
 from .schema import as_text, contract
 from .workers import map_in_workers
@@ -69,7 +60,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The kinds of records that no classic group writes, without those of unknown key versions."""
+"""The known kinds of records that classic groups do not write."""
 
 _CAUSES = {
     "cut short, or a length is too large": (
@@ -99,21 +90,7 @@ def current_groups(
     unreadable record becomes a row with an `error`, and the job continues.
     """
     source = GroupRecords(records, topics, assume_assigned)
-    has_cluster, inventories = source.has_cluster, source.inventories()
-
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        for batch in batches:
-            for cluster, part, inventory in inventories.parts(batch):
-                groups = pa.record_batch(_core.groups_from_records(part, inventory))
-                if has_cluster:
-                    names = pa.array([cluster] * len(groups), pa.string())
-                    groups = groups.add_column(0, "cluster", names)
-                yield groups
-
-    latest = source.latest()
-    return map_in_workers(latest, run, with_cluster(GROUPS_SCHEMA, has_cluster))
+    return source.answers("groups_from_records", [("", ())], GROUPS_SCHEMA)
 
 
 def committed_offsets(records: DataFrame) -> DataFrame:

@@ -3,17 +3,13 @@
 
     assign_files(spark, "s3a://lake/groups", "s3a://lake/assigned")
 
-No row passes between Spark and Python: Spark lists the files and runs the tasks. Each task reads
-row groups of Parquet, or lines, with pyarrow and writes its answers. Five steps:
+No row passes between Spark and Python, and no row occurs twice, even if a task is repeated:
 
 1. Spark lists the files of the input; the driver cuts them into splits (`bulk/splits.py`).
 2. Each task writes its answers to a new file in OUTPUT/_temporary, and reports the file's name.
 3. Spark hands the driver one report of each task, even if the task ran several times.
 4. The driver moves the reported files to OUTPUT, then removes all others and `_temporary`.
 5. The driver writes `_SUCCESS`.
-
-So no row occurs twice, even if a task is repeated or runs twice at a time. A local OUTPUT is made
-under another name, and renamed at the end.
 """
 
 import time
@@ -34,18 +30,9 @@ from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.plans.changes import Change
 
 from . import jobs, paths, schema
-from .calls import (
-    NOT_COMPARED,
-    NOT_PLANNED,
-    Call,
-    assign_call,
-    compare_call,
-    plan_call,
-    unread,
-)
-from .kept_columns import answers_type, kept_fields
+from .calls import NOT_COMPARED, NOT_PLANNED, Call, assign_call, compare_call, plan_call, unread
 from .output_directory import output_directory
-from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
+from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA, answers_type, kept_fields
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -53,7 +40,7 @@ if TYPE_CHECKING:
 
 _REPORT = "name string, groups bigint, errors bigint, never_ends bigint"
 _LEAST_BYTES, _MOST_BYTES = 4 * 1024 * 1024, 128 * 1024 * 1024
-"""The bounds of the bytes of a task."""
+"""The least and the most bytes of a task."""
 _TASKS_A_CORE, _CORES = 2, 16
 
 
@@ -102,7 +89,7 @@ def plan_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> jobs.Done:
-    """Does what `assign_files` does with the plans of `plan_groups`: writes PLAN_SCHEMA."""
+    """Plans like `plan_groups`, but from files to files (`assign_files`): PLAN_SCHEMA."""
     call = plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     more = ("changes",) if changes is None else ()
@@ -121,7 +108,7 @@ def compare_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> jobs.Done:
-    """Does what `assign_files` does with the comparisons of `compare_groups`: COMPARE_SCHEMA."""
+    """Compares like `compare_groups`, but from files to files (`assign_files`): COMPARE_SCHEMA."""
     call = compare_call(changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     return work.run("compare", call, NOT_COMPARED, COMPARE_SCHEMA, keep)
@@ -184,7 +171,6 @@ class _Work:
         )
 
     def _is_lines(self) -> bool:
-        """Returns whether the files contain contract lines, not Parquet."""
         format = self.format or paths.format_of(self.source)
         if format not in (paths.LINES, paths.PARQUET):
             problem = f"{format} is not {paths.LINES} or {paths.PARQUET}"
@@ -192,7 +178,7 @@ class _Work:
         return format == paths.LINES
 
     def _frame(self, is_lines: bool) -> DataFrame:
-        """Returns the files as Spark sees them; Spark reads no row of them."""
+        """Returns a frame of the files, for their names and columns; Spark reads no row of it."""
         read = self.spark.read
         if is_lines:
             return read.option("recursiveFileLookup", "true").text(self.source)
@@ -211,7 +197,7 @@ class _Work:
         kept_fields(keep, others, answers_type(schema.with_keys(answers_schema, clusters)))
 
     def _check_target(self, names: Sequence[str]) -> None:
-        """Refuses a target that overlaps the files, or for which Spark has another file system."""
+        """Refuses a target that overlaps the files, or is in another file system for Spark."""
         if not paths.has_scheme(self.target) and not self._plain_is_local(names):
             raise GroupError("target", f"{self.target} needs a scheme, for example hdfs://")
         if paths.overlaps(self.target, [self.source, *names]):
@@ -219,7 +205,6 @@ class _Work:
             raise GroupError("target", problem)
 
     def _plain_is_local(self, names: Sequence[str]) -> bool:
-        """Returns whether Spark treats a path without a scheme as a local path."""
         if isinstance(self.spark, SparkSession):
             hadoop = self.spark.sparkContext._jsc.hadoopConfiguration()
             return split_path(hadoop.get("fs.defaultFS"))[0] == "file"
@@ -234,7 +219,6 @@ class _Work:
             raise SchemaError(f"{name}: {problem}")
 
     def _splits(self, names: Sequence[str]) -> list[Split]:
-        """Returns each file as one split."""
         if not names:
             raise GroupError("source", f"there is no file in {self.source}")
         sizes = file_sizes(names)
@@ -256,8 +240,6 @@ class _Work:
 
 
 def _run(spark: SparkSession, job: Job, work: list[list[Split]]) -> list[WrittenPart]:
-    """Runs a task for each list of splits; returns one part of each task."""
-
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         from dataclasses import asdict
 

@@ -26,10 +26,16 @@ from .calls import (
     texts_of,
     unread,
 )
-from .compaction import with_cluster
 from .group_records import GroupRecords
-from .kept_columns import answers_type, kept_fields
-from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, OWNERS_SCHEMA, PLAN_SCHEMA, contract
+from .schema import (
+    COMPARE_SCHEMA,
+    OUTPUT_SCHEMA,
+    OWNERS_SCHEMA,
+    PLAN_SCHEMA,
+    answers_type,
+    contract,
+    kept_fields,
+)
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -121,17 +127,8 @@ def plan_groups(
     or at `changes[i]` for a change that cannot be read.
     """
     one = plan_call(assignor, changes, max_partitions)
-    if changes is not None:
-        return _in_workers(groups, NOT_PLANNED, "plan", [one], PLAN_SCHEMA, keep=keep)
-    if isinstance(groups, GroupRecords):
-        raise SchemaError("changes: records have none; name them in the call")
-    _require_frame(groups)
-    schema.check(groups.schema)
-    if schema.is_lines(groups.schema):
-        raise SchemaError("changes: contract lines have none; name them in the call")
-    schema.check_changes(groups.schema)
-    more = ("changes",)
-    return _in_workers(groups, NOT_PLANNED, "plan", [one], PLAN_SCHEMA, more=more, keep=keep)
+    own = changes is None
+    return _in_workers(groups, NOT_PLANNED, "plan", [one], PLAN_SCHEMA, own_changes=own, keep=keep)
 
 
 def plan_each_change(
@@ -189,27 +186,31 @@ def _in_workers(
     answers_schema: str,
     *,
     label: str | None = None,
-    more: Sequence[str] = (),
+    own_changes: bool = False,
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Runs a bulk function of the core on the groups, once for each call, with mapInArrow.
-
-    A column `cluster` of the groups is copied to the answers, and so are the columns in `keep`. The
-    core runs in one thread, because a Spark task has one core.
-    """
+    """Runs a bulk function of the core, in one thread, on the groups, once for each call."""
+    labels = [] if label is None else [label]
     if isinstance(groups, GroupRecords):
+        if own_changes:
+            raise SchemaError("changes: records have none; name them in the call")
         if keep:
             raise SchemaError("keep: records have no other columns; join the answers with yours")
-        return _from_records(groups, verb, calls, answers_schema, label=label)
-    _require_frame(groups)
+        return groups.answers(f"{verb}_batch", calls, answers_schema, labels)
+    if not hasattr(groups, "mapInArrow"):
+        others = "kafka_rebalance.bulk.assign_batch answers lists of GroupSpec"
+        raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")
     schema.check(groups.schema)
+    lines = schema.is_lines(groups.schema)
+    if own_changes:
+        if lines:
+            raise SchemaError("changes: contract lines have none; name them in the call")
+        schema.check_changes(groups.schema)
     clusters = schema.keys(groups.schema)
-    labels = [] if label is None else [label]
     answered = answers_type(schema.with_keys(answers_schema, [*clusters, *labels]))
     kept = kept_fields(keep, groups.schema, answered)
-    lines = schema.is_lines(groups.schema)
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
-    needed += [f.col(name) for name in more]
+    needed += [f.col("changes")] if own_changes else []
     work = _work(verb, calls, "lines" if lines else "columns", clusters, labels, len(needed))
     # mapInArrow refuses names with dots, and takes columns of answers by position.
     copied = [_named(field.name).alias(f"kept_{i}") for i, field in enumerate(kept)]
@@ -217,18 +218,10 @@ def _in_workers(
     return map_in_workers(wanted, work, t.StructType([*answered, *kept]))
 
 
-def _require_frame(groups: object) -> None:
-    """Raises a SchemaError for anything but a DataFrame: classic, or of Spark Connect."""
-    if not hasattr(groups, "mapInArrow"):
-        others = "kafka_rebalance.bulk.assign_batch answers lists of GroupSpec"
-        raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")
-
-
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns the work of a task. Its batches contain the clusters, `needed` columns of the groups,
-    and the columns to keep.
+    """Returns the work of a task; its batches hold clusters, `needed` columns, and those to keep.
 
     The pickled function imports its modules itself, so that executors do not need this module.
     """
@@ -257,39 +250,6 @@ def _named(name: str) -> Column:
     """Returns the column of a name that may contain dots."""
     quoted_name = name.replace("`", "``")
     return f.col(f"`{quoted_name}`")
-
-
-def _from_records(
-    source: GroupRecords,
-    verb: str,
-    calls: Sequence[Call],
-    answers_schema: str,
-    *,
-    label: str | None,
-) -> DataFrame:
-    """Runs a bulk function of the core on the last record of each group."""
-    has_cluster, inventories = source.has_cluster, source.inventories()
-    labels = [] if label is None else [label]
-
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        import kafka_rebalance._core as _core
-
-        work = getattr(_core, f"{verb}_batch")
-        for batch in batches:
-            for cluster, records, inventory in inventories.parts(batch):
-                for text, arguments in calls:
-                    answers = pa.record_batch(work(records, *arguments, inventory))
-                    keys = {"cluster": cluster} if has_cluster else {}
-                    keys |= dict.fromkeys(labels, text)
-                    columns = [pa.array([key] * len(answers), pa.string()) for key in keys.values()]
-                    names = [*keys, *answers.schema.names]
-                    yield pa.RecordBatch.from_arrays([*columns, *answers.columns], names)
-
-    keyed = with_cluster(schema.with_keys(answers_schema, labels), has_cluster)
-    latest = source.latest()
-    return map_in_workers(latest, run, keyed)
 
 
 def _selected(found: t.StructType, drop: set[str]) -> list[Column]:

@@ -4,11 +4,10 @@
     assign_groups(GroupRecords(records, topics))
 
 The result equals `assign_groups(current_groups(records, topics))`, without the rows of groups that
-have nothing to assign: groups without members, and other kinds of groups. It is faster, because no
-rows of groups are made in between: only keys, values and answers are copied between Spark and Rust.
+have nothing to assign. It is faster, because no rows of groups are made in between.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,10 @@ from pyspark.sql import types as t
 
 import kafka_rebalance._core as _core
 
+from .calls import Call
 from .compaction import GROUP_KEYS, check_records, last_records, require_columns
+from .schema import with_keys
+from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupRecords:
-    """The consumer groups with members that records describe; other groups are left out.
+    """The consumer groups with members in records of `__consumer_offsets`; others are left out.
 
     `assign_groups`, `assign_owners`, `plan_groups`, `plan_each_change` and `compare_groups` take
     one in place of a DataFrame of groups. Fields and errors are those of `current_groups`.
@@ -43,22 +45,42 @@ class GroupRecords:
         )
         return check_records(self.records)
 
-    def latest(self) -> DataFrame:
-        """Returns the last record of each group: key, value, and the cluster if there is one."""
-        has_cluster = self.has_cluster
-        keys = ["cluster"] if has_cluster else []
-        latest = last_records(self.records, GROUP_KEYS, has_cluster=has_cluster)
-        return latest.select(*keys, "key", "value")
+    def answers(
+        self, function: str, calls: Sequence[Call], schema: str, labels: Sequence[str] = ()
+    ) -> DataFrame:
+        """Calls a function of the core with the last record of each group, once for each call.
 
-    def inventories(self) -> "Inventories":
-        """Collects the topics on the driver, and returns them."""
-        names = ("cluster", "name", "partitions", "racks")
-        known = [name for name in names if name in self.topics.columns]
-        return Inventories(self.topics.select(known).toArrow(), self.assume_assigned)
+        `schema` has the columns of its answers. The columns in `labels` contain the call's label.
+        """
+        keys = ["cluster"] if self.has_cluster else []
+        known = ("cluster", "name", "partitions", "racks")
+        topics = self.topics.select([name for name in known if name in self.topics.columns])
+        inventories = Inventories(topics.toArrow(), self.assume_assigned)
+
+        def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+            import pyarrow as pa
+
+            import kafka_rebalance._core as _core
+
+            work = getattr(_core, function)
+            for batch in batches:
+                for cluster, records, inventory in inventories.parts(batch):
+                    for text, arguments in calls:
+                        answers = pa.record_batch(work(records, *arguments, inventory))
+                        named = dict.fromkeys(keys, cluster) | dict.fromkeys(labels, text)
+                        columns = [
+                            pa.array([one] * len(answers), pa.string()) for one in named.values()
+                        ]
+                        names = [*named, *answers.schema.names]
+                        yield pa.RecordBatch.from_arrays([*columns, *answers.columns], names)
+
+        latest = last_records(self.records, GROUP_KEYS, has_cluster=bool(keys))
+        found = latest.select(*keys, "key", "value")
+        return map_in_workers(found, run, with_keys(schema, [*keys, *labels]))
 
 
 class Inventories:
-    """The topics of all clusters. An executor makes a cluster's inventory when it needs it."""
+    """The topics of all clusters. An executor makes a cluster's inventory when first needed."""
 
     def __init__(self, topics: "pa.Table", assume_assigned: bool) -> None:
         self._topics = topics

@@ -73,7 +73,7 @@ def read_groups(
 
 
 def _passing_over(records: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the records, and a function that counts those that no classic group wrote."""
+    """Returns the records, and a function to call after a job: counts of other kinds of records."""
     found = Observation()
     kind = kind_of_record()
     counts = [f.count_if(kind == name).alias(f"records: {name}") for name in OTHER_KINDS]
@@ -97,7 +97,7 @@ def _lines(spark: SparkSession, source: str) -> DataFrame:
     files = map(unquote, text.inputFiles())
     if not any(cluster is not None for cluster in paths.clusters_of(files, below=source)):
         return full.select(line)
-    # As a URI, the path is encoded; in the path, Spark has encoded the name.
+    # The URI encodes the path, and in this path Spark has already encoded the name.
     path = _decoded(f.col("_metadata.file_path"))
     found = f.regexp_extract(path, paths.cluster_pattern(source), 1)
     name = f.when(~found.isin("", paths.NO_CLUSTER), _decoded(found))
@@ -105,7 +105,7 @@ def _lines(spark: SparkSession, source: str) -> DataFrame:
 
 
 def _decoded(text: Column) -> Column:
-    """Decodes as `unquote` does: a + stays, and so does a % that encodes nothing."""
+    """Decodes %XX as `unquote` does: a "+" stays, and so does a "%" that encodes nothing."""
     return f.coalesce(f.try_url_decode(f.replace(text, f.lit("+"), f.lit("%2B"))), text)
 
 

@@ -4,12 +4,9 @@
     records = read_consumer_offsets(spark, bootstrap_servers="broker:9092")
     current_groups(records, topics)
 
-This is a Python Data Source. The driver requests the bounds of each partition, and each task reads
-a range of offsets with the Kafka client that is installed on the executors. No consumer group is
-used, and nothing is written to the cluster.
-
-Only committed records are read, so an open transaction holds back all later records of its
-partition; `offset_bounds` shows how many.
+This is a Python Data Source: tasks read ranges of offsets with the executors' Kafka client, without
+a consumer group. Only committed records are read, so an open transaction holds back all later
+records of its partition; `offset_bounds` shows how many.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,8 +29,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from kafka_rebalance.live.log_records import IDLE_S, TopicLog
-from kafka_rebalance.live.topic_log import CLIENTS, open_log
+from kafka_rebalance.live.log_records import IDLE_S
+from kafka_rebalance.live.topic_log import CLIENTS, TopicLog, open_log
 
 from .session import check_sources_python, use_this_python
 from .stream_limits import Offsets, beginning, next_end, ranges
@@ -196,7 +193,7 @@ def _lines(path: str) -> dict[str, str]:
 
 
 class OffsetRange(InputPartition):
-    """The offsets [start, end) of a partition: one task. Its repr shows no client settings."""
+    """The offsets [start, end) of a partition, which one task reads."""
 
     def __init__(self, partition: int, start: int, end: int) -> None:
         self.partition, self.start, self.end = partition, start, end
@@ -230,7 +227,7 @@ class _BatchReader(_RangeReader, DataSourceReader):
 
 
 class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The part that runs on the driver, in one process during the whole query."""
+    """The stream's part on the driver: one process calls it during the whole query."""
 
     def __init__(self, source: _Source) -> None:
         super().__init__(source)

@@ -5,25 +5,19 @@
     query = keep_current_groups(stream, "/data/groups")
     current_groups(kept_records(spark, "/data/groups"), topics)
 
-The directory:
-
     current.json            which table is current, and the next offset of each partition
     v-00000007-3f2a91c0/    a table: the last record of each key, as Parquet
     checkpoint/             Spark's checkpoint of the stream
 
 A micro-batch has five steps:
 
-1. Take the records that the table does not contain yet: `offset >= next[partition]`. Without such a
-   record, the micro-batch was applied before a crash, or contains no records of groups: go on with
-   step 5.
+1. Take the records that the table does not contain yet: `offset >= next[partition]`. If there are
+   none, go on with step 5.
 2. Add them to the current table, and keep the last record of each key.
 3. Write the result to a new directory, whose name no other run uses.
-4. Replace `current.json` in one step (write beside it, fsync, rename).
+4. Replace `current.json` in one step (write beside it, fsync, rename): if the process is killed, no
+   record is lost, and none is applied twice.
 5. Remove old tables, except the last few before the current one: queries may still read them.
-
-The table and its offsets change in one step. So if the process is killed, no record is lost, and
-none is applied twice. The ids of micro-batches are not used: with a new checkpoint, they begin at 0
-again.
 """
 
 import json
@@ -48,7 +42,7 @@ if TYPE_CHECKING:
 
 CURRENT = "current.json"
 READERS_KEEP = 2
-"""How many tables before the current one are kept, for queries that have begun to read them."""
+"""How many older tables stay beside the current one: queries may still read them."""
 
 _TABLE = re.compile(r"v-\d{8}-[0-9a-f]{8}")
 _SCHEME = re.compile(r"^(?!file:)[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -122,7 +116,7 @@ class Pointer:
             return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
         except FileNotFoundError:
             made = sorted(one.name for one in path.glob("v-*") if _TABLE.fullmatch(one.name))
-            # A kill can leave the first table without a pointer, but no later one.
+            # After a kill, the first table may be without a pointer, but not a later table.
             if made and made[-1] >= "v-00000002":
                 raise _damaged(path / CURRENT, f"is gone, {made[-1]} is there") from None
             return None
@@ -130,7 +124,7 @@ class Pointer:
             raise _damaged(path / CURRENT, f"cannot be read: {error}") from error
 
     def table(self, spark: SparkSession, path: Path) -> DataFrame:
-        """Returns the table. Without the check, Spark would ignore a missing file."""
+        """Returns the table after a check of its files: Spark would ignore a missing file."""
         directory = path / self.directory
         for name, size in self.files.items():
             file = directory / name

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory of Parquet that gets its files when all of them are written."""
+"""A directory of Parquet into which files are moved only after all of them were written."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from kafka_rebalance.bulk.file_systems import open_file_system
 from kafka_rebalance.errors import GroupError
@@ -14,11 +13,12 @@ from .jobs import whole_directory
 
 _TEMPORARY = "_temporary"
 _SUCCESS = "_SUCCESS"
+_NOT_FOUND = "NotFound"  # of pyarrow's FileType
 
 
 @dataclass
 class OutputDirectory:
-    """A directory before its commit. Tasks write to `parts`: readers ignore names with `_`."""
+    """A directory of output. Until `commit`, its files are in `_temporary`, which readers skip."""
 
     path: str
     overwrite: bool = False
@@ -33,7 +33,7 @@ class OutputDirectory:
         """Makes the directory. Errors: GroupError at `target` if it exists, without `overwrite`."""
         system, inner = open_file_system(self.path)
         (found,) = system.get_file_info([inner])
-        if found.type != _not_found() and not self.overwrite:
+        if found.type.name != _NOT_FOUND and not self.overwrite:
             raise GroupError("target", f"{self.path} exists")
         system.create_dir(f"{inner}/{_TEMPORARY}", recursive=True)
 
@@ -42,8 +42,10 @@ class OutputDirectory:
 
         Nothing is removed before all parts are moved, except the `_SUCCESS` of an older output.
         """
+        from pyarrow.fs import FileSelector
+
         system, inner = open_file_system(self.path)
-        older = {one.base_name: one for one in _inside(system, inner)}
+        older = {one.base_name: one for one in system.get_file_info(FileSelector(inner))}
         older.pop(_TEMPORARY, None)
         self.has_begun = True
         if _SUCCESS in older:
@@ -60,7 +62,7 @@ class OutputDirectory:
         """Removes the parts that were not committed."""
         system, inner = open_file_system(f"{self.path}/{_TEMPORARY}")
         (found,) = system.get_file_info([inner])
-        if found.type != _not_found():
+        if found.type.name != _NOT_FOUND:
             system.delete_dir(inner)
 
 
@@ -68,9 +70,8 @@ class OutputDirectory:
 def output_directory(target: str, *, overwrite: bool = False) -> Iterator[OutputDirectory]:
     """Yields a directory for the parts of a job; a local directory gets its name only at the end.
 
-    If the job fails, an older output stays, and the parts are removed; in a file system that is not
-    local, a task that is still running may write one later. If a commit fails there, older files
-    and parts may be side by side, without `_SUCCESS`, and no part is lost.
+    If the job fails, an older output stays, and the parts are removed. If a commit fails in a file
+    system that is not local, older files and parts may be side by side, without `_SUCCESS`.
     """
     here = paths.local(target)
     if here is None:
@@ -88,16 +89,3 @@ def output_directory(target: str, *, overwrite: bool = False) -> Iterator[Output
         directory = OutputDirectory(str(written))
         directory.prepare()
         yield directory
-
-
-def _inside(system: Any, inner: str) -> list[Any]:
-    from pyarrow import fs
-
-    found: list[Any] = system.get_file_info(fs.FileSelector(inner))
-    return found
-
-
-def _not_found() -> Any:
-    from pyarrow import fs
-
-    return fs.FileType.NotFound

@@ -23,13 +23,13 @@ _PATTERN = set("*?[{")
 """The characters of a path that Spark reads as a pattern."""
 
 NO_CLUSTER = "__HIVE_DEFAULT_PARTITION__"
-"""Spark's name of a directory whose column is null."""
+"""The VALUE in Spark's directory name `NAME=VALUE` if the column is null."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def local(path: str, *, plain: bool = True) -> Path | None:
-    """Returns a path in the local file system, or None for a path in another one.
+    """Returns the path as a Path if it is in the local file system, else None.
 
     If `plain` is False, a path without a scheme is in the cluster's own file system. Callers keep
     the string of other paths, because a Path would change it: `Path("s3a://b/x")` is `s3a:/b/x`.
@@ -60,9 +60,7 @@ def check_local(source: str, target: str, *, overwrite: bool) -> None:
     """Refuses an input that does not exist, and an output that overlaps the input.
 
     An output that exists is refused without `overwrite`, and always if it holds a file that no job
-    of `fleet` writes.
-
-    Paths in other file systems are not checked: Spark itself reports their problems.
+    of `fleet` writes. In other file systems, Spark itself reports the problems of paths.
 
     Errors: GroupError at INPUT or OUTPUT.
     """
@@ -83,11 +81,10 @@ _WRITTEN = re.compile(
     r"|(?:(?:plans|summary)/)?(?:change=[^/]*/)?"
     r"(?:part-[^/]*\.parquet|_SUCCESS|_temporary/.*|\.[^/]*\.crc)"
 )
-"""The files of an output, of older versions too (`change=…`)."""
+"""Patterns of the files that `fleet` writes, also in older versions (`change=…`)."""
 
 
 def _foreign_file(target: Path) -> Path | None:
-    """Returns the first file of a local output that no job of `fleet` writes."""
     files = [target] if target.is_file() else sorted(target.rglob("*"))
     names = ((one, one.relative_to(target).as_posix()) for one in files if not one.is_dir())
     return next((one for one, name in names if not _WRITTEN.fullmatch(name)), None)
@@ -96,8 +93,7 @@ def _foreign_file(target: Path) -> Path | None:
 def overlaps(target: str, sources: Iterable[str]) -> bool:
     """Returns whether the target is one of the sources, or lies above or below one.
 
-    Symbolic links of local paths are followed. A path without an authority (`hdfs:///a`) may be on
-    any host.
+    A path without an authority (`hdfs:///a`) may be on any host.
     """
     scheme, host, there = _resolved(target)
     for source in sources:
@@ -117,8 +113,8 @@ def _resolved(path: str) -> tuple[str, str, PurePath]:
 
 
 def cluster_pattern(source: str) -> str:
-    """Returns a regular expression, of Python and of Java, for files below `source` whose path has
-    a directory `cluster=NAME`; its group 1 is NAME.
+    """Returns a regular expression, of Python and of Java, for files below `source` in a directory
+    `cluster=NAME`; its group 1 is NAME.
     """
     return rf"{_below(source)}(?:[^/]+/)*?cluster=([^/]+)/"
 
@@ -140,8 +136,10 @@ def columns_of(files: Iterable[str], *, below: str) -> set[str]:
 
 
 def _below(source: str) -> str:
-    """Returns a regular expression for the start of the paths below a source, up to a pattern in
-    the source. A relative path that is not on this machine may have anything before it.
+    """Returns a regular expression for the beginning of the paths below a source.
+
+    It ends before the source's own pattern (`*`). A relative path that is not on this machine may
+    have anything before it.
     """
     here = local(source)
     inner = place(source)[2] if here is None else str(here)

@@ -58,8 +58,6 @@ def probe_executors(
 
 
 def _pythons(spark: SparkSession, tasks: int) -> DataFrame:
-    """Returns a row for each Python that runs one of the tasks: the fields of ExecutorPython."""
-
     def look(_: int) -> tuple[str, str, str, str | None, str | None]:
         import platform
         import socket
@@ -83,7 +81,6 @@ def _pythons(spark: SparkSession, tasks: int) -> DataFrame:
 
 
 def _check(worker: ExecutorPython) -> None:
-    """Raises SparkFailedError if the driver's functions cannot run in this Python."""
     if worker.missing is not None:
         problem = f"{worker.missing} on an executor ({worker.host}, {worker.executable})"
         raise SparkFailedError(f"Spark: {problem}: {HELP}")

@@ -3,19 +3,17 @@
 
     history = with_broker_logs(rebalance_history(records), spark.read.text("server.log*"))
 
-1. Each line is read alone (`history/coordinator_log.py`).
+1. Each line is read by itself (`history/coordinator_log.py`).
 2. For each cluster, the zone of the lines' times is the median difference between an "assigned"
    line and its record, rounded to a quarter of an hour.
 3. A line about late writes names no group; it belongs to each group whose name its timer contains.
-4. Rows and lines of a group stand together, and `history/log_causes.py` reads them, as without
-   Spark. Only one group at a time is in memory.
-
-Order    of lines: by time, then by their place in the file; a line without a time counts as having
-         the time of the line before it.
+4. Rows and lines of a group stand together, in the order of the time and the file; a line without a
+   time has that of the line before it. `history/log_causes.py` reads them, one group at a time.
 """
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
@@ -27,7 +25,8 @@ from kafka_rebalance.history.log_causes import ZONES_MS, with_events
 
 from .compaction import require_columns, with_cluster
 from .recorded_patterns import check_history, each_group, recorded_row
-from .recorded_rebalances import HISTORY_SCHEMA, history_batch
+from .recorded_rebalances import HISTORY_SCHEMA
+from .schema import arrow_schema
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -55,7 +54,8 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
     has_cluster = "cluster" in lines.columns
     names = ["cluster", "place", "value"] if has_cluster else ["place", "value"]
     placed = lines.withColumn("place", f.monotonically_increasing_id()).select(*names)
-    return map_in_workers(placed, _read, with_cluster(EVENTS_SCHEMA, has_cluster))
+    answered = with_cluster(EVENTS_SCHEMA, has_cluster)
+    return map_in_workers(placed, partial(_read, arrow_schema(answered)), answered)
 
 
 def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
@@ -82,12 +82,11 @@ def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
     )
     ordered = rows.unionByName(said, allowMissingColumns=True).repartition(*group)
     ordered = ordered.sortWithinPartitions(*group, "at", "place")
-    answer = each_group(group, _caused, lambda some: history_batch(some, has_cluster=has_cluster))
-    return map_in_workers(ordered, answer, with_cluster(HISTORY_SCHEMA, has_cluster))
+    return each_group(ordered, group, _caused, with_cluster(HISTORY_SCHEMA, has_cluster))
 
 
 def _shifted(events: DataFrame, history: DataFrame, keys: list[str]) -> DataFrame:
-    """Returns the events, with their times in the records' zone."""
+    """Returns the events; their times are moved to the time zone of the records."""
     # 2.
     generation = [*keys, "group_id", "generation_id"]
     written = history.groupBy(*generation).agg(
@@ -123,7 +122,9 @@ def _caused(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield {"cluster": rows[0].get("cluster"), **row.to_dict()}
 
 
-def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+def _read(schema: "pa.Schema", batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
     # 1.
     ordered_ms = 0
     for batch in batches:
@@ -138,15 +139,4 @@ def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
             read = {name: getattr(event, name, None) for name in _EVENT}
             found.append({**row, **read, "message": message, "ordered_ms": ordered_ms})
         if found:
-            yield _batch(found, has_cluster="cluster" in batch.schema.names)
-
-
-def _batch(rows: list[dict[str, Any]], *, has_cluster: bool) -> "pa.RecordBatch":
-    import pyarrow as pa
-
-    text, long = pa.string(), pa.int64()
-    types = {"place": long, "ordered_ms": long, "message": text, **dict.fromkeys(_EVENT, text)}
-    types |= {"time_ms": long, "generation_id": pa.int32(), "fields": pa.map_(text, text)}
-    return pa.RecordBatch.from_pylist(
-        rows, pa.schema([*([("cluster", text)] if has_cluster else []), *types.items()])
-    )
+            yield pa.RecordBatch.from_pylist(found, schema)

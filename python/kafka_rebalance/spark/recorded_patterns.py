@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds patterns in the history of each group, on Spark.
+"""Finds patterns in the history of each group, with `history/patterns.py`.
 
     rebalance_patterns(rebalance_history(records)).where("kind = 'storm'").show()
 
-The rows of a group stand together, and `history/patterns.py` reads them, as without Spark. One
-group at a time is in memory.
+One group at a time is in memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from kafka_rebalance.history.recorded import BackMember, Cause, RecordedRebalanc
 
 from .compaction import require_columns, with_cluster
 from .recorded_rebalances import HISTORY_SCHEMA
+from .schema import answers_type, arrow_schema
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -50,23 +50,18 @@ def rebalance_patterns(
             yield {"cluster": rows[0].get("cluster"), **one.to_dict()}
 
     ordered = history.repartition(*keys).sortWithinPartitions(*keys, "written_ms", "offset")
-    return map_in_workers(
-        ordered, each_group(keys, found, lambda rows: _batch(rows, has_cluster=has_cluster)), schema
-    )
+    return each_group(ordered, keys, found, schema)
 
 
 def check_history(history: DataFrame) -> bool:
     """Returns whether a history has a column `cluster`. Errors: SchemaError for a wrong column."""
-    from pyspark.sql import types as t
-
-    expected = t.StructType.fromDDL(HISTORY_SCHEMA)
-    assert isinstance(expected, t.StructType)
+    expected = answers_type(HISTORY_SCHEMA)
     require_columns(history, {one.name: one.dataType for one in expected.fields}, "history.")
     return "cluster" in history.columns
 
 
 def recorded_row(row: dict[str, Any]) -> RecordedRebalance:
-    """Returns a row of HISTORY_SCHEMA as the object that it was made from."""
+    """Returns a RecordedRebalance with the values of a row of HISTORY_SCHEMA."""
     fields = {name: value for name, value in row.items() if name not in ("cluster", "cause")}
     fields |= {name: tuple(row[name]) for name in _LISTS}
     fields["back"] = tuple(BackMember(**one) for one in row["back"])
@@ -76,32 +71,24 @@ def recorded_row(row: dict[str, Any]) -> RecordedRebalance:
     return RecordedRebalance(**fields)
 
 
-_Rows = list[dict[str, Any]]
-
-
 def each_group(
+    frame: DataFrame,
     keys: Sequence[str],
-    answer: Callable[[_Rows], Iterator[dict[str, Any]]],
-    batch: Callable[[_Rows], "pa.RecordBatch"],
-) -> Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
-    """Returns a function for mapInArrow: calls `answer` with the rows of one group at a time.
+    answer: Callable[[list[dict[str, Any]]], Iterator[dict[str, Any]]],
+    schema: str,
+) -> DataFrame:
+    """Returns the rows of `answer`, which is called with the rows of one group at a time.
 
     Rows with equal `keys` stand together; a group may continue in the next batch.
     """
+    arrow = arrow_schema(schema)
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
         rows = (row for one in batches for row in one.to_pylist())
         for _, group in groupby(rows, key=itemgetter(*keys)):
             if found := list(answer(list(group))):
-                yield batch(found)
+                yield pa.RecordBatch.from_pylist(found, arrow)
 
-    return run
-
-
-def _batch(rows: _Rows, *, has_cluster: bool) -> "pa.RecordBatch":
-    import pyarrow as pa
-
-    text, long = pa.string(), pa.int64()
-    names = [*(["cluster"] if has_cluster else []), "kind", "group_id", "told", "instead"]
-    more = [("generations", pa.list_(pa.int32())), ("first_ms", long), ("last_ms", long)]
-    return pa.RecordBatch.from_pylist(rows, pa.schema([*((name, text) for name in names), *more]))
+    return map_in_workers(frame, run, schema)

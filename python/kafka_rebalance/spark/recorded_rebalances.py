@@ -6,13 +6,11 @@
 1. A window over each partition of the log finds the offset after its last hole.
 2. A window over each group numbers its records. The commits of a partition between two records
    become one row with their first and last time, so few rows are left.
-3. The rows of a group are brought together, each record before the commits that follow it. One pass
-   over them, which holds one group at a time, infers the causes with `history/group_history.py`, as
-   without Spark.
+3. The rows of a group are brought together, each record before the commits that follow it; one pass
+   over them infers the causes with `history/group_history.py`.
 """
 
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, Window
@@ -21,12 +19,7 @@ from pyspark.sql import types as t
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.history.all_groups import (
-    CONSUMER_GROUP_KEY,
-    group_of,
-    read_key,
-    read_record,
-)
+from kafka_rebalance.history.all_groups import CONSUMER_GROUP_KEY, group_of, read_key, read_record
 from kafka_rebalance.history.departures import CommitTimes
 from kafka_rebalance.history.group_history import GroupHistory
 from kafka_rebalance.history.recorded import RecordedRebalance
@@ -34,6 +27,7 @@ from kafka_rebalance.history.records import OffsetsRecord
 from kafka_rebalance.wire.group_records import OffsetCommitKey
 
 from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, require_columns, with_cluster
+from .schema import arrow_schema
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -96,13 +90,12 @@ def rebalance_history(records: DataFrame) -> DataFrame:
         .repartition(*group)
         .sortWithinPartitions(*group, "era", f.col("is_group").desc())
     )
-    return map_in_workers(
-        ordered, _inferred(has_cluster), with_cluster(HISTORY_SCHEMA, has_cluster)
-    )
+    answered = with_cluster(HISTORY_SCHEMA, has_cluster)
+    return map_in_workers(ordered, _inferred(has_cluster, arrow_schema(answered)), answered)
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
-    """Returns for each partition the first offset after its last hole of two offsets or more."""
+    """Returns each log partition's first offset after its last hole of two offsets or more."""
     before = f.lag("offset").over(Window.partitionBy(*log).orderBy("offset"))
     begins = f.coalesce(f.col("offset") - before > 2, f.lit(True))
     starts = records.select(*log, "offset", begins.alias("begins")).where("begins")
@@ -132,12 +125,14 @@ def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
     )
 
 
-def _inferred(has_cluster: bool) -> Any:
+def _inferred(has_cluster: bool, schema: "pa.Schema") -> Any:
     """Returns the function that infers causes from sorted rows; a group may span batches."""
     columns = ["partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
     columns += ["last_ms", "commits", "whole_from"]
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
         open_group: tuple[Any, ...] | None = None
         history = GroupHistory(0)
         found: list[dict[str, Any]] = []
@@ -151,9 +146,9 @@ def _inferred(has_cluster: bool) -> Any:
                 for one in _read(history, values):
                     found.append({"cluster": cluster, **one.to_dict()})
             if len(found) >= _BATCH_ROWS:
-                yield history_batch(found, has_cluster=has_cluster)
+                yield pa.RecordBatch.from_pylist(found, schema)
                 found = []
-        yield history_batch(found, has_cluster=has_cluster)
+        yield pa.RecordBatch.from_pylist(found, schema)
 
     return run
 
@@ -171,35 +166,3 @@ def _read(history: GroupHistory, row: tuple[Any, ...]) -> Iterator[RecordedRebal
     elif is_group and name is not None:
         record = OffsetsRecord(partition, offset, time_ms, data, value)
         yield from (found for found, _ in read_record(history, key, record))
-
-
-def history_batch(rows: list[dict[str, Any]], *, has_cluster: bool) -> "pa.RecordBatch":
-    """Returns rows of HISTORY_SCHEMA as columns."""
-    import pyarrow as pa
-
-    return pa.RecordBatch.from_pylist(rows, _arrow_schema(has_cluster=has_cluster))
-
-
-def _arrow_schema(*, has_cluster: bool) -> "pa.Schema":
-    """Returns HISTORY_SCHEMA as an Arrow schema; executors cannot parse Spark's string."""
-    import pyarrow as pa
-
-    text, texts, long = pa.string(), pa.list_(pa.string()), pa.int64()
-    back = dict.fromkeys(("old", "new", "identity"), text) | {"is_static": pa.bool_()}
-    back |= {"absent_ms": long, "silent_ms": long}
-    cause = {"kind": text, "certainty": text, "members": texts, "detail": text}
-    types = {
-        **dict.fromkeys(("offset", "time_ms", "written_ms"), long),
-        **dict.fromkeys(("partition", "generation_id", "members", "partitions"), pa.int32()),
-        **dict.fromkeys(("moved", "gained", "revoked", "gap"), pa.int32()),
-        **dict.fromkeys(("idle", "joined", "left", "resubscribed"), texts),
-        **dict.fromkeys(("emptied", "again"), pa.bool_()),
-        "seconds": pa.float64(),
-        "back": pa.list_(pa.struct(list(back.items()))),
-        "causes": pa.list_(pa.struct(list(cause.items()))),
-    }
-    names = [
-        *(["cluster"] if has_cluster else []),
-        *(one.name for one in fields(RecordedRebalance)),
-    ]
-    return pa.schema([(name, types.get(name, text)) for name in [*names, "cause"]])

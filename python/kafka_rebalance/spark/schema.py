@@ -2,13 +2,18 @@
 """The fields of a contract line as Spark columns, and a check that a DataFrame contains them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from kafka_rebalance.errors import SchemaError
 from kafka_rebalance.group.field_types import Field, List, OrNull, Record, Text
 from kafka_rebalance.group.group_fields import GROUP, rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def contract(of: str = "all") -> t.StructType:
@@ -61,14 +66,15 @@ streams groups there are more fields, of the types in docs/contract.md. Comparis
 `leader_library` and `members[].client_library` (string).
 """
 
+_ASSIGNED = (
+    "array<struct<member_id: string, "
+    "partitions: array<struct<topic: string, partitions: array<int>>>>>"
+)
+
 OUTPUT_SCHEMA = (
-    "group_id string, assignor string, "
-    "assignment array<struct<member_id: string, "
-    "partitions: array<struct<topic: string, partitions: array<int>>>>>, "
+    f"group_id string, assignor string, assignment {_ASSIGNED}, "
     "anomalies array<struct<kind: string, topic: string, partition: int, member_id: string>>, "
-    "standby array<struct<member_id: string, "
-    "partitions: array<struct<topic: string, partitions: array<int>>>>>, "
-    "error string, error_kind string"
+    f"standby {_ASSIGNED}, error string, error_kind string"
 )
 """The columns of output. `assignment` is null if there is an `error`; `anomalies` is null if there
 are none. `standby` lists the standby tasks of a streams group; for other groups it is null.
@@ -195,7 +201,7 @@ def is_lines(found: t.StructType) -> bool:
 
 
 def keys(found: t.StructType, *names: str) -> list[str]:
-    """Returns the columns of a frame that are keys: `cluster` and those in `names`."""
+    """Returns the key columns that the frame has, of `cluster` and `names`; checks their types."""
     present = [name for name in ("cluster", *names) if name in found.names]
     _check_present(found, present)
     return present
@@ -208,54 +214,35 @@ def with_keys(schema: str, present: list[str]) -> str:
 
 def check_answers(found: t.StructType) -> None:
     """Raises SchemaError if a frame lacks `group_id` or `assignment` of OUTPUT_SCHEMA."""
-    run = t.StructType([_TOPIC, t.StructField("partitions", t.ArrayType(t.IntegerType()))])
-    member = t.StructType(
-        [
-            t.StructField("member_id", t.StringType()),
-            t.StructField("partitions", t.ArrayType(run)),
-        ]
-    )
-    _check_fields(
-        t.StructType([_GROUP_ID, t.StructField("assignment", t.ArrayType(member))]), found, ""
-    )
+    _check_fields(answers_type(f"group_id string, assignment {_ASSIGNED}"), found, "")
 
 
 def check_plans(found: t.StructType) -> None:
     """Raises SchemaError if a frame lacks a column of PLAN_SCHEMA that summaries read."""
-    whole = ["moves", "least_moves", "unavailable", "unavailable_rounds", "waiting", "leaderless"]
-    balance = t.StructType(
-        [t.StructField("min", t.IntegerType()), t.StructField("max", t.IntegerType())]
+    balance = "struct<min: int, max: int>"
+    expected = answers_type(
+        "group_id string, moves bigint, least_moves bigint, unavailable bigint, "
+        "unavailable_rounds bigint, waiting bigint, leaderless bigint, "
+        f"balance_before {balance}, balance_after {balance}, balance_possible {balance}, "
+        "settled boolean, error string, error_kind string"
     )
-    expected = [
-        _GROUP_ID,
-        *(t.StructField(name, t.LongType()) for name in whole),
-        *(t.StructField(f"balance_{when}", balance) for when in ("before", "after", "possible")),
-        t.StructField("settled", t.BooleanType()),
-        t.StructField("error", t.StringType()),
-        t.StructField("error_kind", t.StringType()),
-    ]
-    _check_fields(t.StructType(expected), found, "")
+    _check_fields(expected, found, "")
 
 
 _HOW_TO_READ = (
     "Spark takes a field that is null in every line of JSON for a string: read the lines with "
     "spark.read.schema(kafka_rebalance.spark.INPUT_SCHEMA).json(path)"
 )
-_GROUP_ID = t.StructField("group_id", t.StringType())
-_TOPIC = t.StructField("topic", t.StringType())
 
 
 def _check_present(found: t.StructType, names: list[str]) -> None:
-    present = [name for name in names if name in found.names]
-    _check_fields(
-        t.StructType([t.StructField(name, t.StringType()) for name in present]), found, ""
-    )
+    present = [t.StructField(name, t.StringType()) for name in names if name in found.names]
+    _check_fields(t.StructType(present), found, "")
 
 
 def check_changes(found: t.StructType) -> None:
     """Raises SchemaError if the column `changes` is missing or has another type."""
-    expected = t.StructType([t.StructField("changes", t.ArrayType(t.StringType()))])
-    _check_fields(expected, found, "")
+    _check_fields(answers_type("changes array<string>"), found, "")
 
 
 def _check_fields(expected: t.StructType, found: t.StructType, at: str) -> None:
@@ -289,7 +276,7 @@ def _check_type(expected: t.DataType, found: t.DataType, path: str) -> None:
 
 
 def _is_contract(path: str) -> bool:
-    """Returns whether a path is one of the contract, not of answers or plans."""
+    """Returns whether a path begins with a column of the contract, not one of answers or plans."""
     return re.split(r"\W", path, maxsplit=1)[0] in contract().names
 
 
@@ -297,3 +284,35 @@ def _fits(expected: t.DataType, found: t.DataType) -> bool:
     if isinstance(expected, t.IntegerType | t.LongType):
         return isinstance(found, t.IntegerType | t.LongType)
     return isinstance(found, type(expected))
+
+
+def kept_fields(keep: Sequence[str], found: t.StructType, answers: t.StructType) -> t.StructType:
+    """Returns the fields of the columns to keep, in the order of `keep`.
+
+    Errors: SchemaError at `keep[i]` for a column that the groups lack, that is named twice, or that
+    the answers already contain.
+    """
+    if isinstance(keep, str):
+        raise SchemaError(f"keep: a text; give a list of names of columns: [{keep!r}]")
+    fields = []
+    for i, name in enumerate(keep):
+        if name in answers.names:
+            raise SchemaError(f"keep[{i}]: {name} is a column of the answers; rename it first")
+        if name not in found.names:
+            raise SchemaError(f"keep[{i}]: the groups have no column {name}")
+        if name in keep[:i]:
+            raise SchemaError(f"keep[{i}]: {name} is named twice")
+        fields.append(found[name])
+    return t.StructType(fields)
+
+
+def answers_type(schema: str) -> t.StructType:
+    """Returns the type of a schema that is written as a string."""
+    parsed = t.DataType.fromDDL(schema)
+    assert isinstance(parsed, t.StructType)
+    return parsed
+
+
+def arrow_schema(schema: str) -> "pa.Schema":
+    """Returns a schema, written as a string, for Arrow; executors cannot parse Spark's string."""
+    return to_arrow_schema(answers_type(schema))

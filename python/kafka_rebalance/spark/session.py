@@ -28,7 +28,7 @@ LOG4J = Path(__file__).with_name("log4j2.properties")
 _WORKERS_PYTHON = "spark.sql.execution.pyspark.python"
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Java's options for a session of a minute, whose JVM would mostly compile and start threads."""
+"""Java's options for a session of about a minute: less compilation, fewer threads."""
 
 
 @contextmanager
@@ -41,11 +41,7 @@ def spark_errors() -> Iterator[None]:
 
 
 def sentence(text: str) -> str:
-    """Returns the cause of Spark's message in one line.
-
-    The first line of Spark's message often lacks the cause: that is in a worker's traceback below,
-    or, for a Python that does not exist, deep in a Java stack trace.
-    """
+    """Returns the cause in Spark's message as one line; it is often far below the first line."""
     if found := re.search(r"No module named '[\w.]+' on an executor \(.*\): .*", text):
         return found[0]
     if found := re.search(r"No module named '([\w.]+)'", text):
@@ -72,10 +68,7 @@ _CONNECT_S = 10.0
 
 
 def _check_server(remote: str) -> None:
-    """Connects once, because Spark's client tries for minutes before it reports a dead server.
-
-    Errors: KafkaRebalanceError.
-    """
+    """Connects once, because Spark's client tries for minutes before it reports a dead server."""
     url = urlsplit(remote)
     if url.scheme != "sc" or not url.hostname:
         return  # Spark reports what is wrong with the URL
@@ -140,10 +133,9 @@ def _on_this_machine(builder: SparkSession.Builder) -> SparkSession.Builder:
 def use_this_python(spark: SparkSession) -> None:
     """Lets the workers of a session on this machine run this Python, if no other is named.
 
-    Otherwise they run the first python3 on the PATH, which may lack this package. On a cluster, or
-    with a Spark Connect server elsewhere, this Python's file may not exist, so the session stays as
-    it is. A Connect server that this process started takes the setting for functions, but not for
-    data sources: only PYSPARK_PYTHON, before the server starts, names their Python.
+    Otherwise they run the first python3 on the PATH. A session on a cluster, or with a Connect
+    server elsewhere, stays as it is. A Connect server that this process started takes the setting
+    for functions, but not for data sources.
     """
     if "PYSPARK_PYTHON" in os.environ:
         return
@@ -159,8 +151,7 @@ def use_this_python(spark: SparkSession) -> None:
 def check_sources_python(spark: SparkSession) -> None:
     """Raises SparkFailedError if a data source would run in a python3 that cannot load it.
 
-    A Connect server that this process started takes PYSPARK_PYTHON, or else the first python3 of
-    the PATH, from its environment; no setting of the session changes it.
+    A Connect server that this process started takes it from its environment, not from the session.
     """
     is_own = not isinstance(spark, SparkSession) and "SPARK_LOCAL_REMOTE" in os.environ
     if not is_own or "PYSPARK_PYTHON" in os.environ:

@@ -112,9 +112,9 @@ def _column(
 
 
 def _in_core(function: str) -> "Callable[..., pa.RecordBatch]":
-    """Returns a function of the core that raises a frame's SchemaError for columns of wrong types.
+    """Returns a core function that raises SchemaError for wrong columns, as frames do.
 
-    It is a closure, which Spark sends to the workers whole: they load `schema` only for an error.
+    Spark pickles this closure by value for the workers: they load `schema` only for an error.
     """
 
     core = core_importer()
@@ -154,7 +154,7 @@ def _assign_table() -> Any:
             if name is not None:  # each row's assignor: each reports an unknown one
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
                 columns["assignor"] = pa.array([str(name)] * len(groups), pa.string())
-                columns.pop("rebalance_protocol", None)  # of the replaced assignor
+                columns.pop("rebalance_protocol", None)  # it belongs to the replaced assignor
                 groups = pa.record_batch(columns)
             yield pa.Table.from_batches([answers_of(groups, None, most, 1)])
 

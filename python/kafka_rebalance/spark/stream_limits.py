@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides which offsets the next micro-batch reads, within a limit for all partitions together.
 
-A stream's offsets are the JSON that Spark keeps in its checkpoint, such as {"0": 183, "1": 278}:
-partition number as a string -> next offset.
+Offsets are the JSON that Spark keeps, such as {"0": 183}: partition number -> next offset.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ Offsets = dict[str, int]
 
 
 def beginning(bounds: Mapping[int, Bounds]) -> Offsets:
-    """Returns the offsets of a stream that has not read anything."""
+    """Returns the offsets at which a new stream begins: each partition's earliest offset."""
     return {str(partition): one.earliest for partition, one in bounds.items()}
 
 

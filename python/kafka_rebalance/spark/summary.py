@@ -91,13 +91,13 @@ def fleet_histogram(plans: DataFrame) -> DataFrame:
 
 
 def failed() -> Column:
-    """Returns whether a row has an error other than that no member is left."""
+    """Returns a condition: the row has an error, and its kind is not "no-members"."""
     kind = f.coalesce(f.col("error_kind"), f.lit(""))
     return f.isnotnull("error") & (kind != NO_MEMBERS)
 
 
 def spread(balance: str) -> Column:
-    """Returns the difference between the most and the fewest partitions of a member."""
+    """Returns a column: the fullest member's number of partitions minus the emptiest one's."""
     return (f.col(f"{balance}.max") - f.col(f"{balance}.min")).cast("bigint")
 
 
@@ -111,9 +111,7 @@ def _worst(spreads: dict[str, Column], count: int) -> Column:
     """Returns the groups furthest above the best spread, in the order of SUMMARY_SCHEMA."""
     shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
     group = f.struct(
-        "group_id",
-        *[column.alias(f"spread_{when}") for when, column in spreads.items()],
-        *shown,
+        "group_id", *[column.alias(f"spread_{when}") for when, column in spreads.items()], *shown
     )
     above = spreads["after"] - spreads["possible"]
     stopped = f.col("unavailable_rounds") + f.col("waiting") + f.col("leaderless")

@@ -39,10 +39,7 @@ def map_in_workers(
 
 
 def core_importer() -> Callable[[], Any]:
-    """Returns a function that imports the core in a worker.
-
-    It is a closure, which Spark sends to the workers whole. Errors: ImportError with the advice.
-    """
+    """Returns a closure that imports the core in a worker. Errors: ImportError with the advice."""
     advice = HELP
 
     def core() -> Any:

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares assignors for one group, and recommends one, with the reason.
 
-Every assignor is planned as if the group already used it, from the partitions that the members own
-now. `recommendation.py` contains the rule, and `migration` the steps and costs of the change to the
-recommended assignor.
-
-Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
-group's assignor is a dialect of this library, if a librdkafka member led the group last, or if the
-caller names them.
-
-The own assignor of an eager group (`rounds.lists_eager`) is planned twice: as the group runs it,
-and as if its members listed it alone, which they do after one rolling bounce.
+Every assignor is planned as if the group already used it. Another library's versions, such as
+"librdkafka/range", are candidates if the group's assignor is one of them, if a member of librdkafka
+led last, or if the caller names them. The own assignor of an eager group (`rounds.lists_eager`) is
+planned twice: for the present lists, and as if its members listed only this assignor.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,10 +38,10 @@ from .rounds import is_large
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All candidates with the recommendation; `recommended` is None if no assignor is left.
+    """All candidates with the recommendation; `recommended` is None if no candidate is possible.
 
-    `alone` is the group's own assignor as if all members listed it alone. It is None if the group
-    is not eager (`rounds.lists_eager`), or would then never settle.
+    `alone` is the group's own assignor as if all members listed only this one. It is None if the
+    group is not eager (`rounds.lists_eager`), or would never settle with this list.
     """
 
     group: GroupSpec
@@ -81,7 +75,7 @@ class Comparison:
         return small_table(self.title, columns, [*self.rows()], row)
 
     def rows(self) -> Iterator[tuple[str, Candidate]]:
-        """Yields (label, candidate), `alone` after the own assignor; " <" marks the recommended."""
+        """Yields (label, candidate); `alone` follows the own assignor; " <" marks the best one."""
         for one in self.candidates:
             is_best = one.assignor == self.recommended
             if self.alone is None or one.assignor != self.alone.assignor:
@@ -97,10 +91,8 @@ class Comparison:
 
     @property
     def migration(self) -> Migration | None:
-        """Plays the migration to the recommended assignor; None if there is nothing to change.
-
-        For an eager group with the own assignor recommended, this is `completion`. None also if
-        `switch_protocol` is the change.
+        """Plays the migration to the recommended assignor. Returns None if there is nothing to
+        change, or if the group needs the change `switch_protocol` instead.
         """
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or self.switch_protocol is not None:
@@ -109,7 +101,7 @@ class Comparison:
 
     @property
     def switch_protocol(self) -> str | None:
-        """Returns the value of the change `switch-protocol` to the recommended assignor, if any."""
+        """Returns the value of `switch-protocol` for the recommended assignor, or None."""
         old, new = self.group.assignor, self.recommended
         return None if old is None or new is None else by_switch_protocol(old, new)
 
@@ -143,7 +135,7 @@ class Comparison:
 
 
 def alone_label(assignor: str) -> str:
-    """Returns the name of an eager group's own assignor, as if its members listed it alone."""
+    """Returns the label of an eager group's own assignor, as if members listed only this one."""
     return f"{assignor} alone"
 
 
@@ -156,10 +148,10 @@ def compare(
 ) -> Comparison:
     """Plans the changes with each of `assignors`; None means all that a leader may run.
 
-    Without changes, this plans the next rebalance of the present group. The group runs the assignor
-    of its line: `leader_library` adds librdkafka's assignors to the compared assignors, but
-    replaces none. The command `compare` puts the assignor of the leader's library in the place of
-    the group's; `plans_by_leader` names it.
+    Without changes, this plans the next rebalance of the present group. The group runs `assignor`
+    from its line: if `leader_library` is librdkafka, its assignors are compared too, but they
+    replace none. The command `compare` replaces the group's assignor by that of the leader's
+    library, which `plans_by_leader` names.
 
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
              the group's own assignor is unknown, for example that of Kafka Streams; at
@@ -213,7 +205,6 @@ def _check_names(assignors: Sequence[str]) -> None:
 
 
 def _met_by(group: GroupSpec) -> list[str]:
-    """Returns the assignors that a leader of this group may run, and those of its brokers."""
     if group.assignor in SERVER_SIDE:
         family = library_of(group.assignor)
         own = [name for name in SERVER_SIDE if library_of(name) == family]
@@ -229,7 +220,7 @@ def _met_by(group: GroupSpec) -> list[str]:
 def _listed_alone(
     group: GroupSpec, changes: tuple[Change, ...], engine: Engine
 ) -> Candidate | None:
-    """Returns an eager group's own assignor, as if its members listed it alone."""
+    """Returns an eager group's own assignor, as if members listed only this one; else None."""
     own = group.assignor
     if own is None or group.rebalance_protocol != "eager" or not lists_eager(group, own):
         return None

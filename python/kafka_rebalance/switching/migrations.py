@@ -17,8 +17,7 @@ from kafka_rebalance.plans.clients import (
 )
 from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
-from .remote import remote_bounce
-from .rounds import Bounce, bounce_of_one_name, one_bounce, two_bounces
+from .rounds import Bounce, bounce_of_one_name, one_bounce, remote_bounce, two_bounces
 
 _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 """The default list of assignors of Kafka's Java consumer."""
@@ -29,15 +28,15 @@ class Migration:
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
 
     There are two bounces, or one if the assignors have one protocol name, or if they are assignors
-    of the brokers (KIP-848, `remote.py`). If `old` is `new`, the group is eager
-    (`lists_eager`), and afterwards its members list this assignor alone.
+    of the brokers (KIP-848, `remote_bounce`). If `old` is `new`, the group is eager before
+    (`lists_eager`), and its members list only this assignor afterwards.
 
     `from_default` is None, except from range to cooperative-sticky: then it is the single bounce
     that Java members with Kafka's default list need, because that list contains both. If
     `is_known`, client ids reveal the members' libraries, and `recipes` holds one for each library;
     else one for every library that the members' bytes fit (`client_library`). `recipes` is empty if
-    either assignor is custom. `dynamic_members` counts the members that restart under new ids; a
-    static member's place follows from its instance id, which it keeps.
+    either assignor is custom. `dynamic_members` is the number of members that restart with new
+    ids. Static members keep their instance ids, and so their places in the order of members.
     """
 
     old: str
@@ -79,43 +78,22 @@ class Migration:
 
 def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> Migration:
     """Returns the migration from `old` to `new`, known assignors of one `protocol_kind`."""
+    clients = clients_of(group)
+    named = clients or clients_that_fit(group)
+    dynamic = sum(member.group_instance_id is None for member in group.members)
     if protocol_kind(new) == CONSUMER:
-        return _by_brokers(group, old, new, engine)
+        recipes = (remote_recipe(one, new) for one in HAVE_CONSUMER_PROTOCOL if one in named)
+        bounce = remote_bounce(group, new, engine)
+        return Migration(old, new, (bounce,), None, bool(clients), tuple(recipes), dynamic)
     if protocol_name(old) == protocol_name(new):
         bounces: tuple[Bounce, ...] = (bounce_of_one_name(group, old, new, engine),)
     else:
         bounces = two_bounces(group, old, new, engine)
     from_default = None
-    if {old, new} == {*_KAFKAS_DEFAULT} and old == _KAFKAS_DEFAULT[0]:
+    if (old, new) == _KAFKAS_DEFAULT:
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
-    clients = clients_of(group)
     # For a custom assignor, no client's setting is known.
     known = {old, new} <= {*BUILT_IN, *PYTHON_LIBRARIES}
-    named = (clients or clients_that_fit(group)) if known else ()
-    if old == new:
-        named = tuple(client for client in named if client.mixes)
-    return Migration(
-        old,
-        new,
-        bounces,
-        from_default,
-        bool(clients),
-        tuple(recipe(client, old, new) for client in named),
-        sum(member.group_instance_id is None for member in group.members),
-    )
-
-
-def _by_brokers(group: GroupSpec, old: str, new: str, engine: Engine) -> Migration:
-    found = clients_of(group)
-    clients = tuple(
-        one for one in HAVE_CONSUMER_PROTOCOL if one in (found or clients_that_fit(group))
-    )
-    return Migration(
-        old,
-        new,
-        (remote_bounce(group, new, engine),),
-        None,
-        bool(found),
-        tuple(remote_recipe(client, new) for client in clients),
-        sum(member.group_instance_id is None for member in group.members),
-    )
+    may_mix = (one for one in (named if known else ()) if old != new or one.mixes)
+    recipes = (recipe(client, old, new) for client in may_mix)
+    return Migration(old, new, bounces, from_default, bool(clients), tuple(recipes), dynamic)

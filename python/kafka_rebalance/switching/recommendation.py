@@ -11,19 +11,19 @@ Each step of the rule compares the candidates that were equal in the steps befor
 6. The group's own assignor, which needs no migration; then the first in the registry's order (or
    in the caller's, if the caller names the assignors).
 
-A built-in assignor is recommended only if every member may have it: if one of the clients that the
-member's client id reveals, or else that its bytes fit (`plans/clients.py`), has the assignor. If
-the bytes are those of kafka-python or aiokafka, both must have it.
+A built-in assignor is recommended only if every member may have it: if one of the clients that fit
+the member's client id, or else its bytes (`plans/clients.py`), has the assignor. If the bytes are
+those of "kafka-python or aiokafka", both must have it.
 
-A group that has one member, and gets no other, keeps its assignor if that settles.
+A group with one member, which gets no other member, keeps its assignor if the group then settles.
 
-Assignors of a library other than that of the group's own assignor are recommended only if every
-assignor of its own library that members may have fails to settle. Members of the Python libraries
-can also have Kafka's assignors, as plug-ins, except the one with the same name in JoinGroup: the
-member that leads would decide which of the two answers.
+Another library's assignors are recommended only if no assignor of the own library that members may
+have settles. Members of the Python libraries can also have Kafka's assignors, as plug-ins, except
+the one that has the same name in JoinGroup as the group's own: then the answer would depend on
+which member leads.
 
 The members of an eager group (`rounds.lists_eager`) need one more rolling bounce to be cooperative.
-So the group's own assignor is ranked with its figures for members that list it alone.
+So the rank of the group's own assignor is that for members that list only this assignor.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ def recommend(
 ) -> tuple[str | None, str]:
     """Returns the recommended assignor (None if no candidate is possible) and the reason.
 
-    `alone` is the own assignor of an eager group, as if members listed it alone; None otherwise.
+    `alone` is the own assignor of an eager group, as if members listed only this one; else None.
     """
     own = [one.assignor for one in candidates if one.settles and one.assignor == group.assignor]
     if has_one_member and own:
@@ -120,8 +120,8 @@ def _is_alike(group: GroupSpec, assignor: str) -> bool:
 def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
     """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
 
-    A member cannot have it if all clients that it may run lack it, or if one of the two Python
-    libraries lacks it whose bytes the member sent. Any client may have a custom assignor.
+    A member cannot have it if every client that it may run lacks it. A member of an unknown Python
+    library cannot have it if one of the two lacks it. Any client may have a custom assignor.
     """
     known = (*BUILT_IN, *PYTHON_LIBRARIES)
     if assignor == group.assignor or not (assignor in known or protocol_kind(assignor) == CONSUMER):
@@ -146,42 +146,32 @@ def _has(client: ClientLibrary, assignor: str) -> bool:
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` compares the values of two candidates; `show` is the format of a value. `unit` is the
-    unit of the first value, without an s, which is added unless the value is 1. `equal` is the text
-    after `words`: it states that both are equal in all earlier criteria.
+    `words` is a phrase with places for the value, the other candidate and its value. `show` is the
+    format of both values; the first also has the noun `unit`. `equal` follows the phrase: both
+    candidates are equal in all earlier criteria.
     """
 
     words: str
-    unit: str
     of: Callable[[Figures], float]
-    show: str
-    equal: str
+    show: str = "d"
+    unit: str = ""
+    equal: str = ""
 
 
 _MEASURES = (
+    _Measure("a spread of {} to {}'s {}", lambda f: f.balance_after.max - f.balance_after.min),
     _Measure(
-        "a spread of {} to {}'s {}",
-        "",
-        lambda f: f.balance_after.max - f.balance_after.min,
-        "d",
-        "",
+        "{} without a reader to {}'s {}", lambda f: f.unavailable_rounds,
+        unit="partition-round", equal=", and is as even",
     ),
     _Measure(
-        "{} without a reader to {}'s {}",
-        "partition-round",
-        lambda f: f.unavailable_rounds,
-        "d",
-        ", and is as even",
+        "{} to {}'s {}", lambda f: f.moves, unit="move", equal=", is as even and stops as little"
     ),
-    _Measure("{} to {}'s {}", "move", lambda f: f.moves, "d", ", is as even and stops as little"),
     _Measure(
-        "{} read in another rack to {}'s {}",
-        "",
-        lambda f: 1 - (f.rack_share_after or 0.0),
-        ".0%",
-        ", and is equal in all else",
+        "{} read in another rack to {}'s {}", lambda f: 1 - (f.rack_share_after or 0.0),
+        ".0%", equal=", and is equal in all else",
     ),
-)
+)  # fmt: skip
 
 
 def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
@@ -196,7 +186,7 @@ def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
 def _reason(
     group: GroupSpec, best: Candidate, others: Sequence[Candidate], alone: Candidate | None
 ) -> str:
-    """Returns why `best` is better than the group's own assignor, or than the next best one."""
+    """Returns why `best` is better than the group's own assignor, or else the next best one."""
     name = best.assignor if best is not alone else f"{best.assignor} alone"
     if not others:
         return f"{name} is the only one that settles"

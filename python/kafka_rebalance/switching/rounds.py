@@ -1,32 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a change of assignor without stopping the group: two rolling bounces, event by event.
 
-At any time, all members must have an assignor in common. So each member restarts twice: first with
-both assignors in its list (the new one first), then with the new assignor alone. The events of such
-a bounce, with the votes of the members, are in `changes/assignor.py`; after each event, the group
-plays rounds until it has settled (`rounds.py`).
-
-If the old and the new assignor have one name in JoinGroup (range, librdkafka/range), one bounce is
-enough: members vote for the name, and the leader's class answers.
+Each member restarts twice: first with both assignors in its list (the new one first), then with the
+new one alone. If both have one name in JoinGroup (range, librdkafka/range), one bounce is enough.
+The events of a bounce, with the votes of the members, are in `changes/assignor.py`.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from kafka_rebalance.assignors import consumer
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import Engine, protocol_name
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.broker_rounds import play_by_broker
+from kafka_rebalance.plans.changes import BounceMembers
 from kafka_rebalance.plans.changes.assignor import AssignorNames, is_cooperative, restarts
 from kafka_rebalance.plans.changes.made_up import MadeUp
-from kafka_rebalance.plans.rounds import Round, lists_eager, play
+from kafka_rebalance.plans.playing import play_led
+from kafka_rebalance.plans.rounds import Round, lists_eager
 
 MOST_MEMBERS = 100
-"""The most members of a cooperative group that is played; a larger one gets a lower bound."""
+"""A cooperative group with more members is not played: its figures are lower bounds."""
 
 MOST_IN_PYTHON = 20_000
-"""The largest group, members times partitions, that a Python library's class plays in bounces."""
+"""Members times partitions; a larger group is not played with a Python library's class."""
 
 
 class Bounce(NamedTuple):
@@ -50,24 +51,18 @@ class Bounce(NamedTuple):
 
 
 def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
-    """Returns the bounces from members that list only `old` to members that list only `new`.
-
-    In an eager group, the members at first list another assignor beside `old`.
-    """
+    """Returns both bounces; members list only `old` before them, and only `new` after them."""
     return _bounces(group, (old,), ((new, old), (new,)), engine)
 
 
 def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
-    """Returns the only bounce between two assignors of one protocol name, or between equal ones.
-
-    If `old` and `new` are equal, an eager group's members list this assignor alone afterwards.
-    """
+    """Returns the only bounce between two assignors of one protocol name, or between equal ones."""
     (only,) = _bounces(group, (old,), ((new,),), engine)
     return only
 
 
 def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) -> Bounce:
-    """Returns the second bounce alone, for members that already list both assignors."""
+    """Returns only the second bounce, for members that already list both assignors."""
     (only,) = _bounces(group, both, ((new,),), engine)
     return only
 
@@ -96,7 +91,6 @@ def _bounces(
 def _bounce(
     group: GroupSpec, old: AssignorNames, new: AssignorNames, ids: MadeUp, engine: Engine
 ) -> tuple[Bounce, GroupSpec]:
-    """Plays a bounce; returns it, and the group after it."""
     restarted, takes_over = len(group.members), None
     rounds: list[Round] = []
     for member, event in ((one.member, e) for one in restarts(group, old, new) for e in one.events):
@@ -107,13 +101,7 @@ def _bounce(
             takes_over = f"{member.group_instance_id or member.member_id} {how}"
         group = edited.group
         if edited.rebalances:
-            played = play(
-                group,
-                after,
-                starts_over=edited.starts_over,
-                forgets=edited.forgets,
-                engine=engine,
-            )
+            played = play_led(edited, engine)
             rounds += played.rounds
             group = played.group
     moves = sum(one.moves for one in rounds)
@@ -121,7 +109,7 @@ def _bounce(
 
 
 def at_least(group: GroupSpec, names: AssignorNames) -> Bounce:
-    """Returns a bounce with the least number of its rebalances, without playing them."""
+    """Returns a bounce that is not played; its `rebalances` is a lower bound."""
     dynamic = sum(member.group_instance_id is None for member in group.members)
     # A member that leaves starts a rebalance of the other members, if there are any.
     least = dynamic if len(group.members) == 1 else 2 * dynamic
@@ -132,3 +120,66 @@ def is_large(group: GroupSpec) -> bool:
     """Returns whether the Python libraries' classes are too slow for many rounds of this group."""
     partitions = sum(topic.partitions for topic in group.topics)
     return len(group.members) * partitions > MOST_IN_PYTHON
+
+
+BROKERS_DEFAULT = consumer.uniform.NAME
+"""The assignor of a group whose members name none, with the brokers' default settings."""
+
+
+def remote_bounce(group: GroupSpec, new: str, engine: Engine) -> Bounce:
+    """Returns the rolling bounce of a consumer group (KIP-848) to the brokers' assignor `new`.
+
+    1. A dynamic member leaves, and comes back with the new `group.remote.assignor`.
+    2. The broker takes the assignor that most members name; if none is named, its default.
+    3. If a member leaves or joins, or the assignor changes, there is a new group epoch and target.
+    4. In a tie, uniform assigns. If only two members name an assignor, and the names differ, each
+       heartbeat counts its own member's name first: the figures are then lower bounds.
+
+    Brokers do not show these names. If the group runs uniform, its members are taken to name none.
+
+    Source   ConsumerGroup.computePreferredServerAssignor; GroupMetadataManager:
+             hasMemberSubscriptionChanged (Kafka 4.4.0).
+    """
+    old = group.assignor or BROKERS_DEFAULT
+    if len(group.members) > MOST_MEMBERS:
+        return at_least(group, (new,))
+    names = None if old == BROKERS_DEFAULT else old
+    named = {member.member_id: names for member in group.members}
+    ids = MadeUp(f"{group.group_id}/{new}")
+    runs, takes_over, in_turns = old, None, False
+    rebalances = moves = 0
+    for member in group.members:
+        for event in BounceMembers(member.member_id).events(group):
+            # 1.
+            edited = event.edit(group, ids)
+            named |= dict.fromkeys(edited.renamed, new)
+            # 2.
+            named = {one.member_id: named[one.member_id] for one in edited.group.members}
+            counts = Counter(name for name in named.values() if name is not None)
+            before, runs = runs, _most_named(counts)
+            # 4.
+            in_turns |= len(counts) == 2 and set(counts.values()) == {1}
+            if before != runs:
+                how = "is back" if edited.renamed else "leaves"
+                takes_over = f"{member.group_instance_id or member.member_id} {how}"
+            group = edited.group.edited(assignor=runs)
+            # 3.
+            if edited.rebalances or before != runs:
+                seen = _newest_last(group, edited.renamed)
+                played = play_by_broker(seen, eager=(), engine=engine)
+                rebalances += len(played.rounds)
+                moves += sum(one.moves for one in played.rounds)
+                group = played.group
+    exact = not in_turns
+    return Bounce((new,), len(named), rebalances, moves if exact else None, exact, takes_over)
+
+
+def _most_named(counts: Mapping[str, int]) -> str:
+    """Returns the assignor that most members name; in a tie, uniform."""
+    most = [name for name, count in counts.items() if count == max(counts.values())]
+    return most[0] if len(most) == 1 else BROKERS_DEFAULT
+
+
+def _newest_last(group: GroupSpec, back: Iterable[str]) -> GroupSpec:
+    back = set(back)
+    return group.edited(members=tuple(sorted(group.members, key=lambda m: m.member_id in back)))

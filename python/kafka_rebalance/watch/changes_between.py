@@ -11,9 +11,9 @@ beginning. A topic that the second state lacks was deleted if a member still sub
 topic that the first state lacks was created if a member of it subscribed to it. Any other topic
 exists from the beginning, because a state contains only topics that members read or own.
 
-Of more than `_MOST` changes, those of one kind are one change: all members leave together, then all
-topics change together, then all subscriptions; at last, members join one after another in the order
-of the second state.
+If there are more than `_MOST` changes, those of one kind become one change: all members leave
+together, then all topics change together, then all subscriptions; at last, members join one after
+another, in the order of the second state.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,11 +31,11 @@ at once.
 """
 
 _MOST_SIZES = 8
-"""The most sizes of a topic that are tried between those of the two states."""
+"""If a topic grew, at most this many sizes between the old one and the new one are tried."""
 
 
 class BrokerState(NamedTuple):
-    """The part of a group that changes; a member that joins has no generation."""
+    """The fields of a group that changes edit; a member that has just joined has no generation."""
 
     members: tuple[Member, ...]
     topics: tuple[Topic, ...]
@@ -57,9 +57,10 @@ class Changes(NamedTuple):
 def changes_between(
     before: GroupSpec, after: GroupSpec, back: Mapping[str, str]
 ) -> Iterator[Changes]:
-    """Yields the changes; then again for each size that a topic may have had between the two.
+    """Yields the changes; then again, with one more change, for each size that a topic may have had
+    between the two states.
 
-    `back` has new id -> old id of the static members that came back.
+    `back` maps the new id of each static member that came back to its old id.
     """
     first, edits = _changes(before, after, back)
     yield Changes(first, edits)
@@ -131,7 +132,7 @@ def _together(edits: Sequence[Edit]) -> Edit:
 
 
 def _as_it_began(member: Member, then: Member) -> Member:
-    """Returns a member of the second state with the topics and partitions of the first one."""
+    """Returns `member` of the second state, with topics and partitions as in the first state."""
     return replace(
         member,
         topics=then.topics,
@@ -164,7 +165,7 @@ def _subscribes(member_id: str, topics: tuple[str, ...]) -> Edit:
 
 
 def _first_topics(before: GroupSpec, after: GroupSpec) -> tuple[Topic, ...]:
-    """Returns the topics before the changes; those that did not change have the later racks."""
+    """Returns the topics before the changes; unchanged topics have the racks of the later state."""
     changed = {topic.name for topic in _new_or_grown(before, after)}
     now = {topic.name: topic for topic in after.topics if topic.name not in changed}
     return tuple(({topic.name: topic for topic in before.topics} | now).values())
@@ -182,12 +183,17 @@ def _new_or_grown(before: GroupSpec, after: GroupSpec) -> list[Topic]:
     return [
         topic
         for topic in after.topics
-        if (not _is_same(then[topic.name], topic) if topic.name in then else topic.name in read)
+        if (
+            (then[topic.name].partitions, then[topic.name].topic_id)
+            != (topic.partitions, topic.topic_id)
+            if topic.name in then
+            else topic.name in read
+        )
     ]
 
 
 def _between(before: GroupSpec, after: GroupSpec) -> Iterator[Topic]:
-    """Yields a topic that grew at each size between, as if its new partitions came in two steps."""
+    """Yields each topic that grew, with each size between old and new: it may grow in two steps."""
     then = {topic.name: topic for topic in before.topics}
     for topic in after.topics:
         old = then.get(topic.name)
@@ -198,10 +204,6 @@ def _between(before: GroupSpec, after: GroupSpec) -> Iterator[Topic]:
             known = topic.initialized
             known = None if known is None else tuple(p for p in known if p < count)
             yield replace(topic, partitions=count, racks=racks, initialized=known)
-
-
-def _is_same(one: Topic, other: Topic) -> bool:
-    return one.partitions == other.partitions and one.topic_id == other.topic_id
 
 
 def read_topics(group: GroupSpec) -> set[str]:
@@ -218,9 +220,9 @@ def _deleted(name: str) -> Edit:
 
 
 def _put(topic: Topic) -> Edit:
-    """Returns the change to a topic, which is new, or has another id or more partitions.
+    """Returns the change that sets a topic: it is new, or has another id or more partitions.
 
-    A topic never shrinks, so of two changes to it, the one with fewer partitions is the first.
+    A topic never shrinks, so a change to fewer partitions than the topic has does nothing.
     """
 
     def edit(state: BrokerState) -> BrokerState:

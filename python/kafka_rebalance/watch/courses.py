@@ -16,39 +16,42 @@ tried:
    turn.
 3. Without a change, the broker computes a target again.
 4. In a streams group, members may not have reached a target when the next one is computed
-   (`tasks_between.py`).
+   (`present_tasks`).
 
 A group without members has no target; so its last member leaves in one part with a join.
+
+Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); `coordinator/streams_group` implements all
+         of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import combinations
 
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows
-from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.plans.broker_rounds import play_by_broker, with_one_target
 
 from .changes_between import BrokerState, Edit, changes_between
 from .owners import Owners, owners
-from .tasks_between import present_tasks
 
 _LEAST_ENDS, _MOST_WORK = 20, 100_000
-"""The courses of a large group: so many, or as many as this work has members and partitions."""
+"""Courses tried for n members and partitions in all: _MOST_WORK / n, but at least _LEAST_ENDS."""
 
 _MOST_APART = {2: 6, 3: 3}
-"""Number of changes -> the most members of a streams group that each may have moved or not."""
+"""Number of changes -> the most members of which every subset may already be at its target."""
 
 
 def possible_ends(
     before: GroupSpec, after: GroupSpec, back: Mapping[str, str], engine: Engine
 ) -> Iterator[Owners | None]:
-    """Yields the owners at the end of each course; None at last, if a large group has more courses.
+    """Yields the owners at the end of each course; None if there are more courses than are tried.
 
-    `back` has new id -> old id of the static members that came back. Errors: those of `assign`.
+    `back` maps the new id of each static member that came back to its old id. Errors: those of
+    `assign`.
     """
     size = len(after.members) + sum(partition_or_task_counts(after).values())
     every = _every_end(before, after, back, engine)
@@ -77,7 +80,7 @@ def _nothing(state: BrokerState) -> BrokerState:
 
 @dataclass(frozen=True, slots=True)
 class _Courses:
-    """The courses of some changes; `seen` holds the states whose further courses are all known."""
+    """The courses of the `edits`; `seen` has the states whose further courses were all yielded."""
 
     start: GroupSpec
     edits: Sequence[Edit]
@@ -122,3 +125,60 @@ def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:
     """Yields each part of the changes that are left, the smallest ones first."""
     for size in range(1, len(left) + 1):
         yield from combinations(sorted(left), size)
+
+
+def present_tasks(
+    before: Sequence[Member], target: tuple[Member, ...], apart: int
+) -> Iterator[tuple[Member, ...]]:
+    """Yields the members with their present tasks, once for each possible set of these tasks.
+
+    The assignor sees the tasks that members have at present. A member gives up tasks at its next
+    heartbeat, and gets new ones at a later heartbeat, when nobody else runs them. So if not all
+    members have reached their targets, a member has its old tasks, or has given up what it must and
+    gets nothing more, or only what is free. If up to `apart` members can differ in this, each set
+    of them is tried; of more members, all or none. Members without tasks have only their target.
+    """
+    yield target
+    then = {one.member_id: one.streams for one in before if one.generation_id is not None}
+    if target[0].streams is None:
+        return
+    held = {task for streams in then.values() if streams for task in streams.active_tasks}
+    unmoved = [
+        replace(one, streams=then.get(one.member_id) or _free(one.streams, held)) for one in target
+    ]
+    moved = [
+        replace(one, streams=_revoked(was.streams, one.streams, held))
+        for one, was in zip(target, unmoved, strict=True)
+    ]
+    differ = [at for at, one in enumerate(moved) if one != unmoved[at]]
+    sizes = range(len(differ) + 1) if len(differ) <= apart else (0, len(differ))
+    for size in sizes:
+        for part in combinations(differ, size):
+            yield tuple(moved[at] if at in part else one for at, one in enumerate(unmoved))
+
+
+def _free(target: StreamsMember | None, held: Collection[TopicPartition]) -> StreamsMember | None:
+    """Returns the target without the active tasks in `held`, which members still run."""
+    if target is None:
+        return None
+    active = tuple(task for task in target.active_tasks if task not in held)
+    return replace(target, active_tasks=active)
+
+
+def _revoked(
+    was: StreamsMember | None, target: StreamsMember | None, held: Collection[TopicPartition]
+) -> StreamsMember | None:
+    """Returns what a member keeps if it must give up tasks; else its tasks and the free ones."""
+    if was is None or target is None:
+        return target
+    kept, standby = (
+        tuple(task for task in had if task in wanted)
+        for had, wanted in (
+            (was.active_tasks, target.active_tasks),
+            (was.standby_tasks, target.standby_tasks),
+        )
+    )
+    if len(kept) < len(was.active_tasks) or len(standby) < len(was.standby_tasks):
+        return replace(target, active_tasks=kept, standby_tasks=standby)
+    free = tuple(task for task in target.active_tasks if task in kept or task not in held)
+    return replace(target, active_tasks=free)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The partitions or tasks of a group and their owners, for comparisons of two states.
 
-A partition has one owner, or none. In a share group it can have several. The owners of a task of a
-streams group are the member that runs it, and those that hold a standby.
+A partition has one owner, or none. In a share group it can have several. In a streams group, a
+task's owners are the member that runs the task, and the members that hold a standby of it.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ def owners_in(held: Assignment) -> Owners:
 
 
 def renamed(found: Owners, names: Mapping[str, str]) -> Owners:
-    """Returns the owners with other ids for the members in `names`."""
+    """Returns the owners with new member ids; `names` maps an old id to a new one."""
     return {
         tp: frozenset(one._replace(member_id=names.get(one.member_id, one.member_id)) for one in by)
         for tp, by in found.items()
@@ -47,7 +47,7 @@ def renamed(found: Owners, names: Mapping[str, str]) -> Owners:
 
 
 def additions(one: Owners, other: Owners) -> int:
-    """Returns how many owners of partitions are in `other` and not in `one`."""
+    """Returns the number of owners that partitions have in `other` but not in `one`, in all."""
     return sum(len(by - one.get(tp, frozenset())) for tp, by in other.items())
 
 

@@ -11,13 +11,13 @@ A state is a description of the group at rest, or is read from a record of its l
    back, nothing else changed and no partition moved, the rebalance is as predicted.
 2. Each assignor that a leader may have (`leaders.py`) plans the next rebalance. If one of the plans
    ends as the group did, the rebalance is as predicted.
-3. If not, causes are tried one after another, until a plan with that difference ends as the group
-   did. The first one is what the members sent, if a record shows it. An assignor that no possible
-   leader had is tried as a cause, too.
+3. If not, possible causes are tried one after another, until a plan with this cause ends as the
+   group did. The first cause is the data that the members sent, if a record shows them. An assignor
+   that no possible leader had is tried as a cause, too.
 
 A group that the broker assigns has neither a leader nor claims. It is compared with the ends of
-the courses of events between the two states (`courses.py`). If none ends alike, the cause is
-unknown, or the epoch shows that more has changed than the two states do: a member joined and left.
+the courses of events between the two states (`courses.py`). If no course ends alike, the cause is
+unknown; or the epoch shows more changes than the two states: a member joined and left, for example.
 
 Differs  between descriptions, what the members sent is unknown, and a group that rebalanced twice
          is compared with one rebalance. Records have neither limit.
@@ -30,7 +30,7 @@ from typing import Any
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import Member, Topic
+from kafka_rebalance.group.model import Topic
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.leaders import possible_dialects
@@ -58,8 +58,8 @@ class JudgedRebalance:
     `cause`       why the prediction was wrong; None if it was right
     `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that have
                   other owners in the first plan
-    `revoked`     how many partitions members have lost, by leaving too
-    `gained`      how many partitions members have got, by joining too
+    `revoked`     how many partitions members have lost; those of members that left count, too
+    `gained`      how many partitions members have got; those of members that joined count, too
     """
 
     group_id: str
@@ -165,7 +165,7 @@ def _judged(
 
 
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
-    """Returns whether a plan that was made before may have ended.
+    """Returns whether the changes of the plan `told` may all have happened in the group by now.
 
     The group then has as many members as in the plan, the plan's epoch, and its partition counts.
     """
@@ -180,9 +180,9 @@ def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
 
 
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
-    """Returns how many partitions have another owner than in a plan that was made before.
+    """Returns how many partitions have another owner than in the plan.
 
-    New members of the plan stand for the members that joined, in their order.
+    The real new members stand for the plan's new members, in order.
     """
     known = {member.member_id for member in told.group.members}
     there = {member.member_id for member in after.members}
@@ -219,8 +219,8 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         members.append(member.owning(*claims))
     leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
     leader = after.leader or leader
-    # After a member left, subscriptions seldom show the protocol, so that of the state before is
-    # used.
+    # After a member left, subscriptions seldom show the rebalance protocol, so the protocol of the
+    # state before is used.
     protocol = before.rebalance_protocol if after.assignor == before.assignor else None
     started = after.edited(members=tuple(members))
     return replace(
@@ -239,11 +239,15 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
     new = {back.get(one.member_id, one.member_id): one for one in after.members}
     counts, then = partition_or_task_counts(after), partition_or_task_counts(before)
     standby, stood = after.num_standby_replicas or 0, before.num_standby_replicas or 0
-    again = [m.member_id for id_, m in new.items() if id_ in old and _differs(m, old[id_])]
+    stayed = [(m, old[id_]) for id_, m in new.items() if id_ in old]
+    was, now = before.assignor, after.assignor
+    is_switched = was is not None and now is not None and was != now
     parts = {
         "joined": [new[one].member_id for one in new if one not in old],
         "left": [one for one in old if one not in new],
-        "subscribed anew": again,
+        "subscribed anew": [
+            m.member_id for m, old_one in stayed if {*m.topics} != {*old_one.topics}
+        ],
         "partitions": [
             f"{name} {then[name]} -> {count}"
             for name, count in counts.items()
@@ -253,18 +257,10 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
         "deleted": sorted((then.keys() - counts.keys()) & read_topics(after)),
         "standby replicas": [f"{stood} -> {standby}"] if standby != stood else [],
         "back": list(back),
-        "assignor": _switched(before.assignor, after.assignor),
+        "assignor": [f"{was} -> {now}"] if is_switched else [],
     }
     texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
     return "; ".join(texts) or NO_CHANGE
-
-
-def _switched(old: str | None, new: str | None) -> list[str]:
-    return [f"{old} -> {new}"] if old and new and old != new else []
-
-
-def _differs(one: Member, other: Member) -> bool:
-    return set(one.topics) != set(other.topics)
 
 
 # 2.
@@ -318,18 +314,16 @@ def _each(**fields: Any) -> Callable[[GroupSpec], GroupSpec]:
 
 
 def _older(before: GroupSpec, started: GroupSpec) -> tuple[Topic, ...]:
-    """Returns the topics of the later state, with the partitions of the earlier one."""
+    """Returns the topics of the later state with the partition counts of the earlier state."""
     then = {topic.name: topic for topic in before.topics}
     return tuple(then.get(topic.name, topic) for topic in started.topics)
 
 
-def _without_racks(group: GroupSpec) -> GroupSpec:
-    return group.edited(topics=tuple(replace(topic, racks=None) for topic in group.topics))
-
-
 _NO_CLAIMS = "no member sent what it owned"
 _CHANGES: Mapping[str, Callable[[GroupSpec], GroupSpec]] = {
-    "the leader ignored racks": _without_racks,
+    "the leader ignored racks": lambda group: group.edited(
+        topics=tuple(replace(topic, racks=None) for topic in group.topics)
+    ),
     "no member sent a generation": _each(generation_id=None),
     _NO_CLAIMS: _each(owned_partitions=(), generation_id=None),
     "the leader ignored instance ids": _each(group_instance_id=None),

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defines the requests and responses of groups whose brokers assign, with Kafka's field names.
 
-These are consumer groups (KIP-848) and share groups (KIP-932).
-
 A heartbeat joins (epoch 0), keeps a membership, or leaves (epoch -1; -2 for a static member that
-comes back). A field that is None, or a rebalance timeout of -1, has not changed since the member's
-last heartbeat.
+comes back). A field that is None, or a rebalance timeout of -1, is as in the last heartbeat.
 
 Source   the schemas of ConsumerGroupHeartbeat, ConsumerGroupDescribe, ShareGroupHeartbeat and
-         ShareGroupDescribe of Kafka 4.4.0.
+         ShareGroupDescribe of Kafka 4.4.0; KIP-848, KIP-932.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
@@ -19,7 +15,7 @@ from kafka_rebalance.java.hash_map import Uuid
 
 from .error_codes import ErrorCode, ErrorField
 from .layout import Boxed, Int8, Int32, Since
-from .messages import Request, Response
+from .messages import Message, Request, Response
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -38,7 +34,6 @@ class TopicPartitions(NamedTuple):
 # Heartbeats ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _HeartbeatResponse(Response):
     """The member's epoch, and what it may use now; `assignment` None means no change."""
 
@@ -54,16 +49,11 @@ class _HeartbeatResponse(Response):
 class ConsumerGroupHeartbeatResponse(_HeartbeatResponse):
     """The response to a member of a consumer group."""
 
-    __slots__ = ()
-
 
 class ShareGroupHeartbeatResponse(_HeartbeatResponse):
     """The response to a member of a share group."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupHeartbeat(Request):
     """A member of a consumer group joins, stays or leaves; `topic_partitions` is what it owns."""
 
@@ -81,7 +71,6 @@ class ConsumerGroupHeartbeat(Request):
     topic_partitions: tuple[TopicPartitions, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupHeartbeat(Request):
     """A member of a share group joins, stays or leaves; it does not report what it owns."""
 
@@ -109,25 +98,20 @@ Described = Annotated[tuple[DescribedPartitions, ...], Boxed()]
 
 
 def pairs_of(topics: tuple[DescribedPartitions, ...]) -> tuple[TopicPartition, ...]:
-    """Returns the partitions of a description."""
+    """Returns described partitions as pairs of topic name and number."""
     return tuple(
         TopicPartition(one.topic_name, number) for one in topics for number in one.partitions
     )
 
 
 def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
-    """Returns the topics of a description if one of them has no partitions; else none."""
+    """Returns all topics of a description if one of them has no partitions; else no topics."""
     is_whole = all(one.partitions for one in topics)
     return () if is_whole else tuple(one.topic_name for one in topics)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedConsumerMember:
-    """A member of a consumer group.
-
-    `member_type` is 0 for the classic protocol, 1 for the consumer protocol, -1 if the broker is
-    too old to show it.
-    """
+class DescribedConsumerMember(Message):
+    """A member; `member_type` is 0 (classic protocol), 1 (consumer protocol) or -1 (not shown)."""
 
     member_id: str
     instance_id: str | None
@@ -155,7 +139,7 @@ class DescribedConsumerMember:
 
     @property
     def topic_regex(self) -> str | None:
-        """Returns the pattern of the subscription; Kafka shows "" for none, too."""
+        """Returns the subscribed pattern; None if there is none (Kafka shows None or "")."""
         return self.subscribed_topic_regex or None
 
     @property
@@ -164,9 +148,8 @@ class DescribedConsumerMember:
         return None if self.member_type < 0 else self.member_type == 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedShareMember:
-    """A member of a share group. Its target is not shown: the member owns it at once."""
+class DescribedShareMember(Message):
+    """A member of a share group. Kafka does not show its target: the member owns it at once."""
 
     member_id: str
     rack_id: str | None
@@ -191,9 +174,8 @@ class DescribedShareMember:
         return topics_of(self.assignment)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerGroup:
-    """A group whose broker assigns, or the error of one that is not there."""
+class BrokerGroup(Message):
+    """The description of a group whose broker assigns, or the error if there is no such group."""
 
     group_type: ClassVar[str]
 
@@ -208,7 +190,6 @@ class BrokerGroup:
     authorized_operations: Int32 = NO_OPERATIONS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedConsumerGroup(BrokerGroup):
     """A consumer group."""
 
@@ -217,7 +198,6 @@ class DescribedConsumerGroup(BrokerGroup):
     members: tuple[DescribedConsumerMember, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedShareGroup(BrokerGroup):
     """A share group."""
 
@@ -226,9 +206,8 @@ class DescribedShareGroup(BrokerGroup):
     members: tuple[DescribedShareMember, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeResponse(Response):
-    """Descriptions of groups, in the request's order, but empty ids come first."""
+    """Descriptions of groups, in the request's order; errors for empty ids come first."""
 
     described: ClassVar[type[Any]]
 
@@ -236,7 +215,6 @@ class DescribeResponse(Response):
     groups: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribeResponse(DescribeResponse):
     """Descriptions of consumer groups."""
 
@@ -245,7 +223,6 @@ class ConsumerGroupDescribeResponse(DescribeResponse):
     groups: tuple[DescribedConsumerGroup, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupDescribeResponse(DescribeResponse):
     """Descriptions of share groups."""
 
@@ -254,7 +231,6 @@ class ShareGroupDescribeResponse(DescribeResponse):
     groups: tuple[DescribedShareGroup, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeRequest(Request):
     """An administrator asks for the state and the members of groups."""
 
@@ -270,16 +246,14 @@ class DescribeRequest(Request):
 
 
 class ConsumerGroupDescribe(DescribeRequest):
-    """The groups are consumer groups."""
+    """An administrator asks for consumer groups."""
 
-    __slots__ = ()
     response = ConsumerGroupDescribeResponse
 
 
 class ShareGroupDescribe(DescribeRequest):
-    """The groups are share groups."""
+    """An administrator asks for share groups."""
 
-    __slots__ = ()
     response = ShareGroupDescribeResponse
 
 

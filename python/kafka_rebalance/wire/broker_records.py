@@ -13,7 +13,6 @@ Source   ConsumerGroup*, ShareGroup*, StreamsGroup*{Key,Value}.json of Kafka's g
          (4.4.0).
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, Any, NamedTuple
 
@@ -33,7 +32,8 @@ from .layout import (
     layout_of,
     read_version,
 )
-from .streams_topology import KeyValue, StreamsTopology, UserEndpoint
+from .messages import Frozen
+from .streams_groups import KeyValue, StreamsTopology, UserEndpoint
 
 NO_TOPOLOGY = -1
 
@@ -41,16 +41,14 @@ NO_TOPOLOGY = -1
 # Consumer groups ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class EpochValue:
+class EpochValue(Frozen):
     """The epoch of a consumer group."""
 
     epoch: Int32
     metadata_hash: Annotated[Int64, Tag(0)] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OldMetadataValue:
+class OldMetadataValue(Frozen):
     """The topics' metadata as brokers before Kafka 4.1 stored it; 4.4 writes tombstones only."""
 
     body: Rest
@@ -63,9 +61,8 @@ class ClassicMetadata(NamedTuple):
     protocols: Annotated[tuple[JoinGroupProtocol, ...], Name("supportedProtocols")]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberValue:
-    """A member: its identity and its subscription; `classic` None: the consumer protocol."""
+class MemberValue(Frozen):
+    """A member's identity and subscription; `classic` is None in the consumer protocol."""
 
     instance_id: str | None
     rack_id: str | None
@@ -80,31 +77,28 @@ class MemberValue:
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class TargetEpochValue:
-    """The epoch for which the targets were computed; the time is 0 before the first target."""
+class TargetEpochValue(Frozen):
+    """The epoch for which targets were computed, and when (ms); 0 before the first targets."""
 
     assignment_epoch: Int32
     assignment_timestamp_ms: Annotated[Int64, Tag(0), Name("assignmentTimestamp")] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TargetValue:
+class TargetValue(Frozen):
     """A member's target."""
 
     topics: Annotated[tuple[TopicPartitions, ...], Name("topicPartitions")]
 
 
 class CurrentTopic(NamedTuple):
-    """The partitions of one topic; `epochs` None was written before Kafka 4.3."""
+    """The partitions of one topic; brokers before Kafka 4.3 wrote no `epochs` (None)."""
 
     topic_id: Uuid
     partitions: tuple[Int32, ...]
     epochs: Annotated[tuple[Int32, ...] | None, Tag(0), Name("assignmentEpochs")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentValue:
+class CurrentValue(Frozen):
     """A member's current assignment, and the state of its reconciliation."""
 
     member_epoch: Int32
@@ -114,8 +108,7 @@ class CurrentValue:
     pending_revocation: Annotated[tuple[CurrentTopic, ...], Name("partitionsPendingRevocation")]
 
 
-@dataclass(frozen=True, slots=True)
-class PatternValue:
+class PatternValue(Frozen):
     """The topics to which a pattern was resolved."""
 
     topics: tuple[str, ...]
@@ -126,17 +119,15 @@ class PatternValue:
 # Share groups -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ShareEpochValue:
+class ShareEpochValue(Frozen):
     """The epoch of a share group."""
 
     epoch: Int32
     metadata_hash: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class ShareMemberValue:
-    """A member: its identity and its subscription."""
+class ShareMemberValue(Frozen):
+    """A member's identity and subscription."""
 
     rack_id: str | None
     client_id: str
@@ -144,9 +135,8 @@ class ShareMemberValue:
     subscribed_topic_names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ShareCurrentValue:
-    """A member's current assignment; its state has the numbers of consumer groups' members."""
+class ShareCurrentValue(Frozen):
+    """A member's current assignment; `state` is a number as for members of consumer groups."""
 
     member_epoch: Int32
     previous_member_epoch: Int32
@@ -161,9 +151,8 @@ class DeletingTopic(NamedTuple):
     topic_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ShareStateValue:
-    """The partitions whose share state is initialised or is to be, and the topics to delete."""
+class ShareStateValue(Frozen):
+    """The partitions whose share state is being or is initialised, and the topics to delete."""
 
     initializing: Annotated[tuple[DescribedPartitions, ...], Name("initializingTopics")] = ()
     initialized: Annotated[tuple[DescribedPartitions, ...], Name("initializedTopics")] = ()
@@ -173,11 +162,10 @@ class ShareStateValue:
 # Streams groups -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsEpochValue:
+class StreamsEpochValue(Frozen):
     """The epoch of a streams group; `assignment_configs` are the settings of its last epoch.
 
-    The epochs of topologies are -1 if there is none. Those of descriptions belong to a plug-in.
+    `validated_topology_epoch` is -1 if there is none. The description epochs belong to a plug-in.
     """
 
     epoch: Int32
@@ -190,8 +178,7 @@ class StreamsEpochValue:
     failed_description_epoch: Annotated[Int32, Tag(3)] = NO_TOPOLOGY
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsMemberValue:
+class StreamsMemberValue(Frozen):
     """A member of a streams group."""
 
     instance_id: str | None
@@ -216,8 +203,7 @@ class TaskIds(NamedTuple):
 Role = tuple[TaskIds, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsTargetValue:
+class StreamsTargetValue(Frozen):
     """A member's target."""
 
     active: Annotated[Role, Name("activeTasks")]
@@ -225,8 +211,7 @@ class StreamsTargetValue:
     warmup: Annotated[Role, Name("warmupTasks")]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsCurrentValue:
+class StreamsCurrentValue(Frozen):
     """A member's present tasks, and the state of its reconciliation."""
 
     member_epoch: Int32
@@ -297,7 +282,7 @@ _VERSION = 0
 
 
 class BrokerRecord(NamedTuple):
-    """A record; its value is of its type's `content`, None for a tombstone."""
+    """A record; its value is an object of the type's class `content`, None for a tombstone."""
 
     key: RecordKey
     value: Any = None

@@ -4,7 +4,6 @@
 Source   the request and response schemas of Kafka 4.4.0 (JoinGroupRequest.json, …).
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from .error_codes import ErrorCode
@@ -28,7 +27,6 @@ class MemberIdentity(NamedTuple):
     group_instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorResponse(Response):
     """The coordinator's node; `node_id` is -1 with an error."""
 
@@ -36,7 +34,6 @@ class FindCoordinatorResponse(Response):
     node_id: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinator(Request):
     """A client looks for the broker that coordinates a group."""
 
@@ -53,7 +50,6 @@ class JoinedMember(NamedTuple):
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroupResponse(Response):
     """Only the leader receives `members`; `skip_assignment` exists from version 9 on (KIP-814)."""
 
@@ -67,7 +63,6 @@ class JoinGroupResponse(Response):
     members: tuple[JoinedMember, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup(Request):
     """A member asks to belong to the next generation."""
 
@@ -82,7 +77,6 @@ class JoinGroup(Request):
     protocols: tuple[JoinGroupProtocol, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroupResponse(Response):
     """The member's assignment, with the group's protocol."""
 
@@ -92,7 +86,6 @@ class SyncGroupResponse(Response):
     assignment: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup(Request):
     """A member asks for its assignment; the leader's request contains all members' assignments."""
 
@@ -107,14 +100,12 @@ class SyncGroup(Request):
     assignments: tuple[tuple[str, bytes], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatResponse(Response):
     """The response to a heartbeat: only an error code."""
 
     error_code: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat(Request):
     """A member reports that it is alive; the response shows whether it has to rejoin."""
 
@@ -134,7 +125,6 @@ class LeftMember(NamedTuple):
     error_code: ErrorCode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroupResponse(Response):
     """The results, one for each member of the request."""
 
@@ -142,7 +132,6 @@ class LeaveGroupResponse(Response):
     members: tuple[LeftMember, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup(Request):
     """Members leave, or an administrator removes them."""
 
@@ -155,14 +144,12 @@ class LeaveGroup(Request):
 # Administrators -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroupsResponse(Response):
-    """(group_id, error code) pairs, in the request's order."""
+    """`groups` has pairs (group id, error code), in the request's order."""
 
     groups: tuple[tuple[str, ErrorCode], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroups(Request):
     """An administrator deletes empty groups."""
 
@@ -186,7 +173,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group in DescribeGroups: Dead if it is absent; `state` is None after a refusal."""
+    """A group in DescribeGroups; `state` is Dead if it is absent, and None after a refusal."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE
@@ -196,14 +183,12 @@ class DescribedGroup(NamedTuple):
     members: tuple[DescribedMember, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroupsResponse(Response):
     """Descriptions of groups, in the request's order."""
 
     groups: tuple[DescribedGroup, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroups(Request):
     """An administrator asks for the state and the members of groups."""
 
@@ -225,7 +210,6 @@ class ListedGroup(NamedTuple):
     group_type: str = "classic"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsResponse(Response):
     """The coordinator's groups, or those in the requested states."""
 
@@ -233,12 +217,8 @@ class ListGroupsResponse(Response):
     groups: tuple[ListedGroup, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroups(Request):
-    """An administrator lists all groups, or the groups of the given states and types.
-
-    States and types are compared by name, in any case of letters.
-    """
+    """An administrator lists groups; `states` and `types` select some, in upper or lower case."""
 
     response = ListGroupsResponse
 

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes Connect's two messages: a worker sends metadata, and receives an assignment.
 
-    version      0 eager, 1 compatible, 2 sessioned; 1 and 2 differ only in the number
-    metadata     url string, config offset int64; from v1 on the worker's assignment in bytes
-    assignment   error int16, leader string, leader's url string, config offset int64, work;
-                 from v1 on the work to revoke, and the delay of the next rebalance int32 (ms)
-    work         array of (connector string, task numbers as array of int32)
-
 An entry of `work` has the numbers of a connector's tasks, and -1 if the connector itself runs on
-the worker. The caller orders the work. Bytes of a newer version are read up to the last known
-field.
+the worker. The caller orders the work. Versions are 0 eager, 1 compatible, 2 sessioned; bytes of a
+newer version are read up to the last known field.
 
 Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
@@ -18,21 +12,12 @@ Differs  null or missing lists and a missing delay are refused; Kafka reads them
          and 0. Connect's workers do not write such messages.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, NamedTuple, TypeVar
 
 from kafka_rebalance.errors import WireError
 
-from .layout import (
-    VERSION_BYTES,
-    Int16,
-    Int32,
-    Int64,
-    Name,
-    Since,
-    layout_of,
-    read_version,
-)
+from .layout import VERSION_BYTES, Int16, Int32, Int64, Name, Since, layout_of, read_version
+from .messages import Message, common_fields
 
 EAGER, COMPATIBLE, SESSIONED = 0, 1, 2
 NO_ERROR, CONFIG_MISMATCH = 0, 1
@@ -44,9 +29,8 @@ Connectors = tuple[str, ...]
 Tasks = tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectAssignment:
-    """A worker's assignment; `delay_ms` is the time until it must rejoin, 0 if it need not."""
+class ConnectAssignment(Message):
+    """A worker's assignment; the worker must rejoin after `delay_ms` (0: it need not)."""
 
     error: int = NO_ERROR
     leader: str = ""
@@ -60,8 +44,7 @@ class ConnectAssignment:
     version: int = SESSIONED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectMetadata:
+class ConnectMetadata(Message):
     """A worker's metadata; `assignment` is None in version 0, or if the worker has none."""
 
     url: str
@@ -111,28 +94,20 @@ def decode_connect_assignment(data: bytes) -> ConnectAssignment:
     connectors, tasks = _split(read.assignment)
     revoked_connectors, revoked_tasks = _split(read.revoked)
     return ConnectAssignment(
-        error=read.error,
-        leader=read.leader,
-        leader_url=read.leader_url,
-        config_offset=read.config_offset,
+        **common_fields(read, ConnectAssignment),
         connectors=connectors,
         tasks=tasks,
         revoked_connectors=revoked_connectors,
         revoked_tasks=revoked_tasks,
-        delay_ms=read.delay_ms,
         version=version,
     )
 
 
 def encode_connect_assignment(assignment: ConnectAssignment) -> bytes:
     message = _Assignment(
-        assignment.error,
-        assignment.leader,
-        assignment.leader_url,
-        assignment.config_offset,
-        _work(assignment.connectors, assignment.tasks),
-        _work(assignment.revoked_connectors, assignment.revoked_tasks),
-        assignment.delay_ms,
+        **common_fields(assignment, _Assignment),
+        assignment=_work(assignment.connectors, assignment.tasks),
+        revoked=_work(assignment.revoked_connectors, assignment.revoked_tasks),
     )
     return _written(message, assignment.version)
 

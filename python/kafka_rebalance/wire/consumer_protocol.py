@@ -2,16 +2,16 @@
 """Reads and writes the consumer protocol: subscription, assignment, and sticky's user data."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.group.model import TopicPartition
 
+from .messages import Frozen
+
 HIGHEST_VERSION = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(Frozen):
     """The message that a member sends when it joins.
 
     `generation_id` is None if the field is negative or the version has no such field; `rack_id` is
@@ -27,8 +27,7 @@ class Subscription:
     version: int = HIGHEST_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class AssignmentData:
+class AssignmentData(Frozen):
     """The message that a member receives from its leader in SyncGroup."""
 
     partitions: tuple[TopicPartition, ...]
@@ -71,30 +70,26 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     return topics
 
 
-@dataclass(frozen=True, slots=True)
-class StickyUserData:
-    """The partitions that a sticky member owned.
-
-    `generation_id` is None in version 0, and for 0 bytes.
-    """
+class StickyUserData(Frozen):
+    """The partitions that a sticky member owned; `generation_id` is None in version 0."""
 
     owned_partitions: tuple[TopicPartition, ...]
     generation_id: int | None
 
 
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
-    """Reads StickyAssignor's version 1 or 0; unreadable bytes mean no partitions, generation -1."""
+    """Reads StickyAssignor's version 1 or 0; unreadable bytes give no partitions, generation -1."""
     read = _core.decode_sticky_user_data(data)
     return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:
-    """Writes version 1; the topics have the order of Kafka's hash map."""
+    """Writes StickyAssignor's version 1; the topics have the order of Kafka's hash map."""
     return _core.encode_sticky_user_data(partitions, generation_id)
 
 
 def decode_cooperative_user_data(data: bytes) -> int:
-    """Reads CooperativeStickyAssignor's generation; -1 for unreadable bytes, as in Kafka."""
+    """Reads CooperativeStickyAssignor's generation; as in Kafka, -1 for unreadable bytes."""
     return _core.decode_cooperative_user_data(data)
 
 

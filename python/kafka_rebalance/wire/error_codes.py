@@ -55,7 +55,7 @@ class ErrorCode(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "ErrorCode | None":
-        """Returns a member for the number of an error that is not in this list."""
+        """Returns a new code, `ERROR_<number>`, for a number that is not in this list."""
         if not isinstance(value, int):
             return None
         unknown = int.__new__(cls, value)
@@ -64,7 +64,7 @@ class ErrorCode(IntEnum):
 
 
 ErrorField = Annotated[ErrorCode, struct.Struct(">h")]
-"""The field of a response: 16 bits (`wire/layout.py`)."""
+"""The type of a response's field with an error code of 16 bits (`wire/layout.py`)."""
 
 _E = ErrorCode
 
@@ -82,12 +82,12 @@ _APPEND_ERRORS = {
 
 
 def of_append_error(error: ErrorCode) -> ErrorCode:
-    """Returns the response's error code after a failed append for a JoinGroup or SyncGroup."""
+    """Returns the error code of a JoinGroup or SyncGroup response after a failed append."""
     return _APPEND_ERRORS.get(error, error)
 
 
 def of_operation_error(error: ErrorCode) -> ErrorCode:
-    """Returns the response's error code after a failed append of any other request's records.
+    """Returns the error code of any other response after a failed append.
 
     A NETWORK_EXCEPTION (from the verification of a transaction) becomes
     COORDINATOR_LOAD_IN_PROGRESS, because clients then retry without looking for a coordinator.

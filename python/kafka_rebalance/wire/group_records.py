@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes the records of classic groups in `__consumer_offsets`, in every version.
 
-    key 0, 1   offset commit     group string, topic string, partition int32
-    key 2      group metadata    group string
-    other      a key of another kind of group: `OtherKey`, kept as bytes
-
-Every key and value starts with an int16 version, big-endian. `string` is an int16 length and UTF-8
-(-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
-"flexible": lengths are unsigned varints of length + 1, and every struct ends with tagged fields,
-which are kept as bytes. A record that is decoded and encoded again has its old bytes. The value
-`None` is a tombstone.
+Every key and value starts with an int16 version: 0 and 1 are keys of offsets, 2 of groups. A record
+that is decoded and encoded again has its old bytes. The value `None` is a tombstone.
 
 Errors   WireError, which names the field.
-Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.
+Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator;
+         docs/behaviour/coordinator.md#92-keys-and-values.
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Annotated, NamedTuple
+
+from kafka_rebalance.java.order import string_hash
 
 from .layout import (
     VERSION_BYTES,
@@ -30,6 +25,7 @@ from .layout import (
     layout_of,
     read_version,
 )
+from .messages import Frozen
 
 _OFFSET_KEYS = (0, 1)
 _GROUP_KEY = 2
@@ -38,7 +34,7 @@ _FLEXIBLE = 4
 
 
 class OffsetsRecord(NamedTuple):
-    """A record of `__consumer_offsets`, undecoded; `value` is None for a tombstone."""
+    """A record of `__consumer_offsets` as bytes; `value` is None for a tombstone."""
 
     partition: int
     offset: int
@@ -47,8 +43,7 @@ class OffsetsRecord(NamedTuple):
     value: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetCommitKey:
+class OffsetCommitKey(Frozen):
     """The key of a committed offset."""
 
     group_id: Annotated[str, Name("group")]
@@ -57,24 +52,21 @@ class OffsetCommitKey:
     version: Version = 1
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMetadataKey:
+class GroupMetadataKey(Frozen):
     """The key of a group's record."""
 
     group_id: Annotated[str, Name("group")]
     version: Version = 2
 
 
-@dataclass(frozen=True, slots=True)
-class OtherKey:
+class OtherKey(Frozen):
     """A key of another kind of group (KIP-848, KIP-932, …), or of a newer version."""
 
     version: int
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetCommitValue:
+class OffsetCommitValue(Frozen):
     """A committed offset; `leader_epoch` exists in v3 and v4, `expire_timestamp_ms` in v1."""
 
     offset: Int64
@@ -86,8 +78,7 @@ class OffsetCommitValue:
     tagged: Tagged = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MemberMetadata:
+class MemberMetadata(Frozen):
     """A member of a group; `rebalance_timeout_ms` is -1 in v0, which lacks the field."""
 
     member_id: str
@@ -101,8 +92,7 @@ class MemberMetadata:
     tagged: Tagged = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMetadataValue:
+class GroupMetadataValue(Frozen):
     """A group; `current_state_timestamp_ms` is -1 before v2, or if it is unset."""
 
     protocol_type: str
@@ -150,3 +140,18 @@ def encode_value(value: Value) -> bytes:
     """Writes a value in its own version; fields that the version does not have are left out."""
     layout = layout_of(type(value), value.version, value.version >= _FLEXIBLE)
     return layout.written(value, struct.pack(">h", value.version))
+
+
+def partition_for(group_id: str, partitions: int = 50) -> int:
+    """Returns the group's partition of `__consumer_offsets`; its leader coordinates the group.
+
+    >>> partition_for("my-group")
+    12
+
+    Source   GroupMetadataManager.partitionFor (Utils.abs).
+    """
+    signed = string_hash(group_id)
+    if signed >= 1 << 31:
+        signed -= 1 << 32
+    # Utils.abs maps Integer.MIN_VALUE, which has no positive counterpart, to 0.
+    return 0 if signed == -(1 << 31) else abs(signed) % partitions

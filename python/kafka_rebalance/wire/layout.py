@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles reader and writer of a message from the annotations of its class.
+"""Makes the functions that read and write a message from the annotations of its class.
 
 A message is a dataclass or a NamedTuple whose fields stand in the order of the bytes:
 
@@ -12,12 +12,12 @@ A message is a dataclass or a NamedTuple whose fields stand in the order of the 
                                         in a tagged field, 0 is null
     Rest                                all bytes that are left
 
-    Annotated[T, Tag(0)]          in the tagged fields; left out if it has its default
+    Annotated[T, Tag(0)]          one of the tagged fields; left out if it has its default
     Annotated[T, Since(3)]        in version 3 and later; `Since(1, last=1)`: in version 1 only
-    Annotated[T, Boxed()]         alone in a message of its own
+    Annotated[T, Boxed()]         stands alone in a message of its own
     Annotated[T, Name("group")]   the name in errors, where it is not that of the attribute
-    Version                       not in the bytes of the message: the version itself
-    Tagged                        tagged fields that are not known, written again as they are
+    Version                       the version of the message; it is not in the bytes
+    Tagged                        unknown tagged fields, which are written as they were read
 
 In "flexible" versions (KIP-482) a length is an unsigned varint of length + 1, and tagged fields
 end each message. A field that a version lacks has its default.
@@ -83,7 +83,7 @@ Int64 = Annotated[int, _Number(">q")]
 Rest = Annotated[bytes, _Special.REST]
 Version = Annotated[int, _Special.VERSION]
 Tagged = Annotated[tuple[tuple[int, bytes], ...], _Special.TAGGED]
-"""(tag, data), in the order written."""
+"""Pairs (tag, data), in the order of the bytes."""
 
 _INT8, _INT16, _INT32 = _Number(">b"), _Number(">h"), _Number(">i")
 _UUID = _Number(">qq")
@@ -116,7 +116,7 @@ class Layout(Generic[_T]):
         return value
 
     def written(self, value: _T, *before: bytes) -> bytes:
-        """Returns the bytes of a message, after the bytes `before`."""
+        """Returns the bytes `before`, followed by those of the message."""
         parts = [*before]
         self.write_to(parts, value)
         return b"".join(parts)
@@ -164,7 +164,7 @@ class _Field(NamedTuple):
 
 
 def _struct(kind: Any, version: int, flexible: bool) -> tuple[Read, Write]:
-    """Returns reader and writer of a class's fields, with the tagged ones at the end."""
+    """Returns a reader and a writer for a class's fields; tagged fields are at the end."""
     fields = tuple(_fields(kind))
     absent = [_absent(one, version) for one in fields]
     readers, writers, unknown, ends = [], [], None, flexible
@@ -214,7 +214,7 @@ class _TaggedField(NamedTuple):
     name: str
     of: Callable[[Any], Any]
     left_out: Any
-    """The value that is not written."""
+    """The default; a field with this value is not written."""
     read: Read
     write: Write
 
@@ -262,7 +262,7 @@ def _write_tags(
 
 
 def _fields(kind: Any) -> Iterator[_Field]:
-    """Yields the fields of a class, each with its type without `Annotated`, and its marks."""
+    """Yields a class's fields, each with its plain type and the marks of its `Annotated`."""
     defaults = getattr(kind, "_field_defaults", None)
     if defaults is None:
         defaults = {one.name: one.default for one in dataclasses.fields(kind)}
@@ -285,7 +285,7 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def _absent(one: _Field, version: int) -> Any:
-    """Returns the value of a field that is not in the bytes."""
+    """Returns the value of a field that is not in the bytes: the version, or a default."""
     if one.mark(_Special) is _Special.VERSION:
         return version
     since = one.mark(Since)
@@ -307,7 +307,7 @@ def _maker(kind: Any, fields: tuple[_Field, ...]) -> Callable[[list[Any]], Any]:
 
 
 def _typed(hint: Any, marks: tuple[Any, ...], version: int, flexible: bool) -> tuple[Read, Write]:
-    """Returns reader and writer of a type, with the marks of its annotation."""
+    """Returns a reader and a writer for a type, with the marks of its annotation."""
     hint, *more = _parts(hint)
     marks = (*marks, *more)
     nullable = typing.get_origin(hint) in (types.UnionType, Union)
@@ -431,7 +431,7 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
 
 
 def _nullable(read_fields: Read, write_fields: Write, is_tagged: bool) -> tuple[Read, Write]:
-    """Returns reader and writer of a message that may be null, which a byte before it shows."""
+    """Returns a reader and a writer for a message that may be null: the byte before it tells."""
     lowest, null = (1, b"\0") if is_tagged else (0, b"\xff")
 
     def read(source: Source) -> Any:

@@ -1,20 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all requests and responses have in common, and the event at which deadlines run."""
+"""The base classes of requests, responses, events and records; the event of a deadline."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar, dataclass_transform
 
 from .error_codes import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Frozen:
+    """Makes each subclass a frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+class Message:
+    """Makes each subclass a frozen dataclass whose fields are given by name."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
+
+
+class Response(Message):
     """A response of a coordinator; most have an `error_code` for the whole request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Message):
     """A request of a client or of another broker."""
 
     response = Response
@@ -26,12 +44,18 @@ class Request:
 
 
 def field_names(kind: Any) -> tuple[str, ...]:
-    """Returns the fields of a message's class, for its form as an object; else none."""
-    return tuple(getattr(kind, "_fields", getattr(kind, "__dataclass_fields__", ())))
+    """Returns the names of the fields of a message's class; none for any other class."""
+    if is_dataclass(kind):
+        return tuple(one.name for one in fields(kind))
+    return getattr(kind, "_fields", ())
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+def common_fields(source: Any, kind: Any) -> dict[str, Any]:
+    """Returns the values of `source` for the fields that the class `kind` also has, by name."""
+    return {name: getattr(source, name) for name in field_names(kind) if hasattr(source, name)}
+
+
+class Tick(Frozen):
     """The clock has reached a deadline."""
 
 

@@ -4,7 +4,6 @@
 Source   the request and response schemas of Kafka 4.4.0 (OffsetCommitRequest.json, …).
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from .classic_groups import NO_GENERATION, UNKNOWN_MEMBER
@@ -32,16 +31,14 @@ class PartitionError(NamedTuple):
     error_code: ErrorCode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitResponse(Response):
     """Responds to OffsetCommit and TxnOffsetCommit: a code for each partition, in request order."""
 
     partitions: tuple[PartitionError, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRequest(Request):
-    """Offsets of a member, or of a client that is not a member (generation -1)."""
+    """A member commits offsets, or a client that is not a member (generation -1) does."""
 
     response = OffsetCommitResponse
 
@@ -56,31 +53,24 @@ class CommitRequest(Request):
         return OffsetCommitResponse(partitions=tuple(codes))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommit(CommitRequest):
-    """Offsets that are visible at once.
-
-    Only versions 2 to 4 have `retention_ms`; -1 and None mean the broker's own setting.
-    """
+    """Commits offsets, visible at once; without `retention_ms` (v2 to v4), the default counts."""
 
     retention_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TxnOffsetCommit(CommitRequest):
-    """Offsets that become visible when the producer commits its transaction."""
+    """Commits offsets that become visible when the producer commits its transaction."""
 
     producer_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EndTransactionResponse(Response):
     """Reports whether the transaction's marker was written."""
 
     error_code: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EndTransaction(Request):
     """The transaction coordinator ends a producer's transaction with a marker (WriteTxnMarkers)."""
 
@@ -101,7 +91,6 @@ class FetchedOffset(NamedTuple):
     error_code: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchResponse(Response):
     """Committed offsets, in the request's order; sorted by partition if it asks for all."""
 
@@ -109,12 +98,8 @@ class OffsetFetchResponse(Response):
     offsets: tuple[FetchedOffset, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetch(Request):
-    """A client reads the committed offsets of `partitions` (topic, partition); None means all.
-
-    A member of a consumer group can send its id and epoch.
-    """
+    """A client, or a member with its epoch, reads the offsets of `partitions`; None means all."""
 
     response = OffsetFetchResponse
 
@@ -125,7 +110,6 @@ class OffsetFetch(Request):
     member_epoch: int = NO_GENERATION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDeleteResponse(Response):
     """The error code of the group, or one for each partition."""
 
@@ -133,7 +117,6 @@ class OffsetDeleteResponse(Response):
     partitions: tuple[PartitionError, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDelete(Request):
     """An administrator deletes a group's offsets of these partitions (topic, partition)."""
 

@@ -11,7 +11,7 @@ _BYTES = [bytes([value]) for value in range(256)]
 
 
 class _Wrong(Exception):
-    """A problem of a field; `path` grows while the messages around the field are left."""
+    """A problem of a field; each message around the field adds its part to `path`."""
 
     def __init__(self, problem: str) -> None:
         self.path = ""
@@ -24,7 +24,7 @@ class _Wrong(Exception):
 
 
 class Source:
-    """Bytes, and the place up to which they are read."""
+    """Bytes; those before `at` have been read."""
 
     __slots__ = ("at", "data")
 
@@ -61,7 +61,7 @@ class Source:
         raise _Wrong("has a length of more than 5 bytes")
 
     def tagged(self) -> list[tuple[int, bytes]]:
-        """Reads number and data of each tagged field."""
+        """Reads tagged fields; returns pairs (number, data)."""
         fields, step = [], "tagged fields"
         try:
             for _ in range(self.varint()):

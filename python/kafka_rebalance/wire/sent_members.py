@@ -86,8 +86,8 @@ def sent_member(
 def _no_topics(data: bytes, client_id: str | None) -> bool:
     """Returns whether sticky's user data have no topics; False if Kafka's class cannot read them.
 
-    Before the first assignment, the Python clients send 0 bytes (Java sends null). These count as
-    what their sender will send later: Kafka's class can read aiokafka's data, not kafka-python's.
+    Before the first assignment, the Python clients send 0 bytes (Java sends null). These count like
+    the client's later data: Kafka's class can read those of aiokafka, but not of kafka-python.
     """
     if not data:
         return not (client_id or "").startswith("kafka-python")
@@ -98,9 +98,9 @@ def client_library(subscription: Subscription, assignor: str, client_id: str | N
     """Returns the library whose assignor wrote the subscription.
 
     The rules are those of the table in docs/plans.md, which `tools/sent_subscriptions.py` makes
-    from real clients. "java" is also this project's plug-ins, which send what Java sends. "python"
-    is kafka-python's or aiokafka's own assignor. Java before 2.4 sent what these send; only a
-    default client id tells them apart. Kafka Streams' assignor exists in Java only. Under another
+    from real clients. "java" also stands for this project's plug-ins, which send what Java sends.
+    "python" is kafka-python's or aiokafka's own assignor. Java before 2.4 sent the same bytes; only
+    a default client id tells them apart. Kafka Streams' assignor exists in Java only. Under another
     custom assignor, user data do not show the library: None.
     """
     data = subscription.user_data

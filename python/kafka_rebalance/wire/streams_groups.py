@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defines the requests and responses of streams groups (KIP-1071), with Kafka's field names.
 
-A heartbeat joins (epoch 0, with the application's topology), keeps a membership, or leaves (epoch
--1; -2 for a static member that comes back). Other fields that are None, and a rebalance timeout of
--1, have not changed since the member's last heartbeat. The three lists of tasks are what the member
-has; all or none are sent.
+A heartbeat that joins has the application's topology. The three lists of tasks are what the member
+has; all or none are sent. Other fields are as in `broker_groups.py`.
 
 Source   the schemas of StreamsGroupHeartbeat and StreamsGroupDescribe of Kafka 4.4.0.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, NamedTuple
 
@@ -18,13 +15,62 @@ from kafka_rebalance.group.model import TopicPartition
 
 from .broker_groups import JOIN_EPOCH, NO_OPERATIONS, DescribeRequest, DescribeResponse
 from .error_codes import ErrorCode, ErrorField
-from .layout import Int32, Int64, Name
-from .messages import Request, Response
-from .streams_topology import InternalTopic, KeyValue, StreamsTopology, UserEndpoint
+from .layout import Int16, Int32, Int64, Name, Uint16
+from .messages import Message, Request, Response
+
+
+class KeyValue(NamedTuple):
+    """A setting or a tag."""
+
+    key: str
+    value: str
+
+
+class UserEndpoint(NamedTuple):
+    """The address at which other processes reach an application's process."""
+
+    host: str
+    port: Uint16
+
+
+class InternalTopic(NamedTuple):
+    """An internal topic; 0 means that the broker chooses the partitions or replicas."""
+
+    name: str
+    partitions: Int32 = 0
+    replication_factor: Int16 = 0
+    configs: Annotated[tuple[KeyValue, ...], Name("topicConfigs")] = ()
+
+
+class CopartitionGroup(NamedTuple):
+    """Topics with equally many partitions, as indexes in the lists of their subtopology."""
+
+    source_topics: tuple[Int16, ...] = ()
+    source_topic_regex: tuple[Int16, ...] = ()
+    repartition_source_topics: tuple[Int16, ...] = ()
+
+
+class StreamsSubtopology(NamedTuple):
+    """A subtopology and its topics."""
+
+    subtopology_id: str
+    source_topics: tuple[str, ...] = ()
+    source_topic_regex: tuple[str, ...] = ()
+    state_changelog_topics: tuple[InternalTopic, ...] = ()
+    repartition_sink_topics: tuple[str, ...] = ()
+    repartition_source_topics: tuple[InternalTopic, ...] = ()
+    copartition_groups: tuple[CopartitionGroup, ...] = ()
+
+
+class StreamsTopology(NamedTuple):
+    """A topology; `epoch` is the application's version of it."""
+
+    epoch: Int32
+    subtopologies: tuple[StreamsSubtopology, ...] = ()
 
 
 class SubtopologyTasks(NamedTuple):
-    """Tasks of one subtopology: its partitions."""
+    """Tasks of one subtopology, one for each of the partitions."""
 
     subtopology_id: str
     partitions: tuple[Int32, ...]
@@ -45,13 +91,8 @@ class StreamsStatus(IntEnum):
 TaskList = tuple[SubtopologyTasks, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupHeartbeatResponse(Response):
-    """The member's epoch, and its tasks if they have changed.
-
-    `creatable_topics` are internal topics that the broker creates after this response, with their
-    numbers of partitions.
-    """
+    """The member's epoch, its tasks if they have changed, and the topics to create after this."""
 
     error_code: ErrorCode = ErrorCode.NONE
     member_id: str = ""
@@ -64,7 +105,6 @@ class StreamsGroupHeartbeatResponse(Response):
     creatable_topics: tuple[InternalTopic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupHeartbeat(Request):
     """A member of a streams group joins, stays or leaves."""
 
@@ -112,8 +152,7 @@ class DescribedTaskOffset(NamedTuple):
     offset: Int64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedStreamsMember:
+class DescribedStreamsMember(Message):
     """A member of a streams group."""
 
     member_id: str
@@ -142,7 +181,7 @@ class DescribedStreamsMember:
 
     @property
     def is_reconciling(self) -> bool:
-        """Returns whether the member has other tasks than its target, in any order."""
+        """Returns whether the member's tasks differ from its target; the order is ignored."""
         pairs = zip(self.assigned, self.target, strict=True)
         return any(set(assigned) != set(target) for assigned, target in pairs)
 
@@ -156,8 +195,7 @@ def _lists(tasks: DescribedTasks) -> TaskLists:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedSubtopology:
+class DescribedSubtopology(Message):
     """A part of the topology. `source_topics` exist before the application starts."""
 
     subtopology_id: str
@@ -172,17 +210,15 @@ class DescribedSubtopology:
         return (*self.source_topics, *(topic.name for topic in self.repartition_source_topics))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedTopology:
+class DescribedTopology(Message):
     """A topology; `subtopologies` is None until the broker has validated it."""
 
     epoch: Int32
     subtopologies: tuple[DescribedSubtopology, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedStreamsGroup:
-    """A streams group, or the error of one that is not there."""
+class DescribedStreamsGroup(Message):
+    """The description of a streams group, or the error if there is no such group."""
 
     error_code: ErrorField = ErrorCode.NONE
     error_message: str | None = None
@@ -200,7 +236,6 @@ class DescribedStreamsGroup:
         return (self.topology and self.topology.subtopologies) or ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupDescribeResponse(DescribeResponse):
     """Descriptions of streams groups."""
 
@@ -210,7 +245,6 @@ class StreamsGroupDescribeResponse(DescribeResponse):
 
 
 class StreamsGroupDescribe(DescribeRequest):
-    """The groups are streams groups."""
+    """An administrator asks for streams groups."""
 
-    __slots__ = ()
     response = StreamsGroupDescribeResponse

@@ -14,9 +14,7 @@ use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::java::order::grouping_order;
 
-/// The generation of a member that sent no generation.
 pub const NO_GENERATION: i32 = -1;
-/// Stands for "no member" in arrays of members.
 pub const NOBODY: MemberId = MemberId::MAX;
 
 /// The claims of a group's members, the ids of its partitions, and the orders of its members and
@@ -33,7 +31,7 @@ pub struct Claims<'g, 'a> {
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
     pub member_ranks: &'g [u32],
-    /// By partition: whether two claims to it are of one generation. Empty until the first such
+    /// By partition: whether two of its claims have equal generations. Empty until the first such
     /// partition is found.
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
@@ -57,12 +55,10 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.existing
     }
 
-    /// The number of existing partitions and ghosts.
     pub fn numbered(&self) -> usize {
         self.topic_of.len()
     }
 
-    /// The topic and partition with this id.
     pub fn partition(&self, id: PartitionId) -> TopicPartition {
         let topic = self.topic(id);
         let partition = if id < self.existing {
@@ -77,7 +73,6 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.topic_of[id as usize]
     }
 
-    /// The ids of a topic's existing partitions.
     pub fn of_topic(&self, topic: TopicId) -> std::ops::Range<PartitionId> {
         let start = self.base[topic as usize];
         start..start + self.group.topics[topic as usize].partitions
@@ -95,8 +90,8 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// All partitions that a member claims, believed or not, except those of topics that do not
-    /// exist or have no subscriber.
+    /// All partitions that a member claims, also if the claim is not believed; but none of topics
+    /// that do not exist or have no subscriber.
     pub fn sent(&self, member: MemberId) -> impl Iterator<Item = PartitionId> + '_ {
         let partitions = self.sent.partitions(self.group, member);
         partitions.iter().filter_map(|&tp| self.id(tp))
@@ -127,13 +122,9 @@ impl<'g, 'a> Claims<'g, 'a> {
     }
 
     pub fn go_on(&self) -> Result<(), GroupError> {
-        if self.interrupt.is_requested() {
-            return Err(GroupError::new("assignor", "interrupted"));
-        }
-        Ok(())
+        self.interrupt.check()
     }
 
-    /// Converts the members' lists of partition ids into an assignment.
     pub fn answer(&self, lists: &Lists) -> Assignment {
         let offsets = offsets(lists.iter().map(|list| list.len() as u32));
         let mut partitions = Vec::with_capacity(offsets[lists.members()] as usize);

@@ -180,7 +180,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     fn assign_round_robin(&mut self, unassigned: &[PartitionId]) -> Result<(), GroupError> {
         let mut unassigned = self.assign_whole_rounds(unassigned).iter();
         // Kafka gives one partition to each short member in turn, again and again; a member that
-        // reaches `least` leaves the circle. The others keep their order, so whole rounds over a
+        // reaches `least` leaves the circle. Other members keep their order, so whole rounds over a
         // list of the members that are still short have an equal result.
         while !self.short.is_empty() {
             let mut still_short = Vec::with_capacity(self.short.len());
@@ -205,9 +205,9 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    /// Assigns at once all rounds in which no short member reaches `least`. Does nothing if a
-    /// partition may be transferring, because only `give` records such a partition. Returns the
-    /// partitions that remain.
+    /// Assigns the partitions of all rounds in which no short member reaches `least` in one step.
+    /// Does nothing if a partition may be transferring, because only `give` records such a
+    /// partition. Returns the partitions that remain.
     fn assign_whole_rounds<'u>(&mut self, unassigned: &'u [PartitionId]) -> &'u [PartitionId] {
         let longest = self.short.iter().map(|&m| self.assignment.len_of(m)).max();
         let rounds = match longest {

@@ -13,7 +13,6 @@ use crate::interrupt::Interrupt;
 
 pub const NAME: &str = "cooperative-sticky";
 
-/// Assigns a group. The answer includes its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1. Settle the claims in the subscriptions' fields.
     let (claims, owned) = settle(group, Sent::ByCooperative, interrupt);
@@ -22,7 +21,7 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
         let target = constrained::assign(NAME, &claims, owned)?;
         (target.assignment, target.transferring)
     } else {
-        // 3. The general algorithm records none; find the transferring partitions in its answer.
+        // 3. The general algorithm does not record them; find them in its answer.
         let (assignment, order) = general::assign(NAME, &claims, owned)?;
         let transferring = transferring(&claims, &assignment, &order);
         (assignment, transferring)

@@ -11,7 +11,6 @@ mod holdings;
 mod is_balanced;
 mod owners;
 mod smallest;
-mod spread;
 
 use std::ops::Range;
 

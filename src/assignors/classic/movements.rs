@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 
 use crate::group::model::{MemberId, TopicId, TopicPartition};
-use crate::java::hash_table::{self, HashTable};
+use crate::java::hash_table::{self, DEFAULT_SLOTS, HashTable};
 use crate::java::order::partition_hash;
 use crate::java::slots::slot_of;
 
@@ -65,7 +65,6 @@ impl Movements {
         moved.put(tp.partition, topic_hash);
     }
 
-    /// The state of the record, for comparison with another state.
     pub fn state(&self, topic_hashes: &[u32]) -> State {
         let tables = self.by_pair.iter();
         State {
@@ -92,8 +91,6 @@ impl Movements {
 /// The largest number of partitions in a `Few`. The order would be right for up to 8 partitions,
 /// because no slot of Java's set can be a tree yet; with 4, a `Few` is small.
 const FEW: usize = 4;
-/// The number of slots of a default HashSet.
-const SLOTS: usize = 16;
 
 /// Java's HashSet of those partitions of one topic that moved from one member to another. A small
 /// set has its default slots, and each slot keeps the order of insertion. So for a small set, it is
@@ -118,7 +115,7 @@ impl Moved {
             // Of several partitions in the first slot, `min_by_key` returns the first inserted one.
             Self::Few { len, partitions } => {
                 let partitions = partitions[..*len as usize].iter().copied();
-                partitions.min_by_key(|&p| slot_of(partition_hash(topic_hash, p), SLOTS))
+                partitions.min_by_key(|&p| slot_of(partition_hash(topic_hash, p), DEFAULT_SLOTS))
             }
             Self::Many(table) => table.first(),
         }
@@ -170,8 +167,8 @@ impl Moved {
             Self::Few { len, partitions } => {
                 // A stable sort: partitions of one slot must stay in the order of insertion.
                 let mut partitions = partitions[..*len as usize].to_vec();
-                partitions.sort_by_key(|&p| slot_of(partition_hash(topic_hash, p), SLOTS));
-                hash_table::State::of_chains(SLOTS, partitions)
+                partitions.sort_by_key(|&p| slot_of(partition_hash(topic_hash, p), DEFAULT_SLOTS));
+                hash_table::State::of_chains(DEFAULT_SLOTS, partitions)
             }
             Self::Many(table) => table.state(),
         }

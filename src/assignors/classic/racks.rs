@@ -15,7 +15,6 @@ pub struct Racks {
 }
 
 impl Racks {
-    /// Finds the racks of all members and partitions, if they are active.
     pub fn of(claims: &Claims) -> Self {
         let group = claims.group;
         let of_member: Vec<Option<RackId>> = group.members.iter().map(|m| m.rack).collect();
@@ -45,12 +44,11 @@ impl Racks {
         }
     }
 
-    /// Whether racks are active in this group.
     pub fn active(&self) -> bool {
         !self.of_member.is_empty()
     }
 
-    /// The member's rack, if racks are active.
+    /// The member's rack; None if it has none, or if racks are not active.
     pub fn of_member(&self, member: MemberId) -> Option<RackId> {
         self.of_member.get(member as usize).copied().flatten()
     }
@@ -61,7 +59,6 @@ impl Racks {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The number of members in a rack with a replica of the partition.
     pub fn members_near(&self, id: PartitionId) -> u32 {
         self.members_near[id as usize]
     }

@@ -15,7 +15,6 @@ use crate::group::spec::GroupSpec;
 
 pub const NAME: &str = "range";
 
-/// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
     // 1. Find the topics in Java's order, with their subscribers.
     let subscribers = Subscribers::of(group, group.static_first());
@@ -41,10 +40,10 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     Assignment::of_lists(&assignment)
 }
 
-/// Step 3 if no pass with racks came before it. Every member in order takes its whole share at
-/// once. So each member's number of partitions is known in advance, and each run of partitions can
-/// be written directly into the answer. If the share is 0, only members that get an extra partition
-/// are visited.
+/// Step 3 if step 2 was not needed. Every member in order takes its whole share at once. So each
+/// member's number of partitions is known in advance, and each run of partitions is written
+/// directly into the answer. If the share is 0, only members that get an extra partition are
+/// visited.
 fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     let mut counts = vec![0u32; group.members.len()];
     for topic in topics {
@@ -64,7 +63,7 @@ fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     })
 }
 
-/// A topic during its assignment: its subscribers in order, and how much each may still take.
+/// A topic during its assignment: its subscribers in order, and the partitions each may still take.
 pub struct TopicShare<'s> {
     topic: TopicId,
     pub subscribers: Cow<'s, [MemberId]>,
@@ -78,7 +77,7 @@ pub struct TopicShare<'s> {
     share: usize,
     /// The number of subscribers that may still take one partition more.
     extras: usize,
-    /// In order; empty until `begin`.
+    /// The topic's partitions that have no owner yet, ascending; empty until `begin`.
     pub unassigned: Vec<u32>,
     /// The number of partitions that each subscriber has taken; empty until `begin`.
     taken: Vec<usize>,
@@ -120,18 +119,17 @@ impl<'s> TopicShare<'s> {
         }
     }
 
-    /// Prepares the passes in which members take partitions.
     pub fn begin(&mut self) {
         self.unassigned = (0..self.partitions).collect();
         self.taken = vec![0; self.subscribers.len()];
     }
 
-    /// The number of partitions that a subscriber gets if no pass with racks assigned any.
+    /// The number of partitions that a subscriber gets if step 2 assigned none.
     fn whole_share(&self, position: usize) -> u32 {
         (self.share + usize::from(position < self.extras)) as u32
     }
 
-    /// The subscribers that get at least one partition if no pass with racks assigned any.
+    /// The subscribers that get at least one partition if step 2 assigned none.
     fn takers(&self) -> &[MemberId] {
         let count = if self.share > 0 {
             self.subscribers.len()
@@ -141,7 +139,6 @@ impl<'s> TopicShare<'s> {
         &self.subscribers[..count]
     }
 
-    /// The number of partitions that a subscriber may still take.
     pub fn room(&self, position: usize) -> usize {
         (self.share + usize::from(self.extras > 0)).saturating_sub(self.taken[position])
     }

@@ -11,7 +11,6 @@ use crate::group::spec::GroupSpec;
 
 pub const NAME: &str = "roundrobin";
 
-/// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
     // 1. The members form a circle, static ones first; topics are sorted by name.
     // 2. Each partition goes to the next subscriber.

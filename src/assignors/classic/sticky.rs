@@ -10,7 +10,6 @@ use crate::interrupt::Interrupt;
 
 pub const NAME: &str = "sticky";
 
-/// Assigns a group. The answer includes its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1. Settle the claims in the user data.
     let (claims, owned) = settle(group, Sent::BySticky, interrupt);

@@ -23,15 +23,11 @@ struct Worker {
 struct Leader<'a> {
     now_ms: i64,
     max_delay_ms: i64,
-    members: &'a [WorkerId],
     /// All workers, in the order of a HashMap of their ids.
     workers: Vec<Worker>,
     names: &'a Names<'a>,
-    candidates: Vec<WorkerId>,
-    delay_ms: i64,
-    scheduled_ms: i64,
-    revoked_in_previous: bool,
-    revoking_rounds: i64,
+    /// The leader's memory: at first that of the last round, at the end that of this round.
+    memory: Memory,
 }
 
 /// Computes one round. `connectors` and `workers` map the numbers of this round to names.
@@ -67,14 +63,9 @@ pub fn handle(
     let mut leader = Leader {
         now_ms,
         max_delay_ms: spec.max_delay_ms,
-        members: &memory.members,
         workers: Vec::new(),
         names: workers,
-        candidates: memory.candidates.clone(),
-        delay_ms: memory.delay_ms,
-        scheduled_ms: memory.scheduled_rebalance_ms,
-        revoked_in_previous: memory.revoked_in_previous,
-        revoking_rounds: memory.revoking_rounds,
+        memory: memory.clone(),
     };
     // 3. Revoke work that is deleted, or that runs on more than one worker.
     for i in hash_order(spec, workers) {
@@ -97,10 +88,10 @@ pub fn handle(
     }
     let lost_as_new = leader.handle_lost(&lost);
     // 5. If no work waits, revoke excess work from workers with more than their share.
-    if leader.delay_ms == 0 {
+    if leader.memory.delay_ms == 0 {
         leader.balance_load(target);
     } else {
-        leader.revoked_in_previous = false;
+        leader.memory.revoked_in_previous = false;
     }
     // 6. Assign new work. No work is both created and lost, so no work is assigned twice.
     let mut new = created;
@@ -155,19 +146,23 @@ impl Worker {
 impl Leader<'_> {
     /// Lets lost work wait for its worker, or assigns it. Returns the part that counts as new work.
     fn handle_lost(&mut self, lost: &Work) -> Work {
-        if lost.is_empty() && !self.revoked_in_previous {
+        if lost.is_empty() && !self.memory.revoked_in_previous {
             self.end_wait();
             return Work::default();
         }
         let place = |id: &WorkerId| self.workers.iter().position(|worker| worker.id == *id);
-        if self.scheduled_ms <= 0 && self.members.iter().all(|id| place(id).is_some()) {
+        if self.memory.scheduled_rebalance_ms <= 0
+            && self.memory.members.iter().all(|id| place(id).is_some())
+        {
             return lost.clone(); // no worker is missing, so some worker did not get its assignment
         }
         if self.max_delay_ms == 0 {
             return lost.clone();
         }
-        if 0 < self.scheduled_ms && self.scheduled_ms <= self.now_ms {
-            let takers: Vec<usize> = self.candidates.iter().filter_map(place).collect();
+        if 0 < self.memory.scheduled_rebalance_ms
+            && self.memory.scheduled_rebalance_ms <= self.now_ms
+        {
+            let takers: Vec<usize> = self.memory.candidates.iter().filter_map(place).collect();
             if !takers.is_empty() {
                 for (&connector, &w) in lost.connectors.iter().zip(takers.iter().cycle()) {
                     self.workers[w].work.connectors.push(connector);
@@ -177,7 +172,7 @@ impl Leader<'_> {
                 }
             }
             self.end_wait();
-            self.revoked_in_previous = false;
+            self.memory.revoked_in_previous = false;
             return if takers.is_empty() {
                 lost.clone()
             } else {
@@ -188,43 +183,43 @@ impl Leader<'_> {
         let empty: Vec<WorkerId> = empty.map(|worker| worker.id).collect();
         let ids: Vec<&str> = empty.iter().map(|&id| self.names.name(id)).collect();
         for i in java_hash_order(&ids) {
-            if !self.candidates.contains(&empty[i as usize]) {
-                self.candidates.push(empty[i as usize]);
+            if !self.memory.candidates.contains(&empty[i as usize]) {
+                self.memory.candidates.push(empty[i as usize]);
             }
         }
-        let left_ms = self.scheduled_ms - self.now_ms;
-        self.delay_ms = if left_ms > 0 {
+        let left_ms = self.memory.scheduled_rebalance_ms - self.now_ms;
+        self.memory.delay_ms = if left_ms > 0 {
             left_ms.min(self.max_delay_ms)
         } else {
             self.max_delay_ms
         };
-        self.scheduled_ms = self.now_ms + self.delay_ms;
+        self.memory.scheduled_rebalance_ms = self.now_ms + self.memory.delay_ms;
         Work::default()
     }
 
     fn end_wait(&mut self) {
-        self.candidates.clear();
-        self.scheduled_ms = 0;
-        self.delay_ms = 0;
+        self.memory.candidates.clear();
+        self.memory.scheduled_rebalance_ms = 0;
+        self.memory.delay_ms = 0;
     }
 
     fn balance_load(&mut self, target: &Work) {
         let surplus = self.surplus(target);
         let any = surplus.iter().any(|work| !work.is_empty());
-        if any && self.revoked_in_previous {
-            self.revoking_rounds += 1;
-            self.delay_ms = backoff_ms(self.revoking_rounds, self.max_delay_ms);
-            if self.delay_ms != 0 {
-                self.scheduled_ms = self.now_ms + self.delay_ms;
+        if any && self.memory.revoked_in_previous {
+            self.memory.revoking_rounds += 1;
+            self.memory.delay_ms = backoff_ms(self.memory.revoking_rounds, self.max_delay_ms);
+            if self.memory.delay_ms != 0 {
+                self.memory.scheduled_rebalance_ms = self.now_ms + self.memory.delay_ms;
             } else {
                 self.revoke(&surplus);
             }
         } else if any {
             self.revoke(&surplus);
-            self.revoked_in_previous = true;
-        } else if self.revoked_in_previous {
-            self.revoked_in_previous = false;
-            self.revoking_rounds = 0;
+            self.memory.revoked_in_previous = true;
+        } else if self.memory.revoked_in_previous {
+            self.memory.revoked_in_previous = false;
+            self.memory.revoking_rounds = 0;
         }
     }
 
@@ -241,7 +236,7 @@ impl Leader<'_> {
         }
     }
 
-    /// By worker: the work above its share, which it has to stop.
+    /// By worker: the work that it has to stop because it is above the worker's share.
     fn surplus(&self, target: &Work) -> Vec<Work> {
         let mut surplus = vec![Work::default(); self.workers.len()];
         if target.is_empty() || self.workers.iter().all(|worker| worker.work.is_empty()) {
@@ -275,11 +270,7 @@ impl Leader<'_> {
             revoked,
             generation_id: spec.generation_id,
             members: spec.running.iter().map(|&(id, _)| id).collect(),
-            candidates: self.candidates.clone(),
-            scheduled_rebalance_ms: self.scheduled_ms,
-            delay_ms: self.delay_ms,
-            revoked_in_previous: self.revoked_in_previous,
-            revoking_rounds: self.revoking_rounds,
+            ..self.memory.clone()
         }
     }
 
@@ -301,13 +292,13 @@ impl Leader<'_> {
         Answer {
             assigned: each(&assigned),
             revoked: each(&|worker| worker.revoked.clone()),
-            delay_ms: self.delay_ms,
-            scheduled_rebalance_ms: self.scheduled_ms,
+            delay_ms: self.memory.delay_ms,
+            scheduled_rebalance_ms: self.memory.scheduled_rebalance_ms,
         }
     }
 }
 
-/// How many connectors (or tasks) each worker has to stop; `held` has how many each holds.
+/// How many connectors (or tasks) each worker has to stop; `held` counts those that it runs.
 fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     let share = total / held.len();
     let mut extras = total % held.len();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The targets that `homogeneous.rs` changes. To sort a list of partitions by the slots of Java's
-//! tables takes a small part of the time that the tables take. Where the order could differ, the
-//! tables are made.
+//! The targets that `homogeneous.rs` changes. The order of Java's tables usually follows from a
+//! sort of the partitions by slot, which is much faster than to make the tables. They are made only
+//! where the two orders could differ.
 
 use super::targets::{Target, View, append_target, by_topic};
 use crate::group::model::{MemberId, TopicId, TopicPartition};
@@ -22,7 +22,7 @@ pub struct Change<'u> {
 pub struct Changed<'v, 'g, 'a> {
     view: &'v View<'g, 'a>,
     subscribed: &'v [bool],
-    /// Whether no partition is owned twice. Then no set gets a number that it has.
+    /// Whether no partition is owned twice. Then a set never gets a number that it already has.
     are_sound: bool,
     /// By topic: the last member that gained a partition of it.
     gainer: Vec<MemberId>,
@@ -62,7 +62,7 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         append_target(&self.target(m, change), list);
     }
 
-    /// Does what `_changed` of `homogeneous.py` does, in tables.
+    /// Mirror of `_changed` in `homogeneous.py`: computes the new target in Java's tables.
     pub fn target(&self, m: usize, change: &Change) -> Target {
         let mut target = self.view.copied(m);
         for run in self.runs(m, change.keeps) {
@@ -85,8 +85,8 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         target
     }
 
-    /// Does what `_changed` of `homogeneous.py` does, by sorting. Returns None if a slot of a table
-    /// may have so many keys that Java makes it a tree, or doubles the table early.
+    /// Computes the list of `target`, but by sorting. Returns None if a slot of a table may have so
+    /// many keys that Java makes it a tree, or doubles the table early.
     ///
     /// While no slot is a tree, its keys keep their order when others are removed or when the table
     /// doubles. So keys that are listed as they were put and computed, without the removed ones, and
@@ -136,7 +136,7 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         runs.iter().try_for_each(|run| run.append(list))
     }
 
-    /// The topics of the m-th member's present target, in its order, with nothing gained.
+    /// The topics of the m-th member's present target, in its order; no run has `gained` yet.
     fn runs(&self, m: usize, mut keeps: usize) -> Vec<Run<'v>> {
         let run = |(topic, present): (TopicId, &'v [u32])| {
             let is_subscribed = self.subscribed[topic as usize];

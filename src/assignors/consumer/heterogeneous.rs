@@ -12,7 +12,6 @@ use crate::group::ownership::Assignment;
 use crate::java::hash_map::{Integers, room_for, slots_for};
 
 const MOST_SWEEPS: usize = 16;
-/// Stands for "no member" in lists of owners.
 const NO_OWNER: u32 = u32::MAX;
 
 pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
@@ -37,12 +36,11 @@ struct Builder<'v, 'g, 'a> {
     /// By member: its new target; None if the target did not change.
     targets: Vec<Option<Target>>,
     sizes: Vec<u32>,
-    /// By topic: its subscribers.
     subscribers: Vec<Vec<u32>>,
     /// By topic: the owner of each partition, or `NO_OWNER`; empty if no member subscribes.
     owners: Vec<Vec<u32>>,
     topics: Vec<TopicId>,
-    /// Whether two members keep one partition.
+    /// Whether two members keep the same partition.
     owned_twice: bool,
 }
 
@@ -54,19 +52,11 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
                 subscribers[topic as usize].push(m as u32);
             }
         }
-        let owners = subscribers
-            .iter()
-            .zip(&view.group.topics)
-            .map(|(members, topic)| {
-                vec![
-                    NO_OWNER;
-                    if members.is_empty() {
-                        0
-                    } else {
-                        topic.partitions as usize
-                    }
-                ]
-            });
+        let topics = subscribers.iter().zip(&view.group.topics);
+        let owners = topics.map(|(members, topic)| match members.is_empty() {
+            true => Vec::new(),
+            false => vec![NO_OWNER; topic.partitions as usize],
+        });
         // 2. Sort the topics by partitions per subscriber.
         let subscribed = |&topic: &TopicId| !subscribers[topic as usize].is_empty();
         let mut topics: Vec<TopicId> = (0..subscribers.len() as TopicId)

@@ -85,7 +85,6 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
 struct Partitions {
     /// The number of the subscribed topics' partitions.
     every: usize,
-    /// Those that no member owns.
     unassigned: Vec<TopicPartition>,
     /// Whether all owned partitions exist, and no partition is owned twice.
     are_sound: bool,
@@ -124,9 +123,9 @@ fn topics_of(view: &View) -> Vec<TopicId> {
 
 /// The part of its present target that a member keeps.
 struct Keeps {
-    /// The number of its partitions: the first ones of subscribed topics.
+    /// How many partitions the member keeps: the first ones, of subscribed topics.
     count: usize,
-    /// Whether that is the whole target.
+    /// Whether the member keeps its whole present target.
     all: bool,
 }
 

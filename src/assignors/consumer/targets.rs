@@ -31,7 +31,7 @@ pub struct MemberView {
 /// The present targets of the members. No assignor changes a present target, so lists in the order
 /// of its tables stand for the tables.
 struct Present {
-    /// Those of a member are neighbours, in the order of its map.
+    /// The runs of a member are neighbours, in the order of its map.
     runs: Vec<Run>,
     partitions: Vec<u32>,
     /// By topic: the last member that has a run of it.
@@ -185,7 +185,6 @@ impl<'g, 'a> View<'g, 'a> {
         })
     }
 
-    /// The subscription of the m-th member.
     pub fn subscription(&self, m: usize) -> &Subscription {
         &self.subscriptions[self.members[m].subscription]
     }
@@ -272,11 +271,10 @@ impl<'g, 'a> View<'g, 'a> {
     }
 }
 
-/// Appends a target to `list`, in the order of its tables.
 pub fn append_target(target: &Target, list: &mut Vec<TopicPartition>) {
     for (topic, set) in target.items() {
         let partition_of = |partition| TopicPartition { topic, partition };
-        list.extend(set.numbers().into_iter().map(partition_of));
+        list.extend(set.keys().into_iter().map(partition_of));
     }
 }
 
@@ -320,7 +318,8 @@ impl Present {
         first..self.runs.len()
     }
 
-    /// Adds the topics that have no run from `first` on, and sorts the runs as `topics` are.
+    /// Adds an empty run for each of `topics` that has no run from index `first` on, and sorts the
+    /// runs from there on in the order of `topics`.
     fn add_owned_topics(&mut self, topics: &[TopicId], first: usize) {
         if topics.is_empty() {
             return;
@@ -341,15 +340,15 @@ impl Present {
     }
 }
 
-/// The partitions with those of each topic together, topics in the order of their first
-/// partitions. `last` has, by topic, the last member that had a partition of it here.
+/// The partitions of member `m`, grouped by topic; topics are in the order of first appearance.
+/// `last` has for each topic the last member for which this function found a partition of it.
 pub fn by_topic<'g>(
     listed: &'g [TopicPartition],
     last: &mut [MemberId],
     m: MemberId,
 ) -> Cow<'g, [TopicPartition]> {
     let mut runs = listed.chunk_by(|a, b| a.topic == b.topic);
-    // Most lists are so already: no topic has two runs.
+    // Most lists already have this order: no topic has two runs.
     if runs.all(|run| std::mem::replace(&mut last[run[0].topic as usize], m) != m) {
         return Cow::Borrowed(listed);
     }

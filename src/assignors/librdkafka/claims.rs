@@ -14,11 +14,9 @@ use crate::group::model::{Member, MemberId, PartitionId, TopicId, TopicPartition
 use crate::group::ownership::offsets;
 use crate::group::spec::GroupSpec;
 
-/// Stands for "no member".
 pub const NOBODY: MemberId = MemberId::MAX;
 const NO_GENERATION: i32 = -1;
 
-/// The ids of a group's partitions.
 pub struct Numbers {
     /// By topic: the id of its first partition; at the end, the number of existing partitions.
     base: Vec<u32>,
@@ -52,7 +50,6 @@ impl Numbers {
         number
     }
 
-    /// The existing partitions of a topic.
     pub fn of_topic(&self, topic: TopicId) -> std::ops::Range<PartitionId> {
         self.base[topic as usize]..self.base[topic as usize + 1]
     }
@@ -61,26 +58,20 @@ impl Numbers {
         self.partitions[id as usize]
     }
 
-    /// The number of partitions that have an id.
     pub fn count(&self) -> usize {
         self.partitions.len()
     }
 }
 
-/// Settled claims.
 pub struct Settled {
     pub numbers: Numbers,
     /// By member: its claims, believed or not, in the order of its subscription.
     pub claimed: Vec<Vec<PartitionId>>,
-    /// By member: the partitions that it owns.
     pub owned: Vec<Vec<PartitionId>>,
-    /// By partition: the holder, or NOBODY.
     pub holder: Vec<MemberId>,
-    /// By partition: the previous owner, or NOBODY.
     pub previous: Vec<MemberId>,
 }
 
-/// Settles the claims of `members` (those with topics).
 pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupError> {
     let version = |&m: &MemberId| group.members[m as usize].as_sent.version();
     if members.iter().any(|m| version(m) == 0) {

@@ -12,10 +12,8 @@ use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
-/// The name of this assignor (a dialect: librdkafka's version).
 pub const NAME: &str = super::movements::NAME;
 
-/// Assigns a group. The answer includes its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     let members = members_with_topics(group);
     let mut answer = vec![Vec::new(); group.members.len()];

@@ -42,8 +42,8 @@ pub fn assign(
 /// The racks of members and partitions; both lists are empty if racks make no difference.
 #[derive(Default)]
 struct SentRacks {
-    /// By member: None if the rack is null; Some(None) if it is empty and no replica's rack is
-    /// empty; else Some(Some(rack)).
+    /// By member: None if its rack is null; Some(None) if its rack is empty, but no replica's rack
+    /// is; else Some(Some(rack)).
     of_member: Vec<Option<Option<RackId>>>,
     of_partition: Vec<Vec<RackId>>,
 }
@@ -197,8 +197,8 @@ impl<'g> Build<'g> {
         self.order = order;
     }
 
-    /// Orders the partitions: again and again, the member with the most partitions left gives up
-    /// one partition, which comes next. At the end are the partitions that no member has.
+    /// Orders the partitions: again and again, the next partition is one of the member that has the
+    /// most partitions left. Partitions that no member has are at the end.
     fn by_load(&mut self) -> Vec<PartitionId> {
         let mut current = std::mem::take(&mut self.current);
         let mut left = vec![Vec::new(); current.len()];
@@ -268,17 +268,18 @@ impl<'g> Build<'g> {
     }
 
     fn assign_smallest(&mut self, id: PartitionId, by_racks: bool) -> bool {
-        let members = self
-            .by_size
-            .iter()
-            .map(|&(_, rank)| self.of_rank[rank as usize]);
         let fits =
             |&m: &MemberId| self.can_have(m, id) && !(by_racks && self.racks.mismatch(m, id));
-        let found = members.into_iter().find(fits);
+        let found = self.smallest_first().find(fits);
         if let Some(m) = found {
             self.append(m, id);
         }
         found.is_some()
+    }
+
+    fn smallest_first(&self) -> impl Iterator<Item = MemberId> {
+        let ranks = self.by_size.iter().map(|&(_, rank)| rank);
+        ranks.map(|rank| self.of_rank[rank as usize])
     }
 
     fn take_out_fixed(&mut self) {
@@ -364,11 +365,7 @@ impl<'g> Build<'g> {
         }
         for &other in self.of_topic(id) {
             if other != holder && size > self.size(other)? + 1 {
-                let mut members = self
-                    .by_size
-                    .iter()
-                    .map(|&(_, rank)| self.of_rank[rank as usize]);
-                let smallest = members.find(|&m| self.can_have(m, id));
+                let smallest = self.smallest_first().find(|&m| self.can_have(m, id));
                 self.relocate(id, smallest.unwrap_or(other))?;
                 return Ok(true);
             }
@@ -396,11 +393,9 @@ impl<'g> Build<'g> {
         Ok(())
     }
 
-    /// True if loads differ by at most 1, or no member can take a partition from one that has more.
+    /// Whether loads differ by at most 1, or no member can take a partition from one with more.
     fn is_balanced(&self) -> Result<bool, GroupError> {
-        if self.interrupt.is_requested() {
-            return Err(GroupError::new("assignor", "interrupted"));
-        }
+        self.interrupt.check()?;
         let sizes = (self.by_size.first(), self.by_size.last());
         let (Some(&(least, _)), Some(&(most, _))) = sizes else {
             return Ok(true);
@@ -409,12 +404,8 @@ impl<'g> Build<'g> {
             return Ok(true);
         }
         let mut owner = vec![NOBODY; self.numbers.count()];
-        for &m in self
-            .members
-            .iter()
-            .rev()
-            .filter(|&&m| !self.fixed[m as usize])
-        {
+        let taking_part = self.members.iter().filter(|&&m| !self.fixed[m as usize]);
+        for &m in taking_part.rev() {
             for &id in &self.current[m as usize] {
                 owner[id as usize] = m;
             }
@@ -430,10 +421,8 @@ impl<'g> Build<'g> {
             for &id in &self.current[m as usize] {
                 owned_by[id as usize] = m;
             }
-            for id in self.topics[m as usize]
-                .iter()
-                .flat_map(|&t| self.numbers.of_topic(t))
-            {
+            let topics = self.topics[m as usize].iter();
+            for id in topics.flat_map(|&topic| self.numbers.of_topic(topic)) {
                 if owned_by[id as usize] != m && size < self.size(owner[id as usize])? {
                     return Ok(false);
                 }

@@ -9,7 +9,6 @@ use crate::group::model::{MemberId, PartitionId, TopicId};
 /// The name of the assignor that makes the moves.
 pub const NAME: &str = "librdkafka/cooperative-sticky";
 
-/// Source and destination of a move.
 type Pair = (MemberId, MemberId);
 
 /// The list of partitions of one topic that moved from one member to another. In librdkafka, a map
@@ -30,8 +29,8 @@ pub struct MoveRecords {
 const DISAGREE: &str = "the record of a move and the holder of the partition disagree";
 
 impl MoveRecords {
-    /// The partition to move in place of the given one (often that one itself), and whether it
-    /// moves back.
+    /// The partition to move in place of the given one (often the given one), and whether this
+    /// partition moves back to the member that it came from.
     pub fn actual(
         &self,
         (topic, id): (TopicId, PartitionId),
@@ -113,8 +112,8 @@ impl MoveRecords {
         if let Some(at) = moved.partitions.iter().position(|&other| other == id) {
             moved.partitions.remove(at);
         }
-        // If a partition moves on, librdkafka frees its record. If it is `keeper`, the list's key
-        // is then in freed memory.
+        // If a partition moves once more, librdkafka frees its record. If it is the partition
+        // `keeper`, the list's key is then in freed memory.
         moved.key_is_gone |= moved.keeper == id && !stays;
         let first = moved.partitions.first().copied();
         if first.is_some() {
@@ -126,7 +125,6 @@ impl MoveRecords {
     }
 }
 
-/// The error for a group in which librdkafka ends the leader's process.
 pub fn dies(reason: &str) -> GroupError {
     GroupError::assignor_dies(NAME, reason)
 }

@@ -10,10 +10,8 @@ use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The name of this assignor (a dialect: librdkafka's version).
 pub const NAME: &str = "librdkafka/range";
 
-/// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
     // 1. Sort the topics by their subscribers and numbers of partitions. Neighbours that are equal
     // in both are co-partitioned.

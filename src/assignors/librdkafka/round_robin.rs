@@ -7,10 +7,8 @@ use crate::group::model::{MemberId, TopicId};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The name of this assignor (a dialect: librdkafka's version).
 pub const NAME: &str = "librdkafka/roundrobin";
 
-/// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
     // 1. Form the circle of members, and sort the topics by name.
     let mut circle = by_instance(group, members_with_topics(group));

@@ -15,7 +15,6 @@ pub fn members_with_topics(group: &GroupSpec) -> Vec<MemberId> {
         .collect()
 }
 
-/// Compares instance ids if both members have one, else member ids.
 pub fn compare_by_instance(group: &GroupSpec, a: MemberId, b: MemberId) -> Ordering {
     let (a, b) = (&group.members[a as usize], &group.members[b as usize]);
     match (a.group_instance_id, b.group_instance_id) {
@@ -24,7 +23,6 @@ pub fn compare_by_instance(group: &GroupSpec, a: MemberId, b: MemberId) -> Order
     }
 }
 
-/// Sorts the members in librdkafka's order (`compare_by_instance`).
 pub fn by_instance(group: &GroupSpec, members: Vec<MemberId>) -> Vec<MemberId> {
     merge_sort(members, &|&a, &b| compare_by_instance(group, a, b))
 }

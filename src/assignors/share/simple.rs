@@ -155,7 +155,6 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         self.held.get(m).map_or(0, |held| held.len() as i64) - self.wanted[m as usize] as i64
     }
 
-    /// Takes partitions from a member that holds more than it wants.
     fn give_up(&mut self, m: u32) {
         let more = self.more_than_wanted(m) as usize;
         let held = self.held.get(m).map_or_else(Vec::new, HashMap::keys);
@@ -184,7 +183,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         for number in self.holders.keys() {
             let holders = self.holders.get_mut(number).expect("its own key");
             let more = holders.len().saturating_sub(self.shared_by);
-            let members = holders.numbers();
+            let members = holders.keys();
             for &m in &members[..more] {
                 holders.remove(m);
             }
@@ -198,13 +197,13 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
 
     fn fill(&mut self) -> Result<(), GroupError> {
         // 4. Each partition with too few members goes to members that hold fewer than they want.
-        let mut circle = self.unfilled.numbers().into_iter();
+        let mut circle = self.unfilled.keys().into_iter();
         let mut gave = false;
         for number in self.holders.keys() {
             let members = self
                 .holders
                 .get(number)
-                .map_or_else(Vec::new, Integers::numbers);
+                .map_or_else(Vec::new, Integers::keys);
             let mut needed = self.shared_by.saturating_sub(members.len());
             while needed > 0 {
                 let Some(m) = self.next(&mut circle, &mut gave)? else {
@@ -241,7 +240,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         if !*gave {
             return Ok(None);
         }
-        *circle = self.unfilled.numbers().into_iter();
+        *circle = self.unfilled.keys().into_iter();
         *gave = false;
         let first = circle.next();
         first.map(Some).ok_or_else(|| {
@@ -257,7 +256,6 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
     }
 }
 
-/// Shares all topics of a homogeneous group among all its members.
 fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupError> {
     let topics = &view.subscription(0).topics;
     let partitions: Vec<_> = topics
@@ -288,7 +286,7 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
         }
     }
     // 3. Members that hold more than they want give partitions up.
-    for m in overfilled.numbers() {
+    for m in overfilled.keys() {
         pool.give_up(m);
     }
     for m in pool.take_from_crowded() {
@@ -311,7 +309,6 @@ fn owned_by_topic<'v>(view: &'v View) -> Vec<Vec<(u32, &'v [u32])>> {
     owned
 }
 
-/// Shares one topic of a heterogeneous group among its subscribers.
 fn share_topic(
     view: &View,
     targets: &mut [Option<Target>],

@@ -19,7 +19,6 @@ use crate::java::priority_queue::PriorityQueue;
 
 pub const NAME: &str = "streams/sticky";
 
-/// Marks a task without a previous owner.
 const NOBODY: u32 = u32::MAX;
 
 pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
@@ -44,7 +43,6 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     Ok(answer)
 }
 
-/// The members in the order in which the assignor sees them.
 fn members<'g, 'a>(
     group: &'g GroupSpec<'a>,
 ) -> Result<Vec<(MemberId, &'g StreamsMember<'a>)>, GroupError> {
@@ -100,7 +98,6 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// The number of a task; None if the topology does not have it.
     fn number(&self, task: TopicPartition) -> Option<u32> {
         let &place = self.places.get(&task.topic)?;
         let exists = task.partition < self.subtopologies[place].tasks;
@@ -119,7 +116,7 @@ impl<'a> Topology<'a> {
     }
 }
 
-/// A quota: a member with `each` tasks or more gets no more of its earlier tasks.
+/// A quota: a member that has `each` tasks or more gets back no further earlier task.
 struct Quota {
     tasks: i64,
     members: i64,
@@ -143,7 +140,7 @@ impl Quota {
         self.each = -each.unwrap_or(0);
     }
 
-    /// Takes note of a member that now has this many tasks.
+    /// Call this when a member got a task; `tasks` is the number of tasks that it now has.
     fn count(&mut self, tasks: u32) {
         if i64::from(tasks) == self.each {
             self.members -= 1;
@@ -312,7 +309,6 @@ impl Work {
         &self.processes[self.process_of[m as usize] as usize]
     }
 
-    /// Whether the member's process has the task.
     fn has(&self, m: u32, task: u32) -> bool {
         self.process(m).tasks.contains(&task)
     }

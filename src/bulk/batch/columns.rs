@@ -38,7 +38,6 @@ pub struct Column<'a> {
 }
 
 enum Values<'a> {
-    /// Only nulls.
     Absent,
     Binary(&'a arrow_array::BinaryArray),
     LargeBinary(&'a arrow_array::LargeBinaryArray),
@@ -51,7 +50,7 @@ enum Values<'a> {
     Boolean(&'a arrow_array::BooleanArray),
     List(&'a [i32], Box<Column<'a>>),
     LargeList(&'a [i64], Box<Column<'a>>),
-    /// By field of the table; None for a field that columns do not have.
+    /// By field of the table: its column; None for a field that no column can have.
     Object(Vec<Option<Column<'a>>>),
 }
 
@@ -98,12 +97,13 @@ impl<'a> Column<'a> {
         nulls_of_struct: Option<&'a NullBuffer>,
         kind: &Kind,
     ) -> Result<Self, SchemaError> {
+        let column = |nulls, values| Self {
+            nulls,
+            nulls_of_struct,
+            values,
+        };
         let Some(array) = found.filter(|array| *array.data_type() != DataType::Null) else {
-            return Ok(Self {
-                nulls: None,
-                nulls_of_struct,
-                values: Values::Absent,
-            });
+            return Ok(column(None, Values::Absent));
         };
         let items = |values, item| {
             let items = Self::of(format!("{path}[]"), Some(values), None, item);
@@ -142,14 +142,10 @@ impl<'a> Column<'a> {
                 return Err(SchemaError { path, problem });
             }
         };
-        Ok(Self {
-            nulls: array.nulls(),
-            nulls_of_struct,
-            values,
-        })
+        Ok(column(array.nulls(), values))
     }
 
-    /// The column of a table's field that columns have.
+    /// The column of field `i` of the table; panics for a field that no column can have.
     pub fn field(&self, i: usize) -> &Self {
         match &self.values {
             Values::Object(fields) => fields[i].as_ref().expect("a field of columns"),
@@ -157,7 +153,6 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The value of a row or of a list's entry.
     pub fn at(&self, at: usize) -> Cell<'_, 'a> {
         Cell { column: self, at }
     }
@@ -169,7 +164,7 @@ impl<'a> Column<'a> {
             || self.nulls_of_struct.is_some_and(|nulls| nulls.is_null(i))
     }
 
-    /// Binary values or those of a string, which need not be UTF-8.
+    /// The bytes of a binary value or of a string, which may not be UTF-8.
     #[inline]
     pub fn bytes(&self, i: usize) -> Option<&'a [u8]> {
         if self.is_null(i) {
@@ -196,7 +191,6 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The entries of list i: a range of the second column.
     #[inline]
     pub fn list(&self, i: usize) -> Option<(Range<usize>, &Self)> {
         match &self.values {
@@ -220,7 +214,6 @@ fn expected(kind: &Kind) -> &'static str {
     }
 }
 
-/// One value of a column.
 #[derive(Clone, Copy)]
 pub struct Cell<'c, 'a> {
     column: &'c Column<'a>,

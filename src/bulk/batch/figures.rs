@@ -14,50 +14,47 @@ use crate::switching::comparison::Comparison;
 
 /// Makes one output row from each planned row: its figures, or its error.
 pub fn write(rows: &[Row<Planned>]) -> RecordBatch {
-    let planned = |row: &Row<Planned>| row.1.as_ref().ok().map(|one| one.0.name());
     // A row has no figures if it has an error, or if no change affects its group.
     let figures = rows.iter().map(|row| row.1.as_ref().ok()?.1.as_ref());
-    let not_affected = |row: &Row<Planned>| row.1.as_ref().ok().and_then(|one| one.2.clone());
-    let mut columns = vec![
-        ("group_id", texts(rows, |row| row.0)),
-        ("assignor", texts(rows, planned)),
-    ];
-    columns.extend(figure_columns(&figures.collect::<Vec<_>>()));
-    columns.push(("not_affected", texts(rows, not_affected)));
-    columns.extend(error_columns(rows, |row| row.1.as_ref().err()));
-    batch(columns)
+    let mut columns = figure_columns(&figures.collect::<Vec<_>>()).to_vec();
+    let not_affected = texts(rows, |row| row.1.as_ref().ok()?.2.as_ref());
+    columns.push(("not_affected", not_affected));
+    answered(rows, |planned| Some(planned.0.name()), columns)
 }
 
 /// Makes one output row from each compared row: its candidates and recommendation, or its error.
 pub fn write_compared(rows: &[Row<Compared>]) -> RecordBatch {
-    let all: Vec<_> = rows
-        .iter()
-        .map(|row| compared(row)?.comparison.as_ref())
-        .collect();
+    let all = rows.iter().map(|row| row.1.as_ref().ok());
+    let compared = all.clone().map(|one| one?.comparison.as_ref());
+    let (all, compared): (Vec<_>, Vec<_>) = (all.collect(), compared.collect());
     let recommended = |one: &Option<&Comparison>| Some(one.as_ref()?.recommended?.name());
+    let reason = |one: &Option<&Comparison>| Some(one.as_ref()?.reason.clone());
+    let not_affected = |one: &Option<&Compared>| one.as_ref()?.not_affected.clone();
+    let columns = vec![
+        ("recommended", texts(&compared, recommended)),
+        ("reason", texts(&compared, reason)),
+        ("candidates", candidates(&compared)),
+        ("not_affected", texts(&all, not_affected)),
+    ];
+    answered(rows, |one| one.own, columns)
+}
+
+/// The columns of an answer: the group and its assignor, its `own` columns, and its error.
+pub fn answered<'r, 'a, T>(
+    rows: &'r [Row<'a, T>],
+    assignor: impl Fn(&'r T) -> Option<&'r str>,
+    own: Vec<Named>,
+) -> RecordBatch {
+    let assignor = |row: &'r Row<T>| assignor(row.1.as_ref().ok()?);
     let mut columns = vec![
         ("group_id", texts(rows, |row| row.0)),
-        ("assignor", texts(rows, |row| compared(row)?.own)),
-        ("recommended", texts(&all, recommended)),
-        (
-            "reason",
-            texts(&all, |one| Some(one.as_ref()?.reason.as_str())),
-        ),
-        ("candidates", candidates(&all)),
-        (
-            "not_affected",
-            texts(rows, |row| compared(row)?.not_affected.as_deref()),
-        ),
+        ("assignor", texts(rows, assignor)),
     ];
+    columns.extend(own);
     columns.extend(error_columns(rows, |row| row.1.as_ref().err()));
     batch(columns)
 }
 
-fn compared<'a, 'b>(row: &'b Row<'a, Compared<'a>>) -> Option<&'b Compared<'a>> {
-    row.1.as_ref().ok()
-}
-
-/// The column with the candidates of each comparison: the figures of each assignor, or its error.
 fn candidates(all: &[Option<&Comparison>]) -> ArrayRef {
     let mut ends = Lengths::default();
     for one in all {
@@ -72,7 +69,7 @@ fn candidates(all: &[Option<&Comparison>]) -> ArrayRef {
     ends.list(structs(columns, None))
 }
 
-pub fn error_columns<'a, R>(
+fn error_columns<'a, R>(
     rows: &'a [R],
     of: impl Fn(&'a R) -> Option<&'a GroupError>,
 ) -> [Named<'static>; 2] {
@@ -81,32 +78,28 @@ pub fn error_columns<'a, R>(
     [("error", text), ("error_kind", kind)]
 }
 
-/// The columns of the figures; None makes a row of nulls.
 fn figure_columns(rows: &[Option<&Figures>]) -> [Named<'static>; 15] {
-    let counts = |of: fn(&Figures) -> i64| -> ArrayRef {
-        Arc::new(numbers::<Int64Type, _>(rows, |one| one.map(of)))
-    };
-    let balances = |of: fn(&Figures) -> &Balance| -> ArrayRef {
+    let counts = |of: fn(&Figures) -> i64| numbers::<Int64Type, _>(rows, |one| one.map(of));
+    let balances = |of: fn(&Figures) -> &Balance| {
         let balances: Vec<Option<&Balance>> = rows.iter().map(|one| one.map(of)).collect();
-        let ints = |of: fn(&Balance) -> u32| -> ArrayRef {
-            let of = |one: &Option<&Balance>| one.map(|one| of(one) as i32);
-            Arc::new(numbers::<Int32Type, _>(&balances, of))
+        let ints = |of: fn(&Balance) -> u32| {
+            numbers::<Int32Type, _>(&balances, |one| one.map(|one| of(one) as i32))
         };
-        let floats = |of: fn(&Balance) -> f64| -> ArrayRef {
-            Arc::new(numbers::<Float64Type, _>(&balances, |one| one.map(of)))
-        };
+        let floats =
+            |of: fn(&Balance) -> f64| numbers::<Float64Type, _>(&balances, |one| one.map(of));
         let columns = vec![
             ("min", ints(|one| one.min)),
             ("max", ints(|one| one.max)),
             ("mean", floats(|one| one.mean)),
             ("stddev", floats(|one| one.stddev)),
         ];
-        let valid = balances.iter().map(Option::is_some).collect();
-        structs(columns, Some(valid))
+        structs(
+            columns,
+            Some(balances.iter().map(Option::is_some).collect()),
+        )
     };
-    let shares = |of: fn(&Figures) -> Option<f64>| -> ArrayRef {
-        Arc::new(numbers::<Float64Type, _>(rows, |one| one.and_then(of)))
-    };
+    let shares =
+        |of: fn(&Figures) -> Option<f64>| numbers::<Float64Type, _>(rows, |one| one.and_then(of));
     let flags = |of: fn(&Figures) -> bool| -> ArrayRef {
         let values = rows.iter().map(|one| one.map(of));
         Arc::new(values.collect::<BooleanArray>())

@@ -26,7 +26,6 @@ pub enum Form<'i> {
     Records(&'i Inventory),
 }
 
-/// The groups of a batch, one for each row of the answer.
 pub struct Source<'a> {
     rows: usize,
     groups: Found<'a>,
@@ -81,7 +80,6 @@ fn earlier(error: &str) -> GroupError {
 }
 
 impl<'a> Source<'a> {
-    /// Finds the columns, and reads lines or records.
     pub fn of(batch: &'a RecordBatch, threads: usize, form: Form<'a>) -> Result<Self, SchemaError> {
         let rows = batch.num_rows();
         let groups = match form {
@@ -108,7 +106,6 @@ impl<'a> Source<'a> {
         self.rows
     }
 
-    /// The group's id; None if it is missing or unreadable.
     pub fn group_id(&self, row: usize) -> Option<&str> {
         match &self.groups {
             Found::Columns(columns) => {

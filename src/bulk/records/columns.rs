@@ -92,24 +92,21 @@ impl Topics {
             self.racks.push(racks.map(<[_]>::len));
             for replicas in racks.unwrap_or_default() {
                 self.replicas.push(Some(replicas.len()));
-                replicas
-                    .iter()
-                    .for_each(|rack| self.rack.push(rack.as_deref()));
+                for rack in replicas {
+                    self.rack.push(rack.as_deref());
+                }
             }
         }
     }
 
     fn finish(mut self) -> ArrayRef {
         let replicas = self.replicas.list(self.rack.finish());
-        let topics = structs(
-            vec![
-                ("name", self.name.finish()),
-                ("partitions", Arc::new(self.partitions.finish())),
-                ("racks", self.racks.list(replicas)),
-            ],
-            None,
-        );
-        self.ends.list(topics)
+        let topics = vec![
+            ("name", self.name.finish()),
+            ("partitions", Arc::new(self.partitions.finish()) as _),
+            ("racks", self.racks.list(replicas)),
+        ];
+        self.ends.list(structs(topics, None))
     }
 }
 
@@ -146,21 +143,18 @@ impl Members {
 
     fn finish(mut self) -> ArrayRef {
         let version = self.subscription_version.finish();
-        let members = structs(
-            vec![
-                ("member_id", self.member_id.finish()),
-                ("group_instance_id", self.group_instance_id.finish()),
-                ("client_id", self.client_id.finish()),
-                ("client_host", self.client_host.finish()),
-                ("topics", self.topics.list(self.topic.finish())),
-                ("owned_partitions", self.owned.finish()),
-                ("generation_id", Arc::new(self.generation_id.finish())),
-                ("rack_id", self.rack_id.finish()),
-                ("subscription_version", Arc::new(version)),
-                ("user_data", self.user_data.finish()),
-            ],
-            None,
-        );
-        self.ends.list(members)
+        let members = vec![
+            ("member_id", self.member_id.finish()),
+            ("group_instance_id", self.group_instance_id.finish()),
+            ("client_id", self.client_id.finish()),
+            ("client_host", self.client_host.finish()),
+            ("topics", self.topics.list(self.topic.finish())),
+            ("owned_partitions", self.owned.finish()),
+            ("generation_id", Arc::new(self.generation_id.finish()) as _),
+            ("rack_id", self.rack_id.finish()),
+            ("subscription_version", Arc::new(version)),
+            ("user_data", self.user_data.finish()),
+        ];
+        self.ends.list(structs(members, None))
     }
 }

@@ -9,7 +9,7 @@ use crate::error::GroupError;
 use crate::group::builder::{GroupBuilder, Name};
 use crate::group::field_types::{Kind, PARTITION};
 use crate::group::group_fields::COUNT;
-use crate::group::model::{AsSent, UserData};
+use crate::group::model::{AsSent, Library, UserData};
 use crate::group::spec::GroupSpec;
 
 /// Makes the spec of a group. Its names, also those that were repaired, are borrowed from `group`
@@ -31,7 +31,7 @@ pub fn spec<'s>(
             }
         }
     }
-    builder.leader_library(group.leader_library);
+    builder.group.leader_library = group.leader_library.and_then(Library::by_name);
     for (i, member) in group.members.iter().enumerate() {
         let (instance, client_id) = (member.group_instance_id, Some(member.client_id));
         builder.member(member.member_id, instance, client_id);

@@ -51,9 +51,9 @@ fn member_ids(group: &Draft) -> Vec<String> {
     members.map(|one| one.member_id.to_string()).collect()
 }
 
-/// `left` are the ids of the members that restart later. If `was_eager`, they list an eager
-/// assignor too. If `one_name`, both assignors have one name in JoinGroup: then the class of the
-/// leader answers.
+/// A switch from `old` to `new`. `left` has the ids of the members that have not restarted yet. If
+/// `was_eager`, they list an eager assignor, too. If `one_name`, both assignors have the same name
+/// in JoinGroup: then the leader's class answers.
 struct Switch {
     old: Assignor,
     new: Assignor,
@@ -134,8 +134,8 @@ impl Switch {
         !self.new.withholds() || !self.one_name && !self.old.withholds()
     }
 
-    /// Returns whether the leader has restarted. A static leader goes on leading; one that leaves is
-    /// followed by the first member of the broker's map.
+    /// Returns whether the leader has restarted. A static leader stays the leader; after a dynamic
+    /// leader leaves, the first member of the broker's map leads.
     fn leads_again(&mut self, group: &Draft) -> bool {
         if group.members.iter().all(|one| one.member_id != self.leader) {
             let follower = || group.spec().members_in_order()[0] as usize;
@@ -148,7 +148,6 @@ impl Switch {
 
 const ENDS_EAGER: &str = "; `compare` has the rolling bounce after which members list it alone";
 
-/// The problem with a switch of a leader's group to an assignor of the brokers.
 fn not_of_leaders(assignor: Assignor, group: &Draft) -> String {
     let name = quoted(assignor.name());
     let kind = match assignor {

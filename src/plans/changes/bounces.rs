@@ -53,12 +53,12 @@ pub fn bounce<'a>(
         let without_members = group.next_generation();
         let mut back = group.members.remove(m);
         let mut cause = format!("{name} leaves and comes back");
-        // If no other member is there, nobody rebalances, but the empty group has a generation, too.
+        // Without another member, nobody rebalances, but the group's generation still increases.
         if group.members.is_empty() {
             group.generation_id = Some(without_members);
             taken_id = Some(back.member_id.clone());
         } else if is_first {
-            taken_id = Some(back.member_id.clone()); // the rebalance of its leave has not ended
+            taken_id = Some(back.member_id.clone()); // the rebalance after its leave has not ended
         } else {
             then(group, Follows::Rebalance, Some(format!("{name} leaves")))?;
             cause = format!("{name} comes back");
@@ -78,7 +78,7 @@ pub fn bounce<'a>(
     Ok(())
 }
 
-/// The chance that a member is back before all others have joined again.
+/// The probability (0 to 1) that a member is back before all other members have joined again.
 fn chance_to_be_first(away_ms: Option<u64>, members: usize) -> f64 {
     let heard = (away_ms.unwrap_or(AWAY_MS) as f64 / HEARTBEAT_MS as f64).min(1.0);
     match members {
@@ -111,7 +111,6 @@ pub fn parse(value: &str) -> Result<Bounced, GroupError> {
     Ok(((!all).then(|| member.to_owned()), is_static, away))
 }
 
-/// The ms of a text such as `5s`.
 fn duration(text: &str) -> Result<u64, GroupError> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let ms = match &text[digits..] {

@@ -35,12 +35,13 @@ pub struct DraftMember<'a> {
     /// The member's index in the group before the first change, where its id may differ. None for a
     /// new member.
     pub origin: Option<u32>,
-    /// Whether the member is eager in a cooperative group, and claims nothing.
+    /// Whether the member is eager, and so claims nothing, although the group is cooperative.
     pub forgets: bool,
 }
 
 impl DraftMember<'_> {
-    /// Mirror of `other_assignor.sends_under`. A draft has no rack of a member whose version has none.
+    /// Mirror of `other_assignor.sends_under`, but not of its line about racks: if a subscription's
+    /// version has no rack, the draft's member has none already.
     pub fn sends_under(&mut self, assignor: Assignor) {
         let sent = self.as_sent;
         let version = sent.subscription_version;
@@ -115,8 +116,8 @@ impl<'a> Draft<'a> {
         draft
     }
 
-    /// Mirror of `plans/changes/other_assignor.py`: sets the assignor, and what members send under
-    /// it if `before`, the name of the assignor that they sent for, is another one.
+    /// Mirror of `plans/changes/other_assignor.py`: sets the assignor. If `before`, the assignor
+    /// for which the members sent their subscriptions, is another one, sets what they send now.
     pub fn run_by(&mut self, assignor: Assignor, before: Option<&str>) {
         self.assignor = assignor;
         // 1.
@@ -167,7 +168,7 @@ impl<'a> Draft<'a> {
             rack_names: self.rack_names.iter().map(|name| &**name).collect(),
             subscriptions,
             owned,
-            // No round of a group that the broker assigns is played here.
+            // Groups that the broker assigns are never played here.
             owned_topics: Vec::new(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
@@ -176,7 +177,6 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The generation of the next rebalance.
     pub fn next_generation(&self) -> i32 {
         let of_members = self.members.iter().filter_map(|m| m.generation_id);
         let known = of_members.chain(self.generation_id).max();
@@ -289,7 +289,6 @@ impl<'a> Draft<'a> {
         self.waiting.extend(held.into_iter().filter(exists));
     }
 
-    /// By topic: whether a member subscribes to it.
     fn is_read(&self) -> Vec<bool> {
         let mut is_read = vec![false; self.topics.len()];
         for &topic in self.members.iter().flat_map(|member| &member.topics) {
@@ -298,7 +297,6 @@ impl<'a> Draft<'a> {
         is_read
     }
 
-    /// The number of partitions whose topics have a subscriber.
     pub fn subscribed(&self) -> u64 {
         let read = self.topics.iter().zip(self.is_read());
         read.filter(|&(_, is_read)| is_read)

@@ -13,7 +13,6 @@ const UUID_LENGTH: usize = 36;
 /// The origin of a new member's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Given in the change.
     Given,
     /// The name of all members.
     Shared,

@@ -97,7 +97,7 @@ impl AddMembers {
         // are then the beginnings of member ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
-        // No id is made up twice, so new ids are compared only with the ids of old members.
+        // A made-up id never occurs twice, so new ids are compared only with the old members' ids.
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();
@@ -138,7 +138,6 @@ pub fn remove(
     Ok(Follows::Rebalance)
 }
 
-/// Removes the members and the replicas of a rack that is lost.
 pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     let rack = group.rack_names.iter().position(|rack| rack == name);
     let rack = rack.map(|rack| rack as RackId);

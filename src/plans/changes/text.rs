@@ -14,7 +14,6 @@ const VERBS: &str = "add-members, remove-members, remove-member, remove-rack, re
     switch-protocol";
 
 impl Change {
-    /// Parses one change; an error at `change` if the text is not a change.
     pub fn from_text(text: &str) -> Result<Self, GroupError> {
         let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
         let end = trimmed.find(['=', ' ']).unwrap_or(trimmed.len());

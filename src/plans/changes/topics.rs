@@ -39,7 +39,6 @@ fn if_any(rebalances: bool) -> Follows {
     }
 }
 
-/// Whether a member subscribes to one of these topics.
 fn are_read(group: &Draft, topics: &[TopicId]) -> bool {
     let mut subscribed = group.members.iter().flat_map(|member| &member.topics);
     subscribed.any(|topic| topics.contains(topic))

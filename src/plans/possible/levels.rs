@@ -32,7 +32,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
             });
             break;
         }
-        // 2. With one partition fewer for each member, some partitions do not fit. The classes of
+        // 2. If each member has room for one fewer, some partitions do not fit. The classes of
         // these partitions and of the full members are the level.
         let cut = cut(classes, &topics, &members, load - 1);
         // 3. Continue with the other classes.

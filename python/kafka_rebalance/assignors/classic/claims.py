@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settles which members of a sticky group own a partition, from the partitions that they claim.
+"""Decides which member of a sticky group owns each partition, from the members' claims.
 
 A member sends claims in up to two places. The assignor decides which place it reads (`Sent`):
 
@@ -19,8 +19,8 @@ constrained algorithm assigns next, else the general one.
    later claim of an older generation is ignored. If the generations are equal, neither claim is
    believed, and the partition is *multiply owned* from then on.
 3. The first non-empty subscription is the reference. The subscriptions are equal if each later one
-   has as many entries as the reference has topics, and no other topics. The earlier ones, which are
-   empty, count as equal, and their members get partitions.
+   has as many entries as the reference has topics, and no other topics. Empty subscriptions before
+   the reference count as equal, and their members get partitions, too.
 
 Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assignors (Kafka 4.4.0).
 """
@@ -52,7 +52,7 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Claims:
-    """Settled claims. The members in `owned` have the order of Kafka's hash table."""
+    """The claims after `settle`. The members in `owned` have the order of Kafka's hash table."""
 
     members: list[Member]
     counts: dict[str, int]  # numbers of partitions of the subscribed topics that exist
@@ -129,7 +129,6 @@ def sent_by_cooperative(member: Member) -> Sent:
 
 
 def user_data_generation(member: Member) -> int:
-    """Returns the generation in a member's user data; -1 if there is none."""
     if member.user_data is not None:
         return NO_GENERATION
     generation = member.user_data_generation_id
@@ -146,7 +145,7 @@ def field_generation(member: Member) -> int:
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Returns owned partitions in the order of the user data: topics in hash order, or as sent."""
+    """Returns owned partitions in the user data's order: by topic in hash order, or as sent."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []

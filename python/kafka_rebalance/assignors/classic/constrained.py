@@ -4,8 +4,8 @@
 T partitions on m members: every member gets at least q = T // m, and X = T % m members one more.
 
 1. Each member, in hash order, keeps its owned partitions up to its share, in the order of partition
-   number and topic, except those that do not match its rack or are multiply owned. The share of the
-   first X members that own q + 1 such partitions or more is q + 1; the share of all others is q.
+   number and topic, except those that do not match its rack or are multiply owned. The first X
+   members that own q + 1 such partitions or more have the share q + 1; all others have q.
    Partitions above the share, and those that do not match, are recorded as revoked.
 2. A walk over all partitions, by topic and number, compares them with the sorted kept partitions;
    the partitions that are not kept are unassigned.
@@ -43,9 +43,8 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The assignment; `transferring` maps some of its partitions to their new owners.
-
-    They are the partitions that another member has to revoke first, and the multiply owned ones.
+    """The assignment. `transferring` maps partitions of it to their new owners: those that another
+    member has to revoke first, and the multiply owned ones.
     """
 
     assignment: dict[str, list[TopicPartition]]
@@ -177,7 +176,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept, and all behind a kept one that does not exist."""
+    """Returns the partitions that are not kept, and all after a kept one that does not exist."""
     unassigned = []
     upcoming = iter(kept)
     next_kept = next(upcoming, None)

@@ -15,13 +15,14 @@
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
    this member has at least two partitions fewer than the owner; else to the subscriber with the
    fewest partitions, if any subscriber has at least two fewer than the owner.
-7. Step 6 is undone if it did not lower the score (the differences of all pairs of members, added
-   up), its passes over all partitions moved something, and some member kept a partition in step 3.
+7. Step 6 is undone if three conditions hold: it did not lower the score (the sum of the differences
+   of all pairs of members), its passes over all partitions moved something, and some member kept a
+   partition in step 3.
 
 Quirks: when the movement record (`movements.py`) moves another partition instead, this can undo an
 earlier move; then the passes may never end. A partition can go back to a previous owner that no
 longer subscribes to the topic; if that owner is fixed, Kafka's class throws. If a kept partition
-does not exist, all partitions behind it count as unassigned, as in the constrained algorithm.
+does not exist, all partitions after it count as unassigned, as in the constrained algorithm.
 
 Order    members by (partitions held, id); subscribers of a topic and claims in hash order;
          partitions that the movement record sends back, in the order of a hash set.
@@ -152,7 +153,7 @@ class GeneralBuild:
         return len(self.subscribers[topic]) >= 2
 
     def _possible(self, member_id: str) -> int:
-        """Returns the number of partitions of the member's topics: the most that it can have."""
+        """Returns how many partitions the member can have at most: all those of its topics."""
         topics = self.topics_of[member_id]
         counts = self.claims.counts
         return sum(counts.values() if len(topics) == len(counts) else (counts[t] for t in topics))
@@ -194,7 +195,7 @@ class GeneralBuild:
         return False
 
     def _near_first(self, tp: TopicPartition) -> list[str]:
-        """Returns the subscribers; if the partition's owner is near it, near ones come first.
+        """Returns the subscribers. If the partition's owner is near it, near ones come first.
 
         The order has one effect: Kafka's class throws if it visits a fixed subscriber before it
         finds one that has at least two partitions fewer.
@@ -213,7 +214,7 @@ class GeneralBuild:
         self.give(destination, tp)
 
     def _is_balanced(self) -> bool:
-        """Returns whether no member can take a partition of a member with at least two more."""
+        """Returns whether no member can take a partition from a member with two more, or above."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
@@ -277,7 +278,7 @@ def repeat_passes(
                 moved = True
                 balanced = is_balanced()  # only a move changes this result
         moved_any |= moved
-        # A pass depends only on the state, so the passes never end if a state occurs again.
+        # A pass depends only on the state: if a state occurs a second time, the passes never end.
         passes += 1
         if moved and passes >= _FIRST_SAVED_PASS:
             now = state()
@@ -291,7 +292,7 @@ def repeat_passes(
 def score(assignment: dict[str, list[TopicPartition]]) -> int:
     """Returns the sum of the size differences of all pairs of members, in Java's 32-bit int."""
     sizes = sorted(len(partitions) for partitions in assignment.values())
-    # Of n sizes in ascending order, size i is the larger one of i pairs, the smaller of n - 1 - i.
+    # Of n ascending sizes, size i is the larger one in i pairs, and the smaller one in n - 1 - i.
     total = sum(size * (2 * i - len(sizes) + 1) for i, size in enumerate(sizes))
     return (total + 2**31) % 2**32 - 2**31
 

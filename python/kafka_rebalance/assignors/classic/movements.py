@@ -7,8 +7,8 @@ d to c in this run, that one moves back to d instead. If c is still the present 
 of partitions of c and d change as intended; if not, c loses a partition in place of the present
 owner.
 
-If several such partitions exist, the first one in a Java HashSet moves back. The order in this set
-depends on all insertions and removals.
+If several such partitions exist, the first one in a Java HashSet moves back. The order of this set
+depends on all its insertions and removals.
 
 Source   AbstractStickyAssignor.PartitionMovements (Kafka 4.4.0).
 """
@@ -45,7 +45,7 @@ class Movements:
         table.put(tp.partition, partition_hash(*tp), tp.partition)
 
     def state(self) -> tuple[object, object]:
-        """Returns everything that later answers depend on, for a comparison of two states."""
+        """Returns all data on which later answers depend, so that two states can be compared."""
         return dict(self._moved), {pair: table.state() for pair, table in self._by_pair.items()}
 
     def _forget(self, tp: TopicPartition) -> str:

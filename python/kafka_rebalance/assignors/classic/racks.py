@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Racks of members and replicas, as the sticky assignors use them (KIP-881).
 
-Racks are *active* if some replica is in the rack of a member, unless every partition has replicas
-in all racks that have any replica. If racks are not active, they are ignored.
+Racks are *active* if some replica is in the rack of a member, and if not every partition has
+replicas in all the racks of replicas. If racks are not active, they are ignored.
 
 Source   AbstractStickyAssignor.RackInfo, AbstractPartitionAssignor.useRackAwareAssignment.
 """
@@ -24,7 +24,7 @@ def replica_racks(topic: Topic) -> list[frozenset[str]]:
 
 
 def racks_matter(of_members: Iterable[str], of_partitions: Collection[AbstractSet[str]]) -> bool:
-    """Returns whether racks are active for members and partitions with these racks."""
+    """Returns whether racks are active, from the racks of members and of partitions' replicas."""
     everywhere = frozenset[str]().union(*of_partitions)
     return not everywhere.isdisjoint(of_members) and any(r != everywhere for r in of_partitions)
 
@@ -63,7 +63,9 @@ class Racks:
         return rack is not None and rack not in self.of_partition.get(tp, ())
 
     def next_near(self, tp: TopicPartition, member_ids: Sequence[str], start: int) -> int | None:
-        """Returns the index of the first member near the partition, in a circle from `start` on."""
+        """Returns the index of the first member near the partition, in a circle from `start` on;
+        None if no member is near it.
+        """
         racks = self.of_partition[tp]
         for i in range(len(member_ids)):
             at = (start + i) % len(member_ids)

@@ -64,7 +64,7 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
 
 @dataclass(eq=False)
 class TopicShare:
-    """The state of one topic: its subscribers in order, and the partitions not yet assigned."""
+    """The state of one topic: its sorted subscribers, and its unassigned partitions."""
 
     name: str
     subscribers: list[Member]

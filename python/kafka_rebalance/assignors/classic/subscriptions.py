@@ -16,7 +16,7 @@ from kafka_rebalance.java.order import by_name, java_hash_order
 
 
 def members_in_order(group: GroupSpec) -> list[Member]:
-    """Returns members in the order of the leader's HashMap, which it fills in join order."""
+    """Returns members in the order of the leader's HashMap; the leader fills it in join order."""
     members = {member.member_id: member for member in group.members}
     return [members[member_id] for member_id in java_hash_order(list(members))]
 

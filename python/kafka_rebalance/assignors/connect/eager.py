@@ -6,8 +6,8 @@
 3. Each task, in the order of connector and number, goes to the next worker; the circle continues
    where step 2 stopped.
 
-Order    a worker's work has the order in which it reads its assignment: connectors as in a Java
-         hash set, tasks grouped by connector (`Work.after_wire`).
+Order    a worker's work has the order in which the worker reads it: connectors as in a Java hash
+         set, tasks grouped by connector (`Work.after_wire`).
 Cost     O(W + C + T) and sorting: W workers, C connectors, T tasks.
 Errors   none for a cluster with workers.
 Source   org.apache.kafka.connect.runtime.distributed.EagerAssignor (Connect 4.3.1).
@@ -28,7 +28,6 @@ from .work import Task, Work, configured
 
 
 def assign(workers: Sequence[str], config: Mapping[str, int]) -> dict[str, Work]:
-    """Assigns all work; `workers` are in member order, `config` maps connectors to task counts."""
     connectors: dict[str, list[str]] = {worker: [] for worker in workers}
     tasks: dict[str, list[Task]] = {worker: [] for worker in workers}
     work = configured(config)

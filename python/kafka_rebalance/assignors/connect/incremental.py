@@ -7,16 +7,16 @@ that each worker has to start and to stop. The caller keeps the leader's memory 
     handle: (Memory, ConnectSpec, now_ms) -> (Memory, Result)        no clock, no I/O
 
 1. If a sync was lost (the last completed generation is not the remembered one), the leader forgets
-   the work that it assigned. If work that it revoked in the last round still runs, it takes all
-   running work as assigned.
+   the work that it assigned. If work that it revoked in the last round still runs, all running work
+   counts as assigned.
 2. deleted = assigned - configured;  lost = assigned - running - deleted;
    created = configured - assigned - running.
 3. Work that is deleted, or that runs on more than one worker, is revoked.
 4. Lost work waits up to `max_delay_ms` for its worker to return. After the wait, it goes to the
-   workers that had no work in some round of the wait. If there are none, it counts as created work.
-   If no worker is missing when the wait would begin, lost work counts as created work at once.
+   workers that had no work in some round of the wait. Without such a worker, it counts as created
+   work. If no worker is missing when the wait would begin, it counts as created work at once.
 5. If no work waits, workers with more than an even share lose the excess. If the last round also
-   revoked work for this reason, the leader backs off first.
+   revoked work for this reason, the leader first waits (back-off).
 6. Created connectors go to the workers with the fewest connectors, created tasks to those with the
    fewest tasks. Ties go to the worker that had fewer before this step, then by id.
 
@@ -132,7 +132,7 @@ def handle(memory: Memory, spec: ConnectSpec, now_ms: int) -> tuple[Memory, Resu
 
 
 def _hash_order(workers: Iterable[str]) -> list[str]:
-    """Returns workers in the order of a HashMap that is copied from one filled in member order."""
+    """Returns workers in the order of a copied HashMap; the first one is filled in member order."""
     return java_hash_order(java_hash_order(list(workers)))
 
 
@@ -154,7 +154,7 @@ def _duplicated(running: Iterable[Work]) -> Work:
 
 
 def _running_of(running: Work, gone: Work) -> Work:
-    """Returns the part of `gone` that this worker ran, in the order of a hash set of its work."""
+    """Returns the part of `gone` that this worker runs, in the order of a hash set of its work."""
     order = running.in_hash_order()
     return order - (order - gone)
 
@@ -274,9 +274,9 @@ def _remember(leader: _Leader, spec: ConnectSpec, lost: Work) -> Memory:
 
 
 def backoff_ms(rounds: int, max_delay_ms: int) -> int:
-    """Returns the back-off in ms for this number of revoking rounds in succession: 40, 1600, …
+    """Returns the back-off in ms after `rounds` revoking rounds in a row: 40, 1600, …
 
-    The result is truncated from a double, so it may be one less than the maximum delay.
+    The result is truncated from a double, so it may be 1 ms less than the maximum delay.
 
     >>> [backoff_ms(n, 1000) for n in (1, 2, 3)]
     [40, 999, 999]

@@ -10,9 +10,9 @@ from .work import NOTHING, Work
 class Memory:
     """The memory of a leader after a round; the memory of a new leader is `Memory()`.
 
-    assigned                the work of all workers, and the lost work that waits; sorted
+    assigned                the work of all workers, and the waiting lost work; sorted
     revoked                 the work that the round revoked; sorted
-    candidates              the workers that had no work in a round while lost work waited
+    candidates              the workers that had no work in some round while lost work waited
     scheduled_rebalance_ms  the time of the next round in ms; 0 if none is scheduled
     """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.java.hash_table import HashTable
-from kafka_rebalance.java.order import copied_slots, name_key, string_hash
+from kafka_rebalance.java.order import copied_slots, java_set_order, name_key, string_hash
 
 
 class Task(NamedTuple):
@@ -26,7 +26,7 @@ def task_key(task: Task) -> tuple[bytes, int]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Connectors and tasks without duplicates; answers depend on their order."""
+    """Connectors and tasks, each once. Answers depend on their order."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()
@@ -57,33 +57,33 @@ class Work:
         )
 
     def sorted(self) -> "Work":
-        """Returns the work sorted: connectors by name, tasks by connector and number."""
         return Work(
             tuple(sorted(self.connectors, key=name_key)), tuple(sorted(self.tasks, key=task_key))
         )
 
     def in_hash_order(self) -> "Work":
-        """Returns the work in the order of a Java HashSet of connectors and one of tasks."""
-        connectors = HashTable[str](copied_slots(len(self.connectors)))
-        for connector in self.connectors:
-            connectors.put(connector, string_hash(connector), name_key(connector))
+        """Returns the work in the orders of two Java HashSets, one of connectors, one of tasks."""
         tasks = HashTable[Task](copied_slots(len(self.tasks)))
         for task in self.tasks:
             task_hash = 31 * string_hash(task.connector) + task.task & 0xFFFFFFFF
             tasks.put(task, task_hash, task_key(task))
-        return Work(tuple(connectors), tuple(tasks))
+        return Work(tuple(java_set_order(self.connectors)), tuple(tasks))
 
     def after_wire(self) -> "Work":
         """Returns the work in the order in which a worker reads it from the leader's bytes.
 
-        Connectors have hash order. Tasks are grouped by connector: first those of the connectors in
-        `connectors`, in that hash order; then those of others, in order of first appearance.
+        Connectors have hash order. Tasks are grouped by connector: first the tasks of `connectors`,
+        in that hash order; then the tasks of other connectors, in order of first appearance.
         """
         first = self.in_hash_order().connectors
         by_connector: dict[str, list[Task]] = {connector: [] for connector in first}
         for task in self.tasks:
             by_connector.setdefault(task.connector, []).append(task)
         return Work(first, tuple(task for tasks in by_connector.values() for task in tasks))
+
+    def names(self) -> list[str]:
+        """Returns the connectors, then the tasks as Kafka names them: `connector-number`."""
+        return [*self.connectors, *(f"{task.connector}-{task.task}" for task in self.tasks)]
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Work":

@@ -13,7 +13,7 @@
 
 Order    members by their load, then by their position in the view (`_Loads`). A partition is moved
          from the end of its owner's partitions of the topic.
-Quirk    if two members own a partition, the later member counts as its owner, and both keep it.
+Quirk    if two members own a partition, the later member counts as its owner, but both keep it.
 Errors   Kafka's class throws if a member keeps a partition that its topic does not have (step 1).
 Source   UniformHeterogeneousAssignmentBuilder (Kafka 4.4.0).
 """

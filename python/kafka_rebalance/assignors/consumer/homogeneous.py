@@ -4,14 +4,14 @@
 1. The topics are those of the first member, in the order of a copied `HashSet`. The partitions that
    no member owns are unassigned, topic by topic.
 2. Each of the M members in turn keeps what it owns of the T partitions, up to its quota: T / M, and
-   an extra one while extra ones are left. it revokes the other partitions, which are unassigned
-   from then on. A member below its quota gets no extra partition if at least as many members follow
-   it as extra partitions are left, its own included. A member that is still below its quota is
-   unfilled.
+   an extra one while extra ones are left. It revokes the other partitions, which are unassigned
+   from then on. A member below its quota gets no extra partition if the number of members after it
+   is not less than the number of extra partitions left, its own included. A member that is still
+   below its quota is unfilled.
 3. Each unfilled member in turn gains the next unassigned partitions, up to its quota.
-4. A member that revokes or gains nothing has its present target, in its order. Each other member's
-   new target is a copy, from which the revoked ones are removed before the gained ones are added.
-   A topic that loses its last partition is removed, and so is one to which nobody subscribes.
+4. A member that revokes and gains nothing keeps its present target, in its order. Each other
+   member's new target is a copy: its revoked partitions are removed, then its gained ones are
+   added. A topic that loses its last partition is removed, and so is one without subscribers.
 
 Quirk    owned partitions that do not exist are kept, and count toward the quota.
 Errors   Kafka's class throws if partitions are left unassigned, because members own some twice, or
@@ -87,7 +87,7 @@ def _changed(
 ) -> Target:
     """Returns a target with the first `kept` partitions of `topics`, and with the gained ones.
 
-    A target that loses and gains nothing is not copied, so it keeps its order.
+    If a target loses and gains nothing, it is returned itself, so it keeps its order.
     """
     remaining = set(_listed(old, topics)[:kept])
     revoked = [tp for tp in _listed(old, topics) if tp not in remaining]

@@ -33,7 +33,6 @@ def assign(group: GroupSpec) -> Assignment:
 
 
 def targets_of(view: View) -> dict[str, HashMap[Uuid, range]]:
-    """Returns the new targets of the members of a view."""
     # 1.
     by_id = {one.member.member_id: one for one in view.members}
     members = [by_id[m.member_id] for m in static_first(one.member for one in view.members)]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group as an assignor on the broker sees it: members, topic ids, and the target of each member.
+"""A group as an assignor in the broker sees it: members, topic ids, and the target of each member.
 
 1. Members have the order of a default `HashMap` that is filled in the group's order.
 2. The names to which a member subscribes have the order of a copied `HashSet`; its topics are the
    ids of those names, in this order. A name without a topic has no id.
 3. The group is homogeneous if all members subscribe to the same names.
 4. The present target of a member is its `owned_partitions`: a default `HashMap` from topic id to a
-   copied `HashSet` of partitions, in the order of the target's record. A topic of which all
-   partitions were taken away stays in the map, with an empty set.
+   copied `HashSet` of partitions, in the order of the target's record. A topic stays in the map
+   with an empty set after its last partition was taken away.
 
 Errors   GroupError if a topic has no `topic_id`, or a member owns partitions of an unknown topic.
 Source   TargetAssignmentBuilder, TopicIds, Assignment.fromRecord, ModernGroup.subscriptionType,
@@ -31,8 +31,7 @@ from kafka_rebalance.java.hash_map import (
     slots_for,
     uuid_hash,
 )
-from kafka_rebalance.java.hash_table import HashTable
-from kafka_rebalance.java.order import copied_slots, java_hash_order, name_key, string_hash
+from kafka_rebalance.java.order import java_hash_order, java_set_order
 
 Target = HashMap[Uuid, HashSet[int]]
 """The partitions of one member, by topic id."""
@@ -40,7 +39,9 @@ Target = HashMap[Uuid, HashSet[int]]
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A member: its number of subscribed names, the ids of those with partitions, its target."""
+    """A member. `names` is the number of names to which it subscribes; `topics` are the ids of
+    those that have partitions; `target` is its present target.
+    """
 
     member: Member
     names: int
@@ -50,7 +51,9 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The group; `counts` lists only topics with partitions, `names` also deleted topics."""
+    """The group. `counts` (numbers of partitions) has only topics with partitions; `names` also has
+    deleted topics.
+    """
 
     members: tuple[MemberView, ...]
     counts: dict[Uuid, int]
@@ -58,7 +61,7 @@ class View:
     homogeneous: bool
 
     def answer(self, targets: Mapping[str, HashMap[Uuid, Any]]) -> Assignment:
-        """Returns the new targets in the order of their records; a missing target is empty."""
+        """Returns the new targets in the order of their records. A member without one gets none."""
         answer: dict[str, list[TopicPartition]] = {m.member.member_id: [] for m in self.members}
         topics = {}
         for member_id, target in targets.items():
@@ -79,7 +82,7 @@ def view_of(group: GroupSpec, assignor: str) -> View:
     # 2. and 4.
     subscribers = []
     for member in members:
-        names = _names(member)
+        names = java_set_order(member.topics)
         topics = tuple(uuids[name] for name in names if name in with_partitions)
         subscribers.append(MemberView(member, len(names), topics, _target(member, uuids)))
     # 3.
@@ -90,7 +93,7 @@ def view_of(group: GroupSpec, assignor: str) -> View:
 
 
 def copied(target: Target) -> Target:
-    """Returns a copy that an assignor may change; as in Kafka, it may have another order."""
+    """Returns a copy for an assignor to change; as in Kafka, the copy may have another order."""
     new: Target = HashMap(uuid_hash, slots_for(len(target)))
     for topic, partitions in target.items():
         new.put(topic, HashSet.copied(integer_hash, partitions))
@@ -117,13 +120,6 @@ def _uuids(group: GroupSpec, assignor: str) -> dict[str, Uuid]:
                     "if it was deleted, give its topic_id with it",
                 )
     return uuids
-
-
-def _names(member: Member) -> list[str]:
-    table = HashTable[str](copied_slots(len(member.topics)))
-    for name in member.topics:
-        table.put(name, string_hash(name), name_key(name))
-    return table.keys()
 
 
 def _target(member: Member, uuids: Mapping[str, Uuid]) -> Target:

@@ -24,7 +24,6 @@ def assign(group: GroupSpec) -> Assignment:
 
 
 def targets_of(view: View) -> dict[str, Target]:
-    """Returns the new targets of the members of a view. Errors: AssignorThrows."""
     if view.homogeneous:
         return homogeneous.assign(view, NAME)
     return heterogeneous.assign(view, NAME)

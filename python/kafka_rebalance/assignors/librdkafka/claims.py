@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settles which members own a partition, as librdkafka's cooperative-sticky does.
+"""Decides which member owns each partition, as librdkafka's cooperative-sticky does.
 
 1. The *holder* of a partition is the last member that claims it, whatever its generation.
 2. The claims to a partition are sorted by generation. If two neighbours in this order have equal
    generations, the partition has no owner and no holder.
-3. Else the newest claim decides the *owner*, and the second newest the previous owner. The holder
-   is another member than the owner if the last claim is not the newest; both are kept.
+3. Else the newest claim decides the *owner*, and the second newest the previous owner. If the last
+   claim is not the newest, the holder is not the owner; both are recorded.
 
-Order    librdkafka's hash map lists its keys from newest to oldest, so this file reads dicts in
-         reverse.
+Order    librdkafka's hash map lists the newest key first and the oldest last, so this file reads
+         dicts in reverse.
 Source   librdkafka 2.16 (prepopulateCurrentAssignments).
 Differs  from Kafka's general algorithm: there, a partition has no owner only if its two newest
          claims have equal generations.
@@ -33,7 +33,7 @@ class _Claim(NamedTuple):
 
 @dataclass(slots=True)
 class Settled:
-    """Settled claims. `owned` holds a list for each member; the members have the group's order."""
+    """The claims after `settle`. `owned` has a list for each member, in the group's order."""
 
     owned: dict[str, list[TopicPartition]]
     holder: dict[TopicPartition, str] = field(default_factory=dict)

@@ -2,8 +2,8 @@
 """librdkafka's version of Kafka's general sticky algorithm, which it runs for all groups.
 
 1. The candidates of a partition are the members that can have it. Partitions are sorted by number
-   of candidates, topic and number. If every member can have every partition, they are ordered in
-   another way: the member with the most owned partitions left adds one of them, if possible one
+   of candidates, topic and number. If every member can have every partition, the order is another:
+   again and again, the member with the most owned partitions left adds one of them, if possible one
    with a previous owner, until no member has any left; then the unowned partitions follow.
 2. Each member keeps its owned partitions, except those that do not exist, those of topics that it
    left, and those that do not match its rack. If a member loses a partition that has candidates,
@@ -21,7 +21,7 @@
    partitions moved something, and some member kept a partition in step 2.
 
 Quirks: an empty rack counts as a rack, in which there is usually no replica; a member whose rack is
-null matches all. A partition moves away from its holder, which may not be its owner (`claims.py`).
+null matches all. A partition moves away from its holder, who may not be its owner (`claims.py`).
 
 Order    members by (partitions owned, id); dicts are read in reverse, as in `claims.py`.
 Cost     O(moves * C) at worst: the test after a move reads all C pairs (candidate, partition).
@@ -77,7 +77,7 @@ class SentRacks:
             raise dies("a subscription has no rack, because its version is older than 3")
 
     def mismatch(self, member_id: str, tp: TopicPartition) -> bool:
-        """Returns whether the member has a rack, even an empty one, without a replica of `tp`."""
+        """Returns whether the member has a rack (which may be empty) without a replica of `tp`."""
         rack = self._of_member.get(member_id)
         return rack is not None and rack not in self._of_partition[tp]
 
@@ -207,7 +207,7 @@ class LibrdkafkaBuild:
         insort(self.by_size, self._entry(source))
 
     def _is_balanced(self) -> bool:
-        """Returns whether loads differ by at most 1, or no member can take from a fuller member."""
+        """Returns whether loads differ by 1 at most, or no member can take from one with more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         owner = {tp: m for m, owned in reversed(self.current.items()) for tp in owned}

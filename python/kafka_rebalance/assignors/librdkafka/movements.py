@@ -36,7 +36,7 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Moved:
-    """The list of one pair. librdkafka's key for this list is the record of `keeper`."""
+    """The list of one pair. librdkafka's key for this list points to the record of `keeper`."""
 
     keeper: TopicPartition
     partitions: list[TopicPartition] = field(default_factory=list)
@@ -85,7 +85,7 @@ class MoveRecords:
         return left[0]
 
     def state(self) -> object:
-        """Returns a copy of all records, for a comparison of two states."""
+        """Returns a copy of all records, so that two states can be compared."""
         lists = {
             (topic, pair): (moved.keeper, tuple(moved.partitions), moved.key_is_gone)
             for topic, pairs in self._of_topic.items()

@@ -45,7 +45,7 @@ def topics_by_name(group: GroupSpec) -> dict[str, Topic]:
 
 
 def compare_by_instance(a: Member, b: Member) -> int:
-    """Compares instance ids if both members have one, else member ids: this is not transitive."""
+    """Compares instance ids if both members have one, else member ids; not a transitive order."""
     if a.group_instance_id is not None and b.group_instance_id is not None:
         return _compare(name_bytes(a.group_instance_id), name_bytes(b.group_instance_id))
     return _compare(name_bytes(a.member_id), name_bytes(b.member_id))

@@ -9,17 +9,16 @@ subscribers. For T partitions and k members in a pool:
    partitions, spread evenly over the members.
 2. Each member holds the partitions of its present target, initialised or not. In a homogeneous
    group, topics to which it no longer subscribes are removed.
-3. Members that hold more than they want give partitions up. Then a partition that more than S
-   members hold is taken from the first of them, until S are left.
+3. Members that hold more than they want give partitions up. Then, if more than S members hold a
+   partition, it is taken from the first of them, until S are left.
 4. Each partition with fewer than S members goes to members that hold fewer than they want. These
-   members form a circle, and each partition continues where the one before it stopped.
+   members form a circle; for each partition, the circle continues where it stopped before.
 
 Order    members have the order of the `View`. Partitions of a pool, holders of a partition and
          partitions of a holder have the order of Java's hash tables.
 Quirk    for one partition, the circle can come back to a member. The partition then has fewer than
          S members, because this member gets it a second time.
-         A topic to which no member subscribes any longer stays in the targets of a heterogeneous
-         group.
+         In a heterogeneous group, a topic without subscribers stays in the targets.
 Errors   those of `view_of`; Kafka's class throws if the circle is empty when it starts again.
 Source   SimpleAssignor, SimpleHomogeneousAssignmentBuilder, SimpleHeterogeneousAssignmentBuilder
          (Kafka 4.4.0); KIP-932.
@@ -46,7 +45,7 @@ NAME = "share/simple"
 
 IdPartition = tuple[Uuid, int]
 Assignable = Mapping[Uuid, Sequence[int]]
-"""The initialised partitions of each topic, ascending; a topic without any can be absent."""
+"""The initialised partitions of each topic, ascending; a topic without such can be absent."""
 
 
 def assign(group: GroupSpec) -> Assignment:
@@ -55,7 +54,7 @@ def assign(group: GroupSpec) -> Assignment:
 
 
 def assignable_of(view: View, group: GroupSpec) -> dict[Uuid, list[int]]:
-    """Returns the initialised partitions of each topic with partitions, in the view of a group."""
+    """Returns the initialised partitions of each topic that has partitions, in the view's order."""
     initialized = {one.name: one.initialized for one in group.topics}
     assignable = {}
     for topic, count in view.counts.items():
@@ -85,7 +84,7 @@ def targets_of(view: View, assignable: Assignable) -> dict[str, Target]:
 
 
 def _room(size: int) -> int:
-    """Returns the number of slots of Kafka's `newHashMap(size)` and `newHashSet(size)`."""
+    """Returns how many slots Kafka's `newHashMap(size)` and `newHashSet(size)` have."""
     return slots_for(int((size + 1) / 0.75 + 1))
 
 
@@ -127,12 +126,11 @@ class Pool:
         self.held.compute_if_absent(m, lambda: HashSet(self.hash_of)).add(tp)
 
     def more_than_wanted(self, m: int) -> int:
-        """Returns how many partitions a member holds beyond those it wants; negative if fewer."""
+        """Returns the number of partitions that a member holds, minus the number that it wants."""
         held = self.held.get(m)
         return (0 if held is None else len(held)) - self.wanted[m]
 
     def give_up(self, m: int) -> None:
-        """Takes partitions from a member that holds more than it wants."""
         for tp in list(self.held[m])[: self.more_than_wanted(m)]:
             self.holders[tp].remove(m)
             self.take(m, tp)
@@ -142,7 +140,7 @@ class Pool:
         self.own_copy(m)[tp[0]].remove(tp[1])
 
     def take_from_crowded(self) -> Iterator[int]:
-        """Where too many members hold a partition, takes it from some of them; yields those."""
+        """Takes a partition with too many members from the first of them; yields these members."""
         for tp, members in self.holders.items():
             for m in list(members)[: max(len(members) - self.shared_by, 0)]:
                 members.remove(m)

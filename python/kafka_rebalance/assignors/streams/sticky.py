@@ -9,8 +9,8 @@
    in both parts, members with a larger offset come first.
 3. Each active task, by partition and subtopology, goes to its previous owner if the owner's tasks
    are fewer than the quota of active tasks.
-4. Each task that remains, in this order, goes to its best candidate, under the same condition.
-5. Each task that still remains, by subtopology and partition, goes to the least loaded member of
+4. Each remaining task, in this order, goes to its best candidate, under the same condition.
+5. Each task that is still left, by subtopology and partition, goes to the least loaded member of
    the least loaded process. The load of a process is its tasks divided by its members.
 6. Each task of a stateful subtopology, by partition and subtopology from the last to the first,
    gets its standby replicas: first at the previous owner of the active task, then at the best
@@ -64,7 +64,6 @@ def assign(group: GroupSpec) -> Tasks:
 
 
 def _members(group: GroupSpec) -> dict[str, StreamsMember]:
-    """Returns the members in the order in which the assignor sees them."""
     if group.subtopologies is None:
         raise GroupError("subtopologies", f"missing; {NAME} assigns their tasks")
     members = {}
@@ -88,7 +87,7 @@ def _by_subtopology(task: TopicPartition) -> tuple[bytes, int]:
 
 
 class _Quota:
-    """A quota: a member with `each` tasks or more gets no more of its earlier tasks."""
+    """A quota (step 1): a member with `each` tasks or more gets none of its earlier tasks."""
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks = tasks
@@ -96,7 +95,6 @@ class _Quota:
         self.each = -(-tasks // members)
 
     def count(self, tasks: int) -> None:
-        """Takes note of a member that now has this many tasks."""
         if tasks == self.each:
             self._members -= 1
             self._tasks -= tasks
@@ -118,7 +116,7 @@ class _Process:
         self.load = len(self.tasks) / len(self.counts)
 
     def forget_order(self) -> None:
-        """Lets the next call of `next_member` build its queue again."""
+        """Called when a task is given outside of `next_member`, which then makes a new queue."""
         self._by_count = None
 
     def next_member(self) -> str:
@@ -206,7 +204,10 @@ class _Work:
                     break
 
     def _give_to_earlier(self, task: TopicPartition) -> bool:
-        """Gives one replica to the previous owner or the best candidate; returns whether it did."""
+        """Tries to give one replica to the previous owner, then to the best candidate.
+
+        Returns whether one of them got it.
+        """
         owner = self.owner.get(task)
         if owner is not None and task in self.process_of[owner].tasks:
             owner = None
@@ -216,7 +217,7 @@ class _Work:
         return self._give_if(best, task, self.quota, active=False)
 
     def _give_to_least_loaded(self, queue: PriorityQueue[_Process], task: TopicPartition) -> bool:
-        """Gives one replica to a process without the task; returns False if all have the task."""
+        """Gives one replica to the least loaded process without the task; False if none is left."""
         passed = []
         while (process := queue.poll()) is not None:
             passed.append(process)
@@ -242,7 +243,7 @@ class _Work:
     def _give_if(
         self, member_id: str | None, task: TopicPartition, quota: _Quota, *, active: bool
     ) -> bool:
-        """Gives a task to a member if it has fewer tasks than the quota; returns whether it did."""
+        """Gives a task to a member that is below the quota; returns whether it got the task."""
         if member_id is None or self.process_of[member_id].counts[member_id] >= quota.each:
             return False
         self.process_of[member_id].forget_order()

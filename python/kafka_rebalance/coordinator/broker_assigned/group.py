@@ -3,10 +3,9 @@
 
     epoch             grows with each change that needs a new target
     assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
-    members           in the order of a `TimelineHashMap`
     targets           member id -> what the member will have
     static_members    instance id -> member id; share groups have none
-    refresh_at        the time, and the epoch, from which the topics' metadata is looked at again
+    refresh_at        (ms, epoch): the metadata is read again from then on, or in a smaller epoch
 
 Source   ModernGroup.java, TargetAssignmentMetadata.java, ConsumerGroup.updateStaticMember, and
          their twins in StreamsGroup.java (Kafka 4.4.0); KIP-848, KIP-345.
@@ -18,7 +17,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import Frozen, GroupState
 
 
 class IllegalRecord(ValueError):
@@ -26,25 +25,29 @@ class IllegalRecord(ValueError):
 
 
 class OwnedTwice(IllegalRecord):
-    """Two members would have one partition; Kafka refuses the records, and so the request."""
+    """Two members would own the same partition; Kafka refuses the records, and so the request."""
 
 
 Names = Mapping[str, None]
 """Subscribed names, in the order of a `HashSet`."""
 
 
-class ReconciliationState(IntEnum):
+class StateNumber(IntEnum):
     """The state of a member's reconciliation, with its number in records."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        """Returns the state of a number that only other versions know."""
+        return cls["UNKNOWN"]
+
+
+class ReconciliationState(StateNumber):
+    """A member waits until it, or another member, has revoked partitions; else it is STABLE."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
     UNRELEASED_PARTITIONS = 2
     UNKNOWN = 127
-
-    @classmethod
-    def _missing_(cls, value: object) -> "ReconciliationState":
-        """Returns the state of a number that only other versions know."""
-        return cls.UNKNOWN
 
 
 INITIAL_EPOCH = 1
@@ -53,12 +56,8 @@ NOT_ASSIGNED_MS = 0
 _REFRESH_INTERVAL_MS = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class AssignedMember:
-    """A member of a group whose broker assigns; an update makes a new member.
-
-    Members of share groups have neither an instance id nor a rebalance timeout.
-    """
+class AssignedMember(Frozen):
+    """A member of a group whose broker assigns; an update makes a new member."""
 
     member_id: str
     member_epoch: int = 0
@@ -90,7 +89,7 @@ class AssigningGroup(Generic[_Member, _Target]):
     has_offsets: ClassVar[bool] = True
     delays_first_targets: ClassVar[bool] = False
     nested: ClassVar[tuple[str, ...]] = ()
-    """The fields that are dicts of dicts or of sets."""
+    """The fields that are dicts of dicts or of sets; `copy` also copies the inner ones."""
 
     group_id: str
     epoch: int = INITIAL_EPOCH
@@ -104,22 +103,32 @@ class AssigningGroup(Generic[_Member, _Target]):
 
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
-        """The tables whose order depends on what has happened to them."""
+        """The hash tables whose order depends on their history; a failed append reverts them."""
         return (self.members,)
 
     @property
+    def is_ready(self) -> bool:
+        """Returns whether targets can be computed."""
+        return True
+
+    @property
     def state(self) -> GroupState:
-        raise NotImplementedError
+        if self.is_empty:
+            return GroupState.EMPTY
+        if not self.is_ready:
+            return GroupState.NOT_READY
+        if self.epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        if all(one.is_reconciled_to(self.assignment_epoch) for one in self.members.values()):
+            return GroupState.STABLE
+        return GroupState.RECONCILING
 
     @property
     def is_empty(self) -> bool:
         return not len(self.members)
 
     def has_recent_targets(self, interval_ms: int, now_ms: int) -> bool:
-        """Returns whether the last targets are too young for new ones: the assignment interval.
-
-        With an interval of 0 they never are, even if another broker's clock was ahead.
-        """
+        """Returns whether the last targets are younger than the interval; False if that is 0."""
         assigned_ms = self.assignment_timestamp_ms
         if interval_ms == 0 or assigned_ms == NOT_ASSIGNED_MS:
             return False
@@ -136,8 +145,6 @@ class AssigningGroup(Generic[_Member, _Target]):
                 copies[name] = value.copy()
         return replace(self, **copies)
 
-    # Records change a group -----------------------------------------------------------------------
-
     def update(self, new: _Member) -> None:
         """Adds or replaces a member. Errors: OwnedTwice; the group must then be dropped."""
         old = self.members.get(new.member_id)
@@ -152,26 +159,22 @@ class AssigningGroup(Generic[_Member, _Target]):
             self._hold_instance(old, None)
 
     def _replaced(self, old: _Member | None, new: _Member | None) -> None:
-        """Changes what the kind of group has besides, after a member was replaced."""
+        """Updates the fields of this kind of group after `new` replaced `old` (None: no member)."""
         raise NotImplementedError
 
-    # What no record has ---------------------------------------------------------------------------
-
     def forget_unlogged(self, append_id: int) -> None:
-        """Takes back what was set since the append before the one that failed."""
+        """Called after a failed append: undoes changes that no record has. Default: nothing."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Takes over what no record has, after a failed append, besides `refresh_at`."""
-
-    # The topics' metadata -------------------------------------------------------------------------
+        """Called on a restored group: copies from `before` what no record has. Default: nothing."""
 
     def must_refresh(self, now_ms: int) -> bool:
-        """Returns whether the topics' metadata is looked at again."""
+        """Returns whether it is time to read the topics' metadata again."""
         deadline_ms, epoch = self.refresh_at
         return now_ms >= deadline_ms or self.epoch < epoch
 
     def refreshed(self, now_ms: int, epoch: int) -> None:
-        """Stores that the metadata was looked at for `epoch`."""
+        """Stores that the metadata was read in `epoch`, and the time of the next read."""
         self.refresh_at = (now_ms + _REFRESH_INTERVAL_MS, epoch)
 
     def reads(self, topic: str) -> bool:
@@ -181,24 +184,18 @@ class AssigningGroup(Generic[_Member, _Target]):
     def is_subscribed(self, topic: str) -> bool:
         raise NotImplementedError
 
-    def request_refresh(self) -> None:
-        """Stores that a topic of the group has changed."""
-        self.refresh_at = (0, 0)
-
-    # Static members -------------------------------------------------------------------------------
-
     def static_member(self, instance_id: str | None) -> _Member | None:
         known = None if instance_id is None else self.static_members.get(instance_id)
         return None if known is None else self.members.get(known)
 
     def target_of(self, member: _Member) -> _Target | None:
-        """Returns the target of a member; a static member's id may be new."""
+        """Returns a member's target; it is looked up by instance id, if there is one."""
         instance_id = member.instance_id
         known = member.member_id if instance_id is None else self.static_members.get(instance_id)
         return None if known is None else self.targets.get(known)
 
     def members_with(self, new: _Member) -> dict[str, _Member]:
-        """Returns the members as if `new` had replaced that of its id or instance id."""
+        """Returns the members by id as if `new` had replaced the one with its id or instance id."""
         replaced = self.replaced_id(new)
         members = {one: self.members[one] for one in self.members if one != replaced}
         return {**members, new.member_id: new}
@@ -209,7 +206,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         return None if known == new.member_id else known
 
     def _hold_instance(self, old: _Member | None, new: _Member | None) -> None:
-        """Frees the instance id of `old`, then assigns that of `new` to `new`."""
+        """Frees the instance id of `old`, then maps the instance id of `new` to its member id."""
         if old is not None and old.instance_id is not None:
             self.static_members.pop(old.instance_id, None)
         if new is not None and new.instance_id is not None:

@@ -1,63 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all kinds of groups whose broker assigns do alike: members, leaving, deadlines, offsets.
 
-The member of a heartbeat, which joins with epoch 0:
+A leave (epoch -1) makes the group's next epoch, but no targets: the next heartbeat of any member
+computes them. A static member that leaves with epoch -2 keeps what it has until its session ends.
+`members.py` has the errors of ids and epochs. A description shows the group as the log has it.
 
-    dynamic, unknown, and it does not join          UNKNOWN_MEMBER_ID
-    static, joins, and the instance id is in use    UNRELEASED_INSTANCE_ID
+A commit with a smaller epoch than the member's is accepted if the member has had each partition
+since that epoch. One without an epoch is accepted if the group is Empty, or in a transaction
+without ids. Before version 9, a member of the group's own protocol gets UNSUPPORTED_VERSION.
 
-An instance id is free for a new member id after its member has left with epoch -2. The new member
-gets the fields, the target and the assignment of the old one. `members.py` has the other errors.
-
-A member leaves with epoch -1: what it has is free at once, and the group gets its next epoch. A
-static member that leaves with epoch -2 will come back: it keeps what it has until its session ends.
-A leave computes no targets: the next heartbeat of any member does.
-
-A description shows the group as the log has it. Groups with an empty id are first in the response,
-as INVALID_GROUP_ID. An absent group, and one of another kind, is GROUP_ID_NOT_FOUND.
-
-A commit with
-
-    no epoch, and the group is Empty         is accepted
-    no epoch and no ids, in a transaction    is accepted
-    an unknown member                        UNKNOWN_MEMBER_ID
-    a request before version 9 of a member   UNSUPPORTED_VERSION; not in a transaction
-    of the group's own protocol
-    the member's epoch                       is accepted
-    a larger epoch                           STALE_MEMBER_EPOCH
-    a smaller epoch                          is accepted if the member had each partition in that
-                                             epoch already, and has it still; else
-                                             STALE_MEMBER_EPOCH
-
-A fetch without member id and epoch needs no member; with them, the member must be known, and the
-epoch must be its own: else STALE_MEMBER_EPOCH.
-
-Source   GroupMetadataManager (consumerGroupLeave, consumerGroupFenceMembers,
-         consumerGroupDescribe, getOrMaybeSubscribe…Member, replaceMember, and their twins for
-         share groups and streams groups), GroupCoordinatorService.consumerGroupDescribe,
-         validateOffsetCommit and validateOffsetFetch of each kind (Kafka 4.4.0); KIP-345, KIP-848.
+Source   GroupMetadataManager (consumerGroupLeave, consumerGroupFenceMembers, replaceMember, and
+         their twins), validateOffsetCommit and validateOffsetFetch of each kind (Kafka 4.4.0);
+         docs/behaviour/consumer-groups.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+from kafka_rebalance.wire import classic_groups
 from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.broker_records import BrokerRecord
-from kafka_rebalance.wire.classic_groups import (
-    NO_GENERATION,
-    UNKNOWN_MEMBER,
-    DeleteGroups,
-    JoinGroup,
-    JoinGroupResponse,
-)
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..classic_group.group import Group
+from ..classic_group.group import Group, group_tombstone
 from ..classic_group.join_group import join_group
-from ..classic_group.records import group_tombstone
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation, Retry, SendResponse
 from ..machine.deadlines import REBALANCE, SESSION, DeadlineKey
@@ -79,7 +48,7 @@ from .target import NO_TARGET
 # The first versions whose requests have a member's epoch.
 _KNOWS_EPOCHS: dict[type[wire.CommitRequest], int] = {wire.OffsetCommit: 9, wire.TxnOffsetCommit: 6}
 _SHOWN: Forms = {"subscribed_topic_names": tuple, "client_tags": key_values}
-"""Fields that descriptions have in another form than members."""
+"""Conversions of the fields whose form in a description differs from the member's."""
 
 
 class BrokerAssigned(Recorded):
@@ -88,10 +57,24 @@ class BrokerAssigned(Recorded):
     described_member: ClassVar[type[Any]]
     deadline_kinds: ClassVar[tuple[str, ...]] = (SESSION, REBALANCE)
     no_target: ClassVar[Any] = NO_TARGET
+    refuse_fields: Callable[[CoordinatorState, Any, int | None], ErrorCode]
+    """Returns the error of a heartbeat (in a version) whose fields do not fit together, or NONE."""
+    beat: Callable[[CoordinatorState, Received, Any], None]
+    """Answers the heartbeat of a member that joins or stays."""
+    owns_only_assigned: Callable[[Any, Any], bool]
+    """Returns whether a member reports only partitions or tasks that are assigned to it."""
+    without_epochs: Callable[[Any], Any]
+    """Returns an assignment with epochs 0, for a static member that has left with epoch -2."""
+    epoch_without: Callable[[CoordinatorState, Any, list[Any]], list[BrokerRecord]]
+    """Returns the record of the group's next epoch, after these members have left."""
+    assignment_of: Callable[[CoordinatorState, Any, Any], dict[str, Any]]
+    """Returns the assignment and the targets of a described member, by field."""
+    held_since: Callable[[Any, Any, wire.OffsetToCommit, ClusterTopics], int | None]
+    """Returns the epoch since which a member has an offset's partition; None: it does not."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.handlers[JoinGroup] = self.join
+        self.handlers[classic_groups.JoinGroup] = self.join
 
     def setting(self, state: CoordinatorState, name: str) -> Any:
         """Returns the setting of this kind of group, such as `session_timeout_ms`."""
@@ -106,16 +89,6 @@ class BrokerAssigned(Recorded):
         else:
             self.beat(state, event, request)
 
-    def refuse_fields(
-        self, state: CoordinatorState, request: Any, version: int | None, /
-    ) -> ErrorCode:
-        """Returns the error of a heartbeat whose fields do not fit together, else NONE."""
-        raise NotImplementedError
-
-    def beat(self, state: CoordinatorState, event: Received, request: Any) -> None:
-        """Answers the heartbeat of a member that joins or stays."""
-        raise NotImplementedError
-
     def find_member(self, group: Any, request: Any, records: log.Records) -> Any:
         """Returns the member that sends a heartbeat; a new one is in epoch 0."""
         epoch, member_id = request.member_epoch, request.member_id
@@ -129,10 +102,6 @@ class BrokerAssigned(Recorded):
         if holder.member_epoch != LEAVE_STATIC_EPOCH and not self.is_classic(holder):
             raise RequestRefused(ErrorCode.UNRELEASED_INSTANCE_ID)
         return self.take_over(group, holder, member_id, records)
-
-    def owns_only_assigned(self, member: Any, request: Any) -> bool:
-        """Returns whether the member reports nothing else than what is assigned to it."""
-        raise NotImplementedError
 
     def take_over(self, group: Any, holder: Any, member_id: str, records: log.Records) -> Any:
         """Replaces the holder of an instance id by a member with the new id, in epoch 0."""
@@ -192,7 +161,7 @@ class BrokerAssigned(Recorded):
     def group_for(
         self, state: CoordinatorState, request: Any, records: log.Records
     ) -> tuple[Any, Group | None]:
-        """Returns the group, a new one for epoch 0, and the classic group that it replaces."""
+        """Returns the group (a new one for the first member), and the classic group it replaces."""
         group_id = request.group_id
         if request.member_epoch != JOIN_EPOCH:
             return self.known_group(state, group_id), None
@@ -207,11 +176,15 @@ class BrokerAssigned(Recorded):
         return self.group_class(group_id), classic
 
     def upgrade(self, state: CoordinatorState, classic: Group, records: log.Records) -> Any:
-        """Returns the group of a classic group's members. Errors: RequestRefused."""
+        """Returns a group with a classic group's members. Errors: RequestRefused; here always."""
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
 
     def join(
-        self, state: CoordinatorState, event: Received, request: JoinGroup, group: Any
+        self,
+        state: CoordinatorState,
+        event: Received,
+        request: classic_groups.JoinGroup,
+        group: Any,
     ) -> None:
         """Handles a JoinGroup. Quirk: an empty group is removed even if the join is refused."""
         if group.is_empty and self.becomes_classic:
@@ -222,10 +195,14 @@ class BrokerAssigned(Recorded):
             self.join_classic(state, event, request, group)
 
     def join_classic(
-        self, state: CoordinatorState, event: Received, request: JoinGroup, group: Any
+        self,
+        state: CoordinatorState,
+        event: Received,
+        request: classic_groups.JoinGroup,
+        group: Any,
     ) -> None:
         """Handles the JoinGroup of a classic member of a group with members."""
-        refused = JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        refused = classic_groups.JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         state.respond(event.request_id, refused)
 
     def _leave(self, state: CoordinatorState, event: Received, request: Any) -> None:
@@ -247,11 +224,7 @@ class BrokerAssigned(Recorded):
             self.remove(state, group, [member], then)
 
     def leaves(self, group: Any, request: Any) -> None:
-        """Does what a leave does before its member is known."""
-
-    def without_epochs(self, assigned: Any) -> Any:
-        """Returns the assignment of a static member that is away: its epochs are 0."""
-        raise NotImplementedError
+        """Called for each leave, before its member is looked up; the default does nothing."""
 
     def remove(
         self, state: CoordinatorState, group: Any, members: list[Any], then: Continuation | None
@@ -268,14 +241,8 @@ class BrokerAssigned(Recorded):
             cancel_all(state, group_id, member.member_id)
         log.write(state, group_id, records, then)
 
-    def epoch_without(
-        self, state: CoordinatorState, group: Any, members: list[Any]
-    ) -> list[BrokerRecord]:
-        """Returns the record of the group's next epoch, after these members have left."""
-        raise NotImplementedError
-
     def describe(self, state: CoordinatorState, event: Received, request: Any) -> None:
-        """Describes groups, at once."""
+        """Answers a request that describes groups; it waits for no append."""
         ids, described = request.group_ids, request.response.described
         groups = [described(error_code=ErrorCode.INVALID_GROUP_ID) for one in ids if not one]
         for group_id in filter(None, ids):
@@ -302,12 +269,8 @@ class BrokerAssigned(Recorded):
         }
 
     def assignor_of(self, state: CoordinatorState, group: Any) -> dict[str, str]:
-        """Returns the field of a description that names the assignor, if it has one."""
+        """Returns the field of a description that names the assignor; by default no field."""
         return {}
-
-    def assignment_of(self, state: CoordinatorState, group: Any, member: Any) -> dict[str, Any]:
-        """Returns the fields of a description that a member does not have in the same form."""
-        raise NotImplementedError
 
     # Offsets --------------------------------------------------------------------------------------
 
@@ -325,7 +288,11 @@ class BrokerAssigned(Recorded):
         ids = (epoch, request.member_id, request.group_instance_id)
         if epoch < 0 and group.is_empty:
             return ErrorCode.NONE
-        if is_transaction and ids == (NO_GENERATION, UNKNOWN_MEMBER, None):
+        if is_transaction and ids == (
+            classic_groups.NO_GENERATION,
+            classic_groups.UNKNOWN_MEMBER,
+            None,
+        ):
             return ErrorCode.NONE
         member = group.members.get(request.member_id)
         if member is None:
@@ -346,20 +313,14 @@ class BrokerAssigned(Recorded):
                 return ErrorCode.NONE
         return self.stale(member, is_old=is_transaction and is_old)
 
-    def held_since(
-        self, group: Any, member: Any, offset: wire.OffsetToCommit, cluster: ClusterTopics
-    ) -> int | None:
-        """Returns the epoch since which a member has the partition of an offset."""
-        raise NotImplementedError
-
     def stale(self, member: Any, *, is_old: bool) -> ErrorCode:
-        """Returns the error for another epoch than the member's."""
+        """Returns the error for an epoch that is not the member's."""
         return ErrorCode.STALE_MEMBER_EPOCH
 
     def refuse_fetch(self, group: Any, request: wire.OffsetFetch) -> ErrorCode:
         if not group.has_offsets or (request.member_id is None and request.member_epoch < 0):
             return ErrorCode.NONE
-        member = group.members.get(request.member_id or UNKNOWN_MEMBER)
+        member = group.members.get(request.member_id or classic_groups.UNKNOWN_MEMBER)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         is_same = request.member_epoch == member.member_epoch
@@ -368,7 +329,7 @@ class BrokerAssigned(Recorded):
     # Deadlines ------------------------------------------------------------------------------------
 
     def start_members(self, state: CoordinatorState, group: Any) -> None:
-        """Quirk: a classic member gets the session timeout of the consumer protocol."""
+        """Quirk: after a load, classic members get the session timeout of the consumer protocol."""
         timeout_ms = self.setting(state, "session_timeout_ms")
         for member in group.members.values():
             arm_session(state, group.group_id, member.member_id, timeout_ms)
@@ -389,17 +350,16 @@ class BrokerAssigned(Recorded):
             state.deadlines.arm(key, max(ends_ms, state.now_ms))
 
     def deadline(self, state: CoordinatorState, group: Any, key: DeadlineKey) -> None:
-        """Removes the member of a deadline that has passed, unless it has revoked in time.
-
-        A deadline that only other kinds of groups have is void.
-        """
+        """Removes the member of a passed deadline, unless it has revoked in time."""
         epoch = state.revocations.pop(key, None) if key.kind in self.deadline_kinds else None
         member = group.members.get(key.member_id)
         is_void = key.kind not in self.deadline_kinds or member is None
         if not is_void and (key.kind != REBALANCE or member.member_epoch == epoch):
             self.remove(state, group, [member], Retry(key, epoch))
 
-    def refuse_deletion(self, group: Any, request: DeleteGroups | wire.OffsetDelete) -> ErrorCode:
-        if type(request) is DeleteGroups:
+    def refuse_deletion(
+        self, group: Any, request: classic_groups.DeleteGroups | wire.OffsetDelete
+    ) -> ErrorCode:
+        if type(request) is classic_groups.DeleteGroups:
             return ErrorCode.NONE if group.is_empty else ErrorCode.NON_EMPTY_GROUP
         return ErrorCode.NONE if group.has_offsets else ErrorCode.GROUP_ID_NOT_FOUND

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Appends the records of groups whose brokers assign; the groups change at once.
 
-This holds for consumer groups, share groups and streams groups. While appends of a group are in
-flight, the state also has the group as the log has it: tools see that one. If an append fails, the
-group becomes the durable one again, changed by those of its records that are still in flight; its
-tables have the places that Kafka's have after they were reverted to their last snapshot.
+While appends of a group are in flight, the state also has the group as it is in the log: tools see
+that one. If an append fails, a copy of the durable group replaces the group, and the records that
+are still in flight change it. Its tables get the order that Kafka's tables have after they were
+reverted to their last snapshot.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
@@ -22,7 +22,7 @@ from .group import AssigningGroup, IllegalRecord
 from .members import RequestRefused
 
 Records = list[BrokerRecord | LogRecord]
-"""Records of a group whose broker assigns; those of a classic group are bytes already."""
+"""Records of a group whose broker assigns; a classic group's are LogRecords, already bytes."""
 
 
 def write(
@@ -33,10 +33,10 @@ def write(
     *,
     converted: AnyGroup | None = None,
 ) -> None:
-    """Changes the group by the records and appends them; without records, only continues.
+    """Applies the records to the group and appends them; without records, only answers.
 
-    `converted` is the classic group that the records replace. Errors: RequestRefused, and the group
-    is as before.
+    `converted` is the classic group that the records replace. Errors: RequestRefused; the group is
+    then unchanged.
     """
     if not records:
         state.append([], Write(then))
@@ -74,7 +74,7 @@ def append_replacement(
     records: Sequence[BrokerRecord | LogRecord],
     then: Continuation | None,
 ) -> None:
-    """Appends the records of a conversion to `new`, which do not change the groups."""
+    """Appends the records of a conversion to `new`; `replace_group` has changed the groups."""
     state.append(_encoded(records), Write(then, group_id=new.group_id, after=new))
 
 
@@ -90,7 +90,7 @@ def _encoded(records: Sequence[BrokerRecord | LogRecord]) -> list[LogRecord]:
 
 
 def completed(state: CoordinatorState, write: Write) -> None:
-    """Changes the durable group by the records of an append that is durable."""
+    """Applies the records of an append that is now durable to the durable group."""
     group_id = write.group_id
     if group_id is None:
         return
@@ -114,7 +114,7 @@ def failed(state: CoordinatorState, write: Write, append_id: int) -> None:
 
 
 def restore(state: CoordinatorState, group_id: str) -> None:
-    """Makes the group the durable one, changed by its records that are in flight."""
+    """Replaces the group by the durable one, and applies its records that are in flight."""
     durable, others = state.durable[group_id], _in_flight(state, group_id)
     before = of_kind(state.groups.pop(group_id, None), AssigningGroup)
     if not others:

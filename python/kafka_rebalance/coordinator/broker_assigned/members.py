@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of groups whose broker assigns: their requests, their steps and their deadlines.
+"""Members of groups whose broker assigns: the errors of their requests, their steps and deadlines.
 
-A request is refused with
+A smaller epoch than the member's is accepted if it is the previous one and the member owns nothing
+else than what is assigned to it. A member that misses a deadline is removed: its session starts
+again with each accepted heartbeat, its rebalance timeout is void if its epoch changed.
 
-    unknown member id, or unknown instance id       UNKNOWN_MEMBER_ID
-    another member has the instance id              FENCED_INSTANCE_ID
-    a larger epoch than the member's                FENCED_MEMBER_EPOCH
-    a smaller epoch                                 FENCED_MEMBER_EPOCH, unless it is the member's
-                                                    previous one and the member owns nothing else
-                                                    than what is assigned to it
-
-The deadlines of a member; one that misses a deadline is removed:
-
-    session-timeout     starts again with each accepted heartbeat
-    rebalance-timeout   the member must give up what is pending; void if its epoch changed
-
-Source   GroupMetadataManager.validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
-         throwIfInstanceIdIsFenced, getMemberOrThrow,
-         throwIf…GroupMemberEpochIsInvalid, scheduleConsumerGroupSessionTimeout,
-         …RebalanceTimeout, Utils.throwIfEmptyString (Kafka 4.4.0); KIP-345.
+Source   GroupMetadataManager (validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
+         throwIfInstanceIdIsFenced, throwIf…GroupMemberEpochIsInvalid,
+         scheduleConsumerGroupSessionTimeout, …RebalanceTimeout), Utils.throwIfEmptyString
+         (Kafka 4.4.0); docs/behaviour/consumer-groups.md#5-deadlines.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,23 +56,20 @@ def known_sender(
 def check_epoch(
     member: AssignedMember, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
 ) -> None:
-    """Refuses a request with this member epoch, unless it is the present or a late one.
-
-    The members of a share group do not report what they own.
-    """
+    """Refuses a request's member epoch, unless it is the present one or that of a late request."""
     is_late = epoch == member.previous_member_epoch and owns_only_assigned()
     if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
         raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)
 
 
 UNCHANGED_MS = -1
-"""The rebalance timeout of a request that keeps the member's; the other fields are then None."""
+"""A request's rebalance timeout that leaves the member's unchanged (other fields: None)."""
 
 _BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim` removes
 
 
 def is_blank(text: str | None) -> bool:
-    """Returns whether a text is there, but is empty for Java's `String.trim`."""
+    """Returns whether there is a text of which Java's `String.trim` leaves nothing."""
     return text is not None and not text.strip(_BLANK)
 
 
@@ -106,10 +93,7 @@ def stepped(
 def updated(
     member: _Member, event: Received, request: Any, fields: Sequence[str], **new: Any
 ) -> _Member:
-    """Returns the member with these fields of the request; None and -1 keep a field.
-
-    `new` has fields that a request does not have in the form in which the member has them.
-    """
+    """Returns the member with fields of the request (None and -1: unchanged) and those in `new`."""
     sent = {name: getattr(request, name) for name in fields}
     changed = {name: value for name, value in sent.items() if value is not None}
     if changed.get("rebalance_timeout_ms") == UNCHANGED_MS:
@@ -134,7 +118,7 @@ def arm_rebalance(state: CoordinatorState, group_id: str, member: AssignedMember
 
 
 def arm_or_cancel_rebalance(state: CoordinatorState, group_id: str, member: AssignedMember) -> None:
-    """Sets the rebalance timeout after a written step, which leaves the member revoking or not."""
+    """Arms the rebalance timeout if the member revokes after a step, else cancels it."""
     if member.is_revoking:
         arm_rebalance(state, group_id, member)
     else:

@@ -1,34 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records of groups whose broker assigns: how all kinds build and replay them.
 
-    a join         member, [group], [targets, target metadata], [current]
-    a leave        current-, target-, member-, [of the kind], group, [target metadata]
-    a deletion     current- and target- of all, target metadata-, member- of all, [of the kind],
-                   group-, [of the kind]
-
-A "-" marks a tombstone. Each kind has five types of records: `epoch` and `target_epoch` of the
-group, `member`, `target` and `current` of each member. A member's record has the fields of the
-member by name; some have another form in the record.
-
-A group is created by the first of its records, and removed by the tombstone of its epoch:
-
-    a tombstone of an absent group                     is ignored
-    a record of a group of another kind                IllegalRecord; consumer groups and streams
-                                                       groups replace a group that has only offsets
-    the tombstone of a group with members or targets   IllegalRecord
-    the tombstone of the targets' epoch before theirs  IllegalRecord
-    the tombstone of a member with an assignment       IllegalRecord
+Each kind has five types of records: `epoch` and `target_epoch` of the group, `member`, `target` and
+`current` of each member. A member's record has the fields of the member by name; some have another
+form in the record. A group is created by the first of its records, and removed by the tombstone of
+its epoch; a tombstone of an absent group is ignored. Consumer groups and streams groups replace a
+group that has only offsets.
 
 After an IllegalRecord, the group can be half changed, and the caller restores or drops it. A record
 replaces the hash tables of a member, so their order depends on the record only.
 
-Source   GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers,
-         createGroupTombstoneRecords of each kind of group, GroupMetadataManager (replay,
-         getOrMaybeCreatePersistedConsumerGroup and its twins) (Kafka 4.4.0).
+Source   GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers, GroupMetadataManager.replay
+         (Kafka 4.4.0); docs/behaviour/coordinator.md#93-load.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import Uuid
@@ -41,7 +28,8 @@ from kafka_rebalance.wire.broker_records import (
     TargetEpochValue,
     encode_record,
 )
-from kafka_rebalance.wire.streams_topology import KeyValue
+from kafka_rebalance.wire.messages import common_fields
+from kafka_rebalance.wire.streams_groups import KeyValue
 
 from ..classic_group.group import Group
 from ..machine.events import LogRecord
@@ -63,18 +51,16 @@ def sorted_pairs(strings: Mapping[str, str]) -> tuple[KeyValue, ...]:
     return tuple(KeyValue(name, strings[name]) for name in sorted(strings, key=name_key))
 
 
-def _sorted_names(names: Collection[str]) -> tuple[str, ...]:
-    return tuple(by_name(names))
-
-
-_WRITTEN: Forms = {"subscribed_topic_names": _sorted_names, "client_tags": sorted_pairs}
+_WRITTEN: Forms = {
+    "subscribed_topic_names": lambda names: tuple(by_name(names)),
+    "client_tags": sorted_pairs,
+}
 _READ: Forms = {"subscribed_topic_names": name_set, "client_tags": dict}
 
 
 def converted(source: Any, kind: Any, forms: Forms) -> dict[str, Any]:
-    """Returns those fields of `source` that the dataclass `kind` has, some in another form."""
-    names = [one.name for one in fields(kind) if hasattr(source, one.name)]
-    values = {name: getattr(source, name) for name in names}
+    """Returns the fields of `source` that the dataclass `kind` has, converted by `forms`."""
+    values = common_fields(source, kind)
     return values | {name: forms[name](values[name]) for name in forms.keys() & values.keys()}
 
 
@@ -83,10 +69,10 @@ def target_topics(partitions: Mapping[Uuid, Iterable[int]]) -> tuple[TopicPartit
 
 
 class RecordTypes(NamedTuple):
-    """The types of one kind of group, and the fields of its records that members do not have.
+    """The record types of one kind of group, and functions for fields that members do not have.
 
-    `targeted` returns the fields of a target, and `held` those of what a member has. `before` and
-    `after` are types of the group itself: in a deletion they are before and after its epoch.
+    `targeted` returns the fields of a target, `held` those of a member's assignment. `before` and
+    `after` are other types of the group: a deletion writes them before and after the epoch.
     """
 
     epoch: RecordType
@@ -131,10 +117,7 @@ class RecordTypes(NamedTuple):
         others: Collection[BrokerRecord] = (),
         renamed: Mapping[str, str] | None = None,
     ) -> list[BrokerRecord]:
-        """Returns the tombstones of a whole group.
-
-        `others` belong to its kind. `renamed` replaces a member id by a newer id.
-        """
+        """Returns the tombstones of a whole group; `renamed` replaces a member id by a newer id."""
         group_id, new_ids = group.group_id, renamed or {}
         ids = [new_ids.get(member_id, member_id) for member_id in group.members]
 
@@ -180,9 +163,16 @@ class Recorded(GroupKind):
     member_class: ClassVar[type[Any]]
     records: ClassVar[RecordTypes]
     becomes_classic: ClassVar[bool] = True
-    """Whether an empty group becomes a classic group by a JoinGroup, and the other way round."""
+    """Whether a JoinGroup makes an empty group classic, and a heartbeat does the reverse."""
     nothing: ClassVar[Mapping[str, object]]
     """The fields of a member that has lost its assignment."""
+    assignment_of_record: Callable[[Any], dict[str, Any]]
+    """Returns the fields of a member's assignment, as a record has them."""
+    target_of_record: Callable[[Any], Any]
+    replay_other: Callable[[Any, str | None, Any, int], None]
+    """Applies a record of the group's epoch, or of a type that only this kind has."""
+    bury_other: Callable[[Any, RecordType, str], None]
+    """Applies a tombstone of a type that only this kind has."""
 
     def tombstones(self, group: Any) -> list[LogRecord]:
         return [LogRecord(*encode_record(one)) for one in self.group_tombstones(group)]
@@ -213,7 +203,7 @@ class Recorded(GroupKind):
             self.replay_other(group, name, value, now_ms)
 
     def _group_of_record(self, groups: Groups, group_id: str, *, creates: bool) -> Any:
-        """Returns the group of a record, a new one if `creates`; None: it has no effect."""
+        """Returns a record's group, a new one if `creates`; None if the record has no effect."""
         group = groups.get(group_id)
         known = of_kind(group, self.group_class)
         if known is not None or (group is None and not creates):
@@ -239,17 +229,6 @@ class Recorded(GroupKind):
             state=type(member.state)(value.state),
             **self.assignment_of_record(value),
         )
-
-    def assignment_of_record(self, value: Any) -> dict[str, Any]:
-        """Returns the fields of a member's assignment, as a record has them."""
-        raise NotImplementedError
-
-    def target_of_record(self, value: Any) -> Any:
-        raise NotImplementedError
-
-    def replay_other(self, group: Any, name: str | None, value: Any, now_ms: int) -> None:
-        """Applies a record of the group's epoch, or of a type that only this kind has."""
-        raise NotImplementedError
 
     def _bury(self, groups: Groups, group: Any, kind: RecordType, member_id: str) -> None:
         types = self.records
@@ -281,7 +260,3 @@ class Recorded(GroupKind):
     def is_removable(self, group: Any) -> bool:
         """Returns whether the group's tombstone fits: it has neither members nor targets."""
         return group.is_empty and not group.targets
-
-    def bury_other(self, group: Any, kind: RecordType, name: str) -> None:
-        """Applies a tombstone of a type that only this kind has."""
-        raise NotImplementedError

@@ -20,7 +20,7 @@ _Value = TypeVar("_Value")
 
 
 def in_table(numbers: Collection[int], slots: int) -> list[int]:
-    """Returns numbers in the order of a table that starts with `slots` and is filled with them."""
+    """Returns numbers in the order of a Java hash table that has `slots` slots at the start."""
     full = slots
     while len(numbers) > _LOAD * full:
         full *= 2
@@ -38,7 +38,7 @@ def in_new_map(numbers: Collection[int]) -> list[int]:
 
 
 def in_copied_set(numbers: Collection[int]) -> list[int]:
-    """Returns numbers in the order of `new HashSet(collection)`; the collection may repeat some."""
+    """Returns numbers in the order of `new HashSet(collection)`; it may contain repeats."""
     return in_table(dict.fromkeys(numbers), copied_slots(len(numbers)))
 
 
@@ -61,7 +61,7 @@ def topic_table(topics: Mapping[Uuid, _Value], slots: int = DEFAULT_SLOTS) -> Ha
 
 
 def by_topic_id(topics: Mapping[Uuid, _Value], slots: int = DEFAULT_SLOTS) -> dict[Uuid, _Value]:
-    """Returns topics in the order of such a table."""
+    """Returns topics in the order of their `topic_table`."""
     return dict(topic_table(topics, slots).items())
 
 
@@ -74,7 +74,7 @@ def copied_counts(counts: TimelineHashMap[str, int]) -> HashMap[str, int]:
 
 
 def recount(counts: HashMap[str, int], old: str | None, new: str | None) -> None:
-    """Counts one user less of `old` and one more of `new`, each by `HashMap.compute`."""
+    """Decreases the count of `old` and increases that of `new`, each by `HashMap.compute`."""
     if old is not None and old in counts:
         number = counts.compute_if_absent(old, int)
         if number == 1:

@@ -9,18 +9,20 @@ Source   GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuild
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.consumer import targets
 from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash
 from kafka_rebalance.wire.broker_groups import DescribedPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Frozen
 
 from ..machine.cluster import ClusterTopics
 from ..machine.state import CoordinatorState
 from . import log
+from .group import Names
 from .members import RequestRefused
 from .records import RecordTypes
 from .table_order import topic_table
@@ -32,26 +34,40 @@ NO_TARGET: Target = {}
 
 
 def group_view(
-    members: Iterable[targets.MemberView], cluster: ClusterTopics, is_homogeneous: bool
+    members: Iterable[tuple[Any, Names, Target]], cluster: ClusterTopics, is_homogeneous: bool
 ) -> targets.View:
-    """Returns a group as an assignor reads it, with all topics of the cluster."""
+    """Returns a group as an assignor reads it, with all topics of the cluster.
+
+    `members` are triples: a member, the names of its topics, and its present target.
+    """
+    views = (
+        targets.MemberView(
+            Member(one.member_id, (), group_instance_id=one.instance_id),
+            len(names),
+            tuple(cluster.ids(names)),
+            _table(present),
+        )
+        for one, names, present in members
+    )
     return targets.View(
-        tuple(members),
+        tuple(views),
         {topic: one.partitions for topic, one in cluster.by_id.items()},
         {topic: one.name for topic, one in cluster.by_id.items()},
         is_homogeneous,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class EpochChange:
-    """A heartbeat's change of a group: `member` replaces the member of its id or instance id.
+class EpochChange(Frozen):
+    """A request's change of a group: `member` replaces `old`, which can have another id.
 
-    `topics` has the names of all subscribed topics; `is_new`: the change makes a new epoch.
+    `topics` has the names of all subscribed topics; `is_new` tells that the change makes a new
+    epoch. The steps of the request add their records to `records`.
     """
 
     group: Any
+    old: Any
     member: Any
+    records: log.Records
     epoch: int
     is_homogeneous: bool
     topics: Iterable[str] = ()
@@ -59,7 +75,7 @@ class EpochChange:
 
 
 Answer = Mapping[str, HashMap[Uuid, Any]]
-"""An assignor's answer by member id."""
+"""An assignor's answer: member id -> topic id -> partitions."""
 
 
 def target_for(
@@ -67,7 +83,6 @@ def target_for(
     change: EpochChange,
     types: RecordTypes,
     compute: Callable[[], tuple[Answer, Mapping[str, Target | None]]],
-    records: log.Records,
 ) -> tuple[int, Target]:
     """Returns the epoch and the target with which the member is reconciled.
 
@@ -85,8 +100,8 @@ def target_for(
     for member_id, before in present.items():
         new = _target_in(answer, member_id)
         if before is None or _content(before) != _content(new):
-            records.append(types.target_record(group.group_id, member_id, new))
-    records.append(types.target_epoch_record(group.group_id, change.epoch, state.now_ms))
+            change.records.append(types.target_record(group.group_id, member_id, new))
+    change.records.append(types.target_epoch_record(group.group_id, change.epoch, state.now_ms))
     return change.epoch, _target_in(answer, member.member_id)
 
 
@@ -96,8 +111,8 @@ def _target_in(answer: Answer, member_id: str) -> Target:
     return {} if found is None else {topic: tuple(numbers) for topic, numbers in found.items()}
 
 
-def table_of(present: Target) -> targets.Target:
-    """Returns a target in memory as an assignor reads it."""
+def _table(present: Target) -> targets.Target:
+    """Returns a target in the form that an assignor reads: a hash table of hash sets."""
     return topic_table(
         {topic: HashSet.copied(integer_hash, numbers) for topic, numbers in present.items()}
     )
@@ -110,7 +125,7 @@ def _content(target: Target) -> dict[Uuid, frozenset[int]]:
 def described_partitions(
     state: CoordinatorState, partitions: Mapping[Uuid, Iterable[int]]
 ) -> tuple[DescribedPartitions, ...]:
-    """Returns the partitions of topics that exist."""
+    """Returns the partitions with their topics' names, without topics that do not exist."""
     known = state.cluster.by_id
     return tuple(
         DescribedPartitions(topic, known[topic].name, tuple(numbers))

@@ -1,30 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a classic group: members, leader, generation, votes. `machine/deadlines.py` has its timers.
+"""Holds a classic group: its state, members, leader, generation and votes.
 
-    members        member id -> member, in the order in which the members joined
     pending        ids sent with MEMBER_ID_REQUIRED that have not joined yet (KIP-394)
     pending_sync   ids of members that have not sent SyncGroup in this generation
     votes          protocol -> number of members that list it
     awaiting_join  number of members with a parked JoinGroup
 
-Kafka chooses the next leader in the order of a hash map of member ids. We choose it in the order in
-which the members joined.
+Members have the order in which they joined. Kafka chooses the next leader in the order of a hash
+map of member ids; we choose it in this order.
 
-Source   ClassicGroup.java; docs/behaviour/coordinator.md#2-group.
-
-The states of a classic group, and the legal transitions between them.
-
-    Empty                no members, perhaps offsets; the first member starts a rebalance
-    PreparingRebalance   JoinGroups are parked until all members have joined or time is up
-    CompletingRebalance  the members have a generation; the leader's SyncGroup is awaited
-    Stable               the assignment is stored; a member gets its part when it sends SyncGroup
-    Dead                 removed, or moved to another coordinator
-
-`python -m tools.tables` draws `LEGAL_PREDECESSORS` into docs/behaviour/coordinator.md.
-
-Source   ClassicGroupState.java; docs/behaviour/coordinator.md#21-states.
+Source   ClassicGroup.java, ClassicGroupState.java; docs/behaviour/coordinator.md#2-group, in which
+         `python -m tools.tables` draws `LEGAL_PREDECESSORS`.
 """
 
+import struct
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -32,9 +21,13 @@ from typing import ClassVar
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.errors import KafkaRebalanceError, WireError
 from kafka_rebalance.wire import decode_subscription
+from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroup, JoinGroupProtocol
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import GroupState, common_fields
+
+from ..machine.events import ClusterTopic, LogRecord
+from ..offsets.store import Commit, Partition
 
 _S = GroupState
 STATES = (_S.EMPTY, _S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE, _S.DEAD)
@@ -97,10 +90,7 @@ class ClassicGroupMember:
         raise KeyError(protocol_name)
 
     def is_excused(self) -> bool:
-        """Returns whether the member waits for a response, so that its session cannot expire.
-
-        A new member is never excused.
-        """
+        """Returns whether the member waits for a response, so that its session cannot expire."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 
@@ -114,10 +104,7 @@ def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroup
 
 @dataclass(slots=True)
 class Group:
-    """A group; its methods return facts (is_, supports, …) or change the group (add, remove, …).
-
-    `state_timestamp_ms` is None only if the group was loaded from a record without a timestamp.
-    """
+    """A group; `state_timestamp_ms` is None if it was loaded from a record without a timestamp."""
 
     group_type: ClassVar[str] = "classic"
     has_offsets: ClassVar[bool] = True
@@ -274,7 +261,7 @@ class Group:
         return self.awaiting_join == len(self.members) and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Makes a joined member leader if the leader has not joined; False if no member has."""
+        """Makes a joined member leader if the leader has not joined; False if nobody has joined."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True
@@ -329,3 +316,61 @@ class Group:
             JoinedMember(one.member_id, one.group_instance_id, one.metadata(self.protocol_name))
             for one in self.members.values()
         )
+
+
+_TOPIC_ID_TAG = 0
+
+
+def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
+    """Returns the group's record: the assignment, and metadata of the selected protocol only."""
+    timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
+    members = tuple(
+        wire.MemberMetadata(
+            **common_fields(one, wire.MemberMetadata)
+            | {"assignment": assignment.get(one.member_id, b"")},
+            subscription=one.metadata(group.protocol_name),
+        )
+        for one in group.members.values()
+    )
+    value = wire.GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation_id=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp_ms=timestamp,
+        members=members,
+    )
+    return LogRecord(
+        wire.encode_key(wire.GroupMetadataKey(group.group_id)), wire.encode_value(value)
+    )
+
+
+def new_group_record(group: Group) -> LogRecord:
+    """Returns the first record of a group: it contains no members, even if one is joining."""
+    return group_record(Group(group.group_id, group.state_timestamp_ms), {})
+
+
+def group_tombstone(group_id: str) -> LogRecord:
+    """Returns the record that removes a group; its offsets need tombstones of their own."""
+    return LogRecord(wire.encode_key(wire.GroupMetadataKey(group_id)), None)
+
+
+def offset_record(commit: Commit, topic: ClusterTopic | None) -> LogRecord:
+    """Returns the record of an offset; `topic` is its topic, if the coordinator knows it."""
+    value = commit.value
+    expires = value.expire_timestamp_ms
+    written = wire.OffsetCommitValue(
+        offset=value.offset,
+        metadata=value.metadata,
+        commit_timestamp_ms=value.commit_timestamp_ms,
+        leader_epoch=-1 if value.leader_epoch is None else value.leader_epoch,
+        expire_timestamp_ms=-1 if expires is None else expires,
+        version=4 if expires is None else 1,
+        tagged=() if topic is None else ((_TOPIC_ID_TAG, struct.pack(">qq", *topic.topic_id)),),
+    )
+    key = wire.OffsetCommitKey(commit.group_id, *commit.partition)
+    return LogRecord(wire.encode_key(key), wire.encode_value(written))
+
+
+def offset_tombstone(group_id: str, partition: Partition) -> LogRecord:
+    return LogRecord(wire.encode_key(wire.OffsetCommitKey(group_id, *partition)), None)

@@ -1,42 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """JoinGroup: decides who may join, with which member id, and whether the group rebalances.
 
-    check, in this order                          error
-    0. a share group                              INCONSISTENT_GROUP_PROTOCOL
-       a member id, but no such group             UNKNOWN_MEMBER_ID
-    1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
-       a Dead group                               COORDINATOR_NOT_AVAILABLE
-    2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
-    3. no member id: a known static member gets a new id, a new static member is added;
-       a dynamic member gets an id and rejoins    MEMBER_ID_REQUIRED (KIP-394; from version 4 on)
-    4. a member id: pending, known, fenced?       UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
-    5. a known member: in PreparingRebalance, the JoinGroup is parked; in other states, a rebalance
-       starts if its protocols have changed or it leads a Stable group; else it is answered at once
+0. The kind of the group, and whether it exists.
+1. Capacity: `group.max.size`.
+2. The group's protocols.
+3. No member id: a known static member gets a new id, a new static member is added, a dynamic member
+   gets an id and rejoins (KIP-394).
+4. A member id: pending, known or fenced.
+5. A known member: parked in PreparingRebalance; else a rebalance starts, or it is answered at once.
 
 Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-joingroup;
          KIP-345 (static members), KIP-394, KIP-814 (skip_assignment).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from kafka_rebalance.wire.classic_groups import (
-    UNKNOWN_MEMBER,
-    JoinGroup,
-    JoinGroupResponse,
-    SyncGroupResponse,
-)
+from kafka_rebalance.wire import classic_groups as wire
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import GroupState, common_fields
 
 from ..config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from ..machine.continuations import Continuation
 from ..machine.events import LogRecord, Received
 from ..machine.state import CoordinatorState, Write
-from .group import ClassicGroupMember, Group, without_repeats
-from .member_checks import refuse_in_state
+from .group import ClassicGroupMember, Group, group_record, new_group_record, without_repeats
+from .member_requests import refuse_in_state
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
-from .records import group_record, new_group_record
 
 _NEWEST = 9
 REQUIRES_KNOWN_ID = 4
@@ -46,7 +36,7 @@ _KNOWS_SKIPPING = 9
 def join_group(
     state: CoordinatorState,
     event: Received,
-    request: JoinGroup,
+    request: wire.JoinGroup,
     *,
     buried: Sequence[LogRecord] = (),
 ) -> None:
@@ -57,7 +47,7 @@ def join_group(
     group = state.classic(request.group_id)
     is_new = group is None
     if group is None:
-        if request.member_id != UNKNOWN_MEMBER:
+        if request.member_id != wire.UNKNOWN_MEMBER:
             _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
             return
         group = state.create(request.group_id)
@@ -74,7 +64,7 @@ def join_group(
         _refuse(state, event, error, request.member_id)
     elif not group.supports(request.protocol_type, tuple([name for name, _ in request.protocols])):
         _refuse(state, event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
-    elif request.member_id == UNKNOWN_MEMBER:
+    elif request.member_id == wire.UNKNOWN_MEMBER:
         _join_without_id(state, event, request, group)
     else:
         _join_with_id(state, event, request, group)
@@ -96,7 +86,7 @@ def _has_room(state: CoordinatorState, group: Group, member_id: str) -> bool:
 
 
 def _join_without_id(
-    state: CoordinatorState, event: Received, request: JoinGroup, group: Group
+    state: CoordinatorState, event: Received, request: wire.JoinGroup, group: Group
 ) -> None:
     instance = request.group_instance_id
     member_id = f"{event.client_id if instance is None else instance}-{state.new_id()}"
@@ -111,7 +101,7 @@ def _join_without_id(
 
 
 def _join_with_id(
-    state: CoordinatorState, event: Received, request: JoinGroup, group: Group
+    state: CoordinatorState, event: Received, request: wire.JoinGroup, group: Group
 ) -> None:
     member_id = request.member_id
     if member_id in group.pending:
@@ -142,17 +132,12 @@ def _join_with_id(
 
 
 def _add(
-    state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
+    state: CoordinatorState, event: Received, request: wire.JoinGroup, group: Group, member_id: str
 ) -> None:
     member = ClassicGroupMember(
-        member_id=member_id,
-        group_instance_id=request.group_instance_id,
+        **common_fields(replace(request, member_id=member_id), ClassicGroupMember),
         client_id=event.client_id,
         client_host=event.client_host,
-        rebalance_timeout_ms=request.rebalance_timeout_ms,
-        session_timeout_ms=request.session_timeout_ms,
-        protocol_type=request.protocol_type,
-        protocols=request.protocols,
         is_new=True,
         parked_join=event.request_id,
     )
@@ -165,7 +150,7 @@ def _add(
 
 
 def _take_over(
-    state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
+    state: CoordinatorState, event: Received, request: wire.JoinGroup, group: Group, member_id: str
 ) -> None:
     """Replaces a restarted static member's id; rebalances if a Stable group's vote changes."""
     assert request.group_instance_id is not None
@@ -173,8 +158,8 @@ def _take_over(
     old_id, old_leader = member.member_id, group.leader_id
     # 1. Requests that are parked under the old id are answered with FENCED_INSTANCE_ID.
     fenced = ErrorCode.FENCED_INSTANCE_ID
-    state.answer_join(group, member, JoinGroupResponse(error_code=fenced, member_id=old_id))
-    state.answer_sync(member, SyncGroupResponse(error_code=fenced))
+    state.answer_join(group, member, wire.JoinGroupResponse(error_code=fenced, member_id=old_id))
+    state.answer_sync(member, wire.SyncGroupResponse(error_code=fenced))
     # 2. The new id replaces the old id; its session starts now.
     before = replace(member)
     group.replace_static(request.group_instance_id, member_id)
@@ -196,12 +181,8 @@ def _take_over(
         rebalance_or_complete(state, group)
 
 
-@dataclass(frozen=True, slots=True)
 class ReplaceStatic(Continuation):
-    """After the append, a static member has a new id, but there is no rebalance.
-
-    `before` is the member with its old id.
-    """
+    """Gives a static member its new id without a rebalance; `before` has the old id."""
 
     group: Group
     before: ClassicGroupMember
@@ -226,11 +207,11 @@ class ReplaceStatic(Continuation):
         state.answer_join(group, member, response)
 
     def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
-        """Makes the old id valid again."""
+        """Makes the old id valid again, and refuses the JoinGroup."""
         group, before, member = self.group, self.before, self._waiting_member()
         if member is None:
             return
-        response = JoinGroupResponse(
+        response = wire.JoinGroupResponse(
             error_code=of_append_error(error),
             generation_id=group.generation_id,
             protocol_type=group.protocol_type,
@@ -256,7 +237,7 @@ def version_of(event: Received) -> int:
 
 
 def _refuse(
-    state: CoordinatorState, event: Received, error: ErrorCode, member_id: str = UNKNOWN_MEMBER
+    state: CoordinatorState, event: Received, error: ErrorCode, member_id: str = wire.UNKNOWN_MEMBER
 ) -> None:
-    response = JoinGroupResponse(error_code=error, member_id=member_id)
+    response = wire.JoinGroupResponse(error_code=error, member_id=member_id)
     state.respond(event.request_id, response)

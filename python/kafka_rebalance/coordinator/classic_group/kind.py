@@ -2,9 +2,6 @@
 """What the machine asks of classic groups; DescribeGroups and ListGroups for administrators.
 
 Both requests read durable groups, so a group whose first record is still in flight is absent.
-A description has metadata and protocol only in Stable, and the stored assignments in every state.
-An absent group, and one of another kind, is described as Dead; from version 6 on, the response also
-has an error (KIP-1043).
 """
 
 from kafka_rebalance.wire import classic_groups as wire
@@ -16,9 +13,8 @@ from ..machine.deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
 from ..machine.events import LogRecord, Received
 from ..machine.state import AnyGroup, CoordinatorState, GroupKind, of_kind
 from . import rebalance
-from .group import CONSUMER, Group
-from .member_checks import refuse_in_state
-from .records import group_tombstone
+from .group import CONSUMER, Group, group_tombstone
+from .member_requests import refuse_in_state
 
 _ABSENT_IS_NOT_FOUND = 6
 
@@ -115,7 +111,7 @@ def list_groups(state: CoordinatorState, event: Received, request: wire.ListGrou
 
 
 def _filter_name(group: wire.ListedGroup) -> str:
-    """Returns how a filter must name the group's state. Quirk: NotReady is `not_ready` there."""
+    """Returns the name of the group's state in a filter. Quirk: NotReady is `not_ready`."""
     is_not_ready = group.state is GroupState.NOT_READY
     return "not_ready" if is_not_ready else group.state.value.lower()
 
@@ -123,7 +119,7 @@ def _filter_name(group: wire.ListedGroup) -> str:
 def _listed(group: AnyGroup | None) -> wire.ListedGroup | None:
     if group is None:
         return None
-    # Kafka's names of the protocol type and of the group's type are equal, but for classic groups.
+    # The protocol type and the group's type have the same name, except in classic groups.
     classic = of_kind(group, Group)
     protocol_type = group.group_type if classic is None else classic.protocol_type or ""
     return wire.ListedGroup(group.group_id, protocol_type, group.state, group.group_type)

@@ -1,36 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """SyncGroup, Heartbeat and LeaveGroup: the requests of members of a generation.
 
-SyncGroup: members wait until the leader has sent the assignment and the log has stored it.
+In CompletingRebalance, a SyncGroup is parked until the leader's assignment is stored. A heartbeat
+in PreparingRebalance renews the session although its response is REBALANCE_IN_PROGRESS. All members
+of a LeaveGroup are removed first; then at most one rebalance starts.
 
-    CompletingRebalance  parked; the leader's assignment is appended, then sent to all members
-    Stable               answered at once with the member's assignment
-    other states         refused: see `member_checks`
+A request is checked in this order: the group's state, the member's ids, the generation; then
+REBALANCE_IN_PROGRESS, which only members of the present generation receive.
 
-A heartbeat renews the member's session, and informs the member of a rebalance: `member_checks` has
-the error of each state. In PreparingRebalance, it renews the session although its response is
-REBALANCE_IN_PROGRESS. This holds for members that have rejoined, too.
-
-Members leave, or an administrator removes them by instance id. All members of the request are
-removed first; then at most one rebalance starts.
-
-Source   GroupMetadataManager.classicGroupSync, classicGroupHeartbeat, classicGroupLeave;
+Source   GroupMetadataManager.classicGroupSync, classicGroupHeartbeat, classicGroupLeave,
+         validateClassicGroupSync, validateClassicGroupHeartbeat; ClassicGroup.validateOffsetCommit,
+         validateOffsetDelete, validateDeleteGroup (Kafka 4.4.0);
          docs/behaviour/coordinator.md#5-syncgroup, docs/behaviour/coordinator.md#6-heartbeat,
-         docs/behaviour/coordinator.md#7-leavegroup; KIP-345 (batches), KIP-559 (the request has the
-         protocol's type and name).
+         docs/behaviour/coordinator.md#7-leavegroup.
 """
-
-from dataclasses import dataclass
 
 from kafka_rebalance.wire import classic_groups as wire
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import GroupState, Request
+from kafka_rebalance.wire.offsets import CommitRequest, OffsetCommit, OffsetDelete, TxnOffsetCommit
 
 from ..machine.continuations import Continuation
 from ..machine.events import Received
 from ..machine.state import CoordinatorState, Write
-from .group import Group
-from .member_checks import refuse_in_state, refuse_member
+from .group import Group, group_record
 from .rebalance import (
     drop_assignments,
     hand_out,
@@ -39,12 +32,51 @@ from .rebalance import (
     stop_waiting_for_syncs,
     try_complete_join,
 )
-from .records import group_record
+
+_S = GroupState
+_E = ErrorCode
+_Errors = dict[GroupState | None, ErrorCode]
+_UNAVAILABLE: _Errors = {_S.DEAD: _E.COORDINATOR_NOT_AVAILABLE}
+_UNKNOWN: _Errors = {None: _E.UNKNOWN_MEMBER_ID, _S.EMPTY: _E.UNKNOWN_MEMBER_ID}
+_REBALANCING: _Errors = {_S.PREPARING_REBALANCE: _E.REBALANCE_IN_PROGRESS}
+_ABSENT: _Errors = {None: _E.GROUP_ID_NOT_FOUND, _S.DEAD: _E.GROUP_ID_NOT_FOUND}
+_NON_EMPTY = (_S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE)
+
+# Request -> state -> error; None stands for an absent group. A state left out has no error.
+ERROR_BY_STATE: dict[type[Request], _Errors] = {
+    wire.JoinGroup: {**_UNAVAILABLE},
+    wire.SyncGroup: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
+    wire.Heartbeat: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
+    wire.LeaveGroup: {None: _E.UNKNOWN_MEMBER_ID, **_UNAVAILABLE},
+    OffsetCommit: {_S.COMPLETING_REBALANCE: _E.REBALANCE_IN_PROGRESS, **_UNAVAILABLE},
+    TxnOffsetCommit: {**_UNAVAILABLE},
+    OffsetDelete: {**_ABSENT},
+    wire.DeleteGroups: {**_ABSENT, **dict.fromkeys(_NON_EMPTY, _E.NON_EMPTY_GROUP)},
+}
+
+
+def refuse_in_state(group: Group | None, request: Request) -> ErrorCode:
+    """Returns the error in ERROR_BY_STATE for the group's state; NONE if there is no error."""
+    state = None if group is None else group.state
+    return ERROR_BY_STATE[type(request)].get(state, ErrorCode.NONE)
+
+
+def refuse_member(
+    group: Group | None, request: wire.SyncGroup | wire.Heartbeat | CommitRequest
+) -> ErrorCode:
+    """Returns the error of a member's request: by state, ids and generation; else NONE."""
+    error = refuse_in_state(group, request)
+    if group is None or error not in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+        return error
+    unknown = group.check(request.member_id, request.group_instance_id)
+    if unknown is not ErrorCode.NONE:
+        return unknown
+    return error if request.generation_id == group.generation_id else ErrorCode.ILLEGAL_GENERATION
+
 
 _NAMES_ITS_PROTOCOL = 5
 
 
-@dataclass(frozen=True, slots=True)
 class StoreAssignment(Continuation):
     """After the append, all members get the leader's assignment, and the group becomes Stable."""
 

@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rebalance: its start, the new generation, and the deadline for SyncGroup.
 
-    prepare          answers parked SyncGroups with REBALANCE_IN_PROGRESS; an Empty group waits for
-                     the initial delay (KIP-134), other groups wait until all members have joined,
-                     at most the longest rebalance timeout
-    complete_join    removes dynamic members that have not rejoined, elects another leader if the
-                     leader has not rejoined, and starts the generation; SyncGroups must come within
-                     the longest rebalance timeout
-    sync_deadline    removes members that have not sent SyncGroup, even in a Stable group
-
 Source   GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin, expirePendingSync,
          tryCompleteInitialRebalanceElseSchedule);
          docs/behaviour/coordinator.md#4-rebalance.
@@ -19,8 +11,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
 
 from ..machine.state import CoordinatorState, Write
-from .group import ClassicGroupMember, Group
-from .records import group_record
+from .group import ClassicGroupMember, Group, group_record
 
 
 def rebalance_or_complete(state: CoordinatorState, group: Group) -> None:
@@ -158,10 +149,7 @@ def fall_silent(state: CoordinatorState, group: Group, member_id: str, since_ms:
 
 
 def remove(state: CoordinatorState, group: Group, member: ClassicGroupMember) -> None:
-    """Removes a member and answers its parked requests.
-
-    Kafka never answers the parked SyncGroup of a removed member; we do.
-    """
+    """Removes a member and answers its parked requests; Kafka never answers its SyncGroup."""
     response = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
     state.answer_join(group, member, response)
     state.answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
@@ -177,10 +165,7 @@ def drop_assignments(state: CoordinatorState, group: Group, error: ErrorCode) ->
 def hand_out(
     state: CoordinatorState, group: Group, member: ClassicGroupMember, error: ErrorCode
 ) -> None:
-    """Answers a member's parked SyncGroup with its assignment, or an error.
-
-    The member's session starts again, because a waiting member cannot prove that it is alive.
-    """
+    """Answers a member's parked SyncGroup; its session starts again, because it had to wait."""
     well = error is ErrorCode.NONE
     response = SyncGroupResponse(
         error_code=error,

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat, …
 
-    JoinGroup    answered at once: the generation is the member's epoch; there is no leader. What
-                 the member owns, by its subscription, acknowledges its revocations
-    SyncGroup    returns what is assigned to the member
-    Heartbeat    REBALANCE_IN_PROGRESS if the member has to join again: its epoch is old, it has
-                 partitions to give up, or a partition that it waits for is free
-    LeaveGroup   removes the members, and makes one new epoch
+A JoinGroup is answered at once: the generation is the member's epoch, and no member leads. The
+owned partitions in its subscription acknowledge revocations. A heartbeat is answered with
+REBALANCE_IN_PROGRESS if the member's epoch is old, if it has partitions to give up, or if one that
+it waits for is free. A LeaveGroup makes one new epoch for all its members.
 
 Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
 """
@@ -42,9 +40,8 @@ from ..machine.deadlines import JOIN, SESSION, SYNC, DeadlineKey
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
-from .group import RECORDS, ConsumerGroup
+from .group import RECORDS, ConsumerGroup, ConsumerGroupMember
 from .heartbeat import next_epoch, reconciled, stepped
-from .member import ConsumerGroupMember
 from .migration import can_downgrade_with, downgrade, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
@@ -98,16 +95,16 @@ def _join(
     is_changed = new.subscribed_topic_names != old.subscribed_topic_names
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
-    pattern = patterns.update(state, group, old, new, records)
+    change = EpochChange(group, old, new, records, group.epoch, group.is_homogeneous)
+    pattern = patterns.update(state, change)
     is_changed |= pattern.change is not PatternChange.NONE
-    change = EpochChange(group, new, group.epoch, group.is_homogeneous)
     if is_changed or group.must_refresh(state.now_ms):
-        change = next_epoch(state, change, old, records, is_new=is_changed)
+        change = next_epoch(state, change, is_new=is_changed)
     try:
         if downgrades:
-            _downgrade(state, event, request, change, owned, records, is_changed)
+            _downgrade(state, event, request, change, owned, is_changed)
             return
-        done = reconciled(state, change, old, records, is_changed, owned)
+        done = reconciled(state, change, is_changed, owned)
         log.write(state, group.group_id, records, _answer(event, request, done, _armed(request)))
     finally:
         patterns.ask(state, group.group_id, pattern.to_resolve)
@@ -132,7 +129,7 @@ def _find(
 
 
 def _subscription(request: wire.JoinGroup) -> Subscription:
-    """Returns the subscription for the first protocol that the member lists."""
+    """Returns the subscription in the metadata of the first protocol that the member lists."""
     try:
         return decode_subscription(request.protocols[0].metadata)
     except WireError as error:
@@ -173,17 +170,17 @@ def _downgrade(
     request: wire.JoinGroup,
     change: EpochChange,
     owned: Owned,
-    records: log.Records,
     is_changed: bool,
 ) -> None:
-    """Makes a classic group; it rebalances only if the targets are older than the group's epoch."""
+    """Makes the group classic; it rebalances only if its targets are older than its epoch."""
     group, new = change.group, change.member
     rebalances = group.assignment_epoch < change.epoch
     if not rebalances:
         target = (group.assignment_epoch, group.target_of(new) or NO_TARGET)
-        new = stepped(state, change, target, records, is_changed, owned)
+        new = stepped(state, change, target, is_changed, owned)
     then = _answer(event, request, new, ())
     replaced = group.members[group.static_members[new.instance_id or ""]]
+    records = change.records
     downgrade(state, group, [replaced], then, joining=new, records=records, rebalances=rebalances)
 
 

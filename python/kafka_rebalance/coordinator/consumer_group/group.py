@@ -1,19 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A consumer group as the broker keeps it: epochs, members, targets, and counts over them.
 
-    epoch, members, …   those of every group whose broker assigns: `broker_assigned/group.py`
-    owner_epochs        partition -> epoch of the member that has it, or still has to revoke it
-    counts              how many members name a topic; how many resolved patterns contain it
+    owner_epochs   partition -> epoch of the member that has it, or still has to revoke it
+    counts         topic -> number of members that name it, of resolved patterns that contain it
 
-    Empty         no members
-    Assigning     the epoch is larger than the assignment epoch
-    Reconciling   a member is not STABLE in the assignment epoch
-    Stable        all members have their targets
-
-Only records change a group. A heartbeat computes records from the group's present
-state.
-
-Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-848.
+Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0);
+         docs/behaviour/consumer-groups.md#1-epochs.
 """
 
 from collections import Counter
@@ -26,22 +18,100 @@ from kafka_rebalance.java.order import by_name
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_records import BrokerRecord as Record
-from kafka_rebalance.wire.broker_records import RecordKey, RecordType
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.broker_records import ClassicMetadata, RecordKey, RecordType
 
-from ..broker_assigned.group import AssigningGroup, Names, OwnedTwice
+from ..broker_assigned.group import (
+    AssignedMember,
+    AssigningGroup,
+    Names,
+    OwnedTwice,
+    ReconciliationState,
+)
 from ..broker_assigned.records import record_types, target_topics
 from ..broker_assigned.table_order import copied_counts, recount, step_count
 from ..broker_assigned.target import NO_TARGET, Target
-from .member import (
-    ConsumerGroupMember,
-    Counts,
-    PartitionEpochs,
-    count_names,
-    count_pattern,
-    is_homogeneous,
-    most_named,
-)
+
+PartitionEpochs = Mapping[Uuid, Mapping[int, int]]
+"""Partitions by topic id, each with the assignment epoch in which the member got it."""
+
+NO_PARTITIONS: PartitionEpochs = {}
+"""The partitions of a new member. One step compares by identity with it, as Kafka does."""
+
+
+class ConsumerGroupMember(AssignedMember):
+    """A member; `classic` is None if it uses the consumer protocol."""
+
+    subscribed_topic_names: Names = field(default_factory=dict)
+    subscribed_topic_regex: str | None = ""
+    server_assignor: str | None = None
+    assigned: PartitionEpochs = field(default_factory=lambda: NO_PARTITIONS)
+    pending_revocation: PartitionEpochs = field(default_factory=lambda: NO_PARTITIONS)
+    classic: ClassicMetadata | None = None
+
+    @property
+    def pattern(self) -> str | None:
+        """Returns the subscribed pattern; None if there is none."""
+        return self.subscribed_topic_regex or None
+
+    @property
+    def is_revoking(self) -> bool:
+        return self.state is ReconciliationState.UNREVOKED_PARTITIONS
+
+    def assignment_epoch(self, topic_id: Uuid, partition: int) -> int | None:
+        """Returns the epoch of a partition that is assigned or pending revocation."""
+        for partitions in (self.assigned, self.pending_revocation):
+            if partition in partitions.get(topic_id, ()):
+                return partitions[topic_id][partition]
+        return None
+
+
+# Counts -------------------------------------------------------------------------------------------
+
+
+class SubscriptionCount(NamedTuple):
+    """How many members name a topic, and how many patterns were resolved to it."""
+
+    by_name: int = 0
+    by_pattern: int = 0
+
+
+Counts = dict[str, SubscriptionCount]
+
+
+def is_homogeneous(patterns: Iterable[int], counts: Counts, members: int) -> bool:
+    """Returns whether all members have one subscription; `patterns`: members of each."""
+    users = next(iter(patterns), None)
+    if users is None:
+        return all(count.by_name == members for count in counts.values())
+    return users == members and all(
+        count.by_pattern == 1 and count.by_name <= 0 for count in counts.values()
+    )
+
+
+def count_pattern(counts: Counts, topics: Iterable[str], step: int) -> None:
+    for topic in topics:
+        before = counts.get(topic, SubscriptionCount())
+        _set_count(counts, topic, before._replace(by_pattern=before.by_pattern + step))
+
+
+def count_names(
+    counts: Counts, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None
+) -> None:
+    for member, step in ((old, -1), (new, 1)):
+        for topic in () if member is None else member.subscribed_topic_names:
+            before = counts.get(topic, SubscriptionCount())
+            _set_count(counts, topic, before._replace(by_name=before.by_name + step))
+
+
+def _set_count(counts: Counts, topic: str, count: SubscriptionCount) -> None:
+    if count.by_name <= 0 and count.by_pattern <= 0:
+        counts.pop(topic, None)
+    else:
+        counts[topic] = count
+
+
+def most_named(counts: Iterable[tuple[str, int]]) -> str | None:
+    return max(counts, key=lambda one: one[1], default=(None, 0))[0]
 
 
 class ResolvedPattern(NamedTuple):
@@ -54,7 +124,7 @@ class ResolvedPattern(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
-    """A group; its methods return facts, or change the group as one record does."""
+    """A consumer group; a method either only reads it, or applies one record."""
 
     group_type: ClassVar[str] = "consumer"
     nested: ClassVar[tuple[str, ...]] = ("owner_epochs",)
@@ -73,19 +143,6 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
         return (self.members, self.assignors, self.patterns, self.resolved)
 
-    # Facts ----------------------------------------------------------------------------------------
-
-    @property
-    def state(self) -> GroupState:
-        if self.is_empty:
-            return GroupState.EMPTY
-        if self.epoch > self.assignment_epoch:
-            return GroupState.ASSIGNING
-        for member in self.members.values():
-            if not member.is_reconciled_to(self.assignment_epoch):
-                return GroupState.RECONCILING
-        return GroupState.STABLE
-
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.counts
 
@@ -103,8 +160,6 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     def supports(self, names: Iterable[str]) -> bool:
         """Returns whether all classic members list one of these protocols."""
         return any(self.classic_protocols[name] == self.num_classic_members for name in names)
-
-    # Counts, before an update ---------------------------------------------------------------------
 
     def counts_with(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> Counts:
         """Returns the counts of topics as if `new` had replaced `old`."""
@@ -128,21 +183,19 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
         return counts
 
     def preferred_assignor(self) -> str | None:
-        """Returns the most named assignor; tie-break: the order of the group's table."""
+        """Returns the assignor that most members name; tie-break: the order of `assignors`."""
         return most_named(self.assignors.items())
 
     def preferred_assignor_with(
         self, old: ConsumerGroupMember, new: ConsumerGroupMember
     ) -> str | None:
-        """Returns the most named assignor as if `new` had replaced `old`.
+        """Returns the assignor that most members name, as if `new` had replaced `old`.
 
         Quirk: a tie is decided in the order of another table than in `preferred_assignor`.
         """
         counts = copied_counts(self.assignors)
         recount(counts, old.server_assignor, new.server_assignor)
         return most_named(counts.items())
-
-    # Changes, one for each kind of record ---------------------------------------------------------
 
     def _replaced(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         self._recount(old, new)
@@ -214,7 +267,7 @@ RECORDS = record_types(
 
 
 def pattern_record(group_id: str, pattern: str, resolved: ResolvedPattern | None) -> Record:
-    """Returns the record of a pattern; None for a tombstone."""
+    """Returns the record of a pattern; a tombstone if `resolved` is None."""
     key = RecordKey(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern)
     if resolved is None:
         return Record(key)

@@ -1,29 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ConsumerGroupHeartbeat: a member joins, stays or leaves, and learns what it may use.
+"""ConsumerGroupHeartbeat: a member joins or stays, and learns what it may use.
 
-    1. the request's fields                        INVALID_REQUEST, UNSUPPORTED_ASSIGNOR
-    2. the group; epoch 0 creates or converts it   GROUP_ID_NOT_FOUND
-    3. room for a new member                       GROUP_MAX_SIZE_REACHED
-    4. the member and its epoch                    `find_member`
-    5. the member's fields, and its pattern        `patterns.py`
-    6. the group's epoch and the targets
-    7. this member's reconciliation                `reconciliation.py`
+1. The request's fields.      5. The member's fields, and its pattern (`patterns.py`).
+2. The group.                 6. The group's epoch, and the targets (`broker_assigned/target.py`).
+3. Room for a new member.     7. This member's reconciliation (`reconciliation.py`).
+4. The member and its epoch.
 
-6. A changed subscription, a changed assignor, or changed metadata of the topics makes a new epoch;
-   one request makes one at most. The metadata is looked at if the request makes an epoch anyway,
-   or if a subscribed topic has changed since the last look. The assignor sees the members in the
-   order of the group's table, with the updated member in its old place; a new member is the last. A
-   static member's new id replaces its old one. A member subscribes to its names and to the topics
-   of its pattern, if that is resolved: the larger set first, then the names that only the smaller
-   one has. `broker_assigned/target.py` has when targets are computed and written.
-
-The response has an assignment if the member joins, sends all its fields, or has got others. It
-contains what the member may use now, not what it waits for.
+The assignor sees the members in the order of the group's table, with the updated member in its old
+place; a new member is the last. The response has an assignment if the member joins, sends all its
+fields, or got other partitions; it has what the member may use now, not what it waits for.
 
 Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager
          (consumerGroupHeartbeat, updateSubscriptionMetadata),
          UpdatedMembersAndTargetAssignmentView, UnionSet (Kafka 4.4.0);
-         docs/behaviour/consumer-groups.md#3-heartbeats; KIP-848.
+         docs/behaviour/consumer-groups.md#3-heartbeats.
 """
 
 from collections.abc import Callable
@@ -33,42 +23,26 @@ from typing import Any
 
 from kafka_rebalance.assignors.consumer import range as range_assignor
 from kafka_rebalance.assignors.consumer import targets, uniform
-from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.wire.broker_groups import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-    ConsumerGroupHeartbeat,
-    TopicPartitions,
-)
+from kafka_rebalance.wire import broker_groups as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.group import Names
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import (
-    UNCHANGED_MS,
-    arm_or_cancel_rebalance,
-    is_blank,
-    updated,
-)
+from ..broker_assigned.members import UNCHANGED_MS, arm_or_cancel_rebalance, is_blank, updated
 from ..broker_assigned.records import target_topics
-from ..broker_assigned.target import (
-    NO_TARGET,
-    Answer,
-    EpochChange,
-    Target,
-    group_view,
-    table_of,
-    target_for,
-)
-from ..machine.cluster import ClusterTopics
+from ..broker_assigned.target import NO_TARGET, Answer, EpochChange, Target, group_view, target_for
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
-from .group import RECORDS, ConsumerGroup, old_metadata_tombstone
-from .member import ConsumerGroupMember, is_homogeneous
+from .group import (
+    RECORDS,
+    ConsumerGroup,
+    ConsumerGroupMember,
+    is_homogeneous,
+    old_metadata_tombstone,
+)
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
 
@@ -87,21 +61,21 @@ _FIELDS = (
 
 
 def refuse_fields(
-    state: CoordinatorState, request: ConsumerGroupHeartbeat, version: int | None
+    state: CoordinatorState, request: wire.ConsumerGroupHeartbeat, version: int | None
 ) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
     epoch = request.member_epoch
     texts: list[str | None] = [request.group_id]
-    if version is None or version >= 1 or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH:
+    if version is None or version >= 1 or epoch > wire.JOIN_EPOCH or epoch == wire.LEAVE_EPOCH:
         texts.append(request.member_id)
     texts += [request.instance_id, request.rack_id]
-    invalid = any(map(is_blank, texts)) or epoch < LEAVE_STATIC_EPOCH
-    if epoch == JOIN_EPOCH:
+    invalid = any(map(is_blank, texts)) or epoch < wire.LEAVE_STATIC_EPOCH
+    if epoch == wire.JOIN_EPOCH:
         names = (request.subscribed_topic_names, request.subscribed_topic_regex)
         invalid |= request.rebalance_timeout_ms == UNCHANGED_MS
         invalid |= request.topic_partitions != () or names == (None, None)
-    elif epoch == LEAVE_STATIC_EPOCH:
+    elif epoch == wire.LEAVE_STATIC_EPOCH:
         invalid |= request.instance_id is None
     if invalid:
         return ErrorCode.INVALID_REQUEST
@@ -110,7 +84,10 @@ def refuse_fields(
 
 
 def beat(
-    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat
+    kind: BrokerAssigned,
+    state: CoordinatorState,
+    event: Received,
+    request: wire.ConsumerGroupHeartbeat,
 ) -> None:
     """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
@@ -126,11 +103,12 @@ def beat(
     is_changed = new.subscribed_topic_names != old.subscribed_topic_names
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
-    pattern = patterns.update(state, group, old, new, records)
-    change = _epoch(state, group, old, new, records, is_changed, pattern.change)
+    change = EpochChange(group, old, new, records, group.epoch, group.is_homogeneous)
+    pattern = patterns.update(state, change)
+    change = _epoch(state, change, is_changed, pattern.change)
     has_changed = is_changed or pattern.change is not PatternChange.NONE
     try:
-        new = reconciled(state, change, old, records, has_changed, request.topic_partitions)
+        new = reconciled(state, change, has_changed, request.topic_partitions)
         shown = _shown(request, old, new)
         kind.answer(state, event, group, new, records, converted=converted, assignment=shown)
     finally:
@@ -138,87 +116,67 @@ def beat(
 
 
 def _epoch(
-    state: CoordinatorState,
-    group: ConsumerGroup,
-    old: ConsumerGroupMember,
-    new: ConsumerGroupMember,
-    records: log.Records,
-    is_changed: bool,
-    pattern: PatternChange,
+    state: CoordinatorState, change: EpochChange, is_changed: bool, pattern: PatternChange
 ) -> EpochChange:
-    default = state.config.group_consumer_assignors[0]
-    before, after = group.preferred_assignor(), group.preferred_assignor_with(old, new)
+    group, default = change.group, state.config.group_consumer_assignors[0]
+    before = group.preferred_assignor()
+    after = group.preferred_assignor_with(change.old, change.member)
     is_new = is_changed or pattern is PatternChange.UPDATED_AND_RESOLVED
     is_new |= (before or default) != (after or default)
-    change = EpochChange(group, new, group.epoch, group.is_homogeneous)
     if is_new or group.must_refresh(state.now_ms):
-        return next_epoch(state, change, old, records, is_new=is_new)
+        return next_epoch(state, change, is_new=is_new)
     return change
 
 
 def reconciled(
-    state: CoordinatorState,
-    change: EpochChange,
-    old: ConsumerGroupMember,
-    records: log.Records,
-    has_changed_subscription: bool,
-    owned: Owned,
+    state: CoordinatorState, change: EpochChange, has_changed_subscription: bool, owned: Owned
 ) -> ConsumerGroupMember:
     """Returns the changed member, moved toward its target."""
     # 6. and 7.
-    computed = partial(targets_of, state, change, old)
-    target = target_for(state, change, RECORDS, computed, records)
-    return stepped(state, change, target, records, has_changed_subscription, owned)
+    target = target_for(state, change, RECORDS, partial(targets_of, state, change))
+    return stepped(state, change, target, has_changed_subscription, owned)
 
 
 def stepped(
     state: CoordinatorState,
     change: EpochChange,
     target: tuple[int, Target],
-    records: log.Records,
     has_changed_subscription: bool,
     owned: Owned,
 ) -> ConsumerGroupMember:
-    """Returns the changed member after one step toward `target`, which is an epoch with it."""
+    """Returns the changed member after one step toward `target`, a pair (epoch, target)."""
     group, member = change.group, change.member
     names = subscribed_names(group, member)
     topics = frozenset(state.cluster.ids(names))
     steps = Reconciliation(group, *target, names, topics, has_changed_subscription, owned)
     new = steps.next(member)
     if new != member:
-        records.append(RECORDS.current_record(group.group_id, new))
+        change.records.append(RECORDS.current_record(group.group_id, new))
         if new.classic is None:
             arm_or_cancel_rebalance(state, group.group_id, new)
     return new
 
 
 def _shown(
-    request: ConsumerGroupHeartbeat, old: ConsumerGroupMember, new: ConsumerGroupMember
-) -> tuple[TopicPartitions, ...] | None:
-    """Returns the assignment of the response; None for none."""
+    request: wire.ConsumerGroupHeartbeat, old: ConsumerGroupMember, new: ConsumerGroupMember
+) -> tuple[wire.TopicPartitions, ...] | None:
+    """Returns the assignment in the response; None if the response has none."""
     subscription = (request.subscribed_topic_names, request.subscribed_topic_regex)
     is_full = (
         request.rebalance_timeout_ms != UNCHANGED_MS
         and subscription != (None, None)
         and request.topic_partitions is not None
     )
-    shows = request.member_epoch == JOIN_EPOCH or is_full or old.assigned != new.assigned
+    shows = request.member_epoch == wire.JOIN_EPOCH or is_full or old.assigned != new.assigned
     return target_topics(new.assigned) if shows else None
 
 
 # Epochs and targets -------------------------------------------------------------------------------
 
 
-def next_epoch(
-    state: CoordinatorState,
-    change: EpochChange,
-    old: ConsumerGroupMember,
-    records: log.Records,
-    *,
-    is_new: bool,
-) -> EpochChange:
-    """Returns the change with the group's next epoch, if it gets one; `is_new`: it gets one."""
-    group, new = change.group, change.member
+def next_epoch(state: CoordinatorState, change: EpochChange, *, is_new: bool) -> EpochChange:
+    """Returns the change; its epoch is a new one if `is_new`, or if the topics' metadata differ."""
+    group, old, new, records = change.group, change.old, change.member, change.records
     counts = group.counts_with(old, new)
     metadata_hash = state.cluster.hash_of(counts)
     members = len(group.members)
@@ -232,14 +190,14 @@ def next_epoch(
     if group.has_old_metadata:
         records.append(old_metadata_tombstone(group.group_id))
     users = [number for _, number in group.patterns_with(old, new).items()]
-    return EpochChange(group, new, epoch, is_homogeneous(users, counts, members))
+    return replace(change, epoch=epoch, is_homogeneous=is_homogeneous(users, counts, members))
 
 
 def targets_of(
-    state: CoordinatorState, change: EpochChange, old: ConsumerGroupMember
+    state: CoordinatorState, change: EpochChange
 ) -> tuple[Answer, dict[str, Target | None]]:
     """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
-    group, new = change.group, change.member
+    group, old, new = change.group, change.old, change.member
     default = state.config.group_consumer_assignors[0]
     assignor = group.preferred_assignor_with(old, new) or default
     members, replaced = group.members_with(new), group.replaced_id(new)
@@ -247,7 +205,10 @@ def targets_of(
     present = {one: group.targets.get(one) for one in order}
     if replaced is not None:
         present[new.member_id] = group.targets.get(replaced)
-    views = [_view(group, members[one], present[one] or NO_TARGET, state.cluster) for one in order]
+    views = (
+        (members[one], subscribed_names(group, members[one]), present[one] or NO_TARGET)
+        for one in order
+    )
     return _ASSIGNORS[assignor](group_view(views, state.cluster, change.is_homogeneous)), present
 
 
@@ -261,11 +222,3 @@ def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names
     if len(larger) < len(smaller):
         larger, smaller = smaller, larger
     return {**larger, **smaller}
-
-
-def _view(
-    group: ConsumerGroup, member: ConsumerGroupMember, present: Target, cluster: ClusterTopics
-) -> targets.MemberView:
-    names = subscribed_names(group, member)
-    known = Member(member.member_id, (), group_instance_id=member.instance_id)
-    return targets.MemberView(known, len(names), tuple(cluster.ids(names)), table_of(present))

@@ -1,18 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is special to consumer groups: classic members, patterns, owners of partitions (KIP-848).
 
-The deadlines of members: a classic member chooses the length of its session, and has two more, to
-join when it was told to (`join`) and to send SyncGroup after it has joined (`sync`). If only
-classic members remain, the group can become a classic group (`migration.py`). A member's described
-assignment contains its pending partitions, which it may still read.
-
-A stale commit or fetch of a classic member, and one in an old version of TxnOffsetCommit, is
-ILLEGAL_GENERATION.
-
 Source   ConsumerGroup (asDescribedGroup, validateOffsetCommit, validateOffsetFetch),
-         GroupMetadataManager (replay, consumerGroupFenceMembers,
-         throwIfConsumerGroupMemberEpochIsInvalid), ConsumerGroupMember (Builder,
-         asConsumerGroupDescribeMember), Assignment.fromRecord (Kafka 4.4.0); KIP-848, KIP-1251.
+         GroupMetadataManager (replay, consumerGroupFenceMembers), ConsumerGroupMember (Builder,
+         asConsumerGroupDescribeMember), Assignment.fromRecord (Kafka 4.4.0); KIP-1251;
+         docs/behaviour/consumer-groups.md.
 """
 
 from collections import Counter
@@ -37,14 +29,17 @@ from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import classic_members
 from .group import (
+    NO_PARTITIONS,
     RECORDS,
     ConsumerGroup,
+    ConsumerGroupMember,
+    PartitionEpochs,
     ResolvedPattern,
+    count_names,
     group_tombstones,
     pattern_record,
 )
 from .heartbeat import beat, refuse_fields
-from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs, count_names
 from .migration import can_downgrade, downgrade, upgrade
 
 _CLASSIC, _CONSUMER = 0, 1
@@ -83,8 +78,6 @@ class ConsumerGroups(BrokerAssigned):
         members, then = classic_members.members_that_leave(event, request, group)
         self.remove(state, group, members, then)
 
-    # Leaving and deadlines ------------------------------------------------------------------------
-
     def without_epochs(self, assigned: PartitionEpochs) -> PartitionEpochs:
         return {topic: dict.fromkeys(epochs, 0) for topic, epochs in assigned.items()} or assigned
 
@@ -122,7 +115,7 @@ class ConsumerGroups(BrokerAssigned):
         return super().session_timeout_ms(state, member)
 
     def deadline(self, state: CoordinatorState, group: ConsumerGroup, key: DeadlineKey) -> None:
-        if key.member_id:  # a deadline without one is of the classic group that the group was
+        if key.member_id:  # without a member id, it is of the former classic group
             super().deadline(state, group, key)
 
     def is_classic(self, member: ConsumerGroupMember) -> bool:
@@ -135,8 +128,6 @@ class ConsumerGroups(BrokerAssigned):
             topic in member.assigned and member.assigned[topic].keys() >= set(partitions)
             for topic, partitions in request.topic_partitions
         )
-
-    # Offsets --------------------------------------------------------------------------------------
 
     def held_since(
         self,
@@ -151,8 +142,6 @@ class ConsumerGroups(BrokerAssigned):
     def stale(self, member: ConsumerGroupMember, *, is_old: bool) -> ErrorCode:
         is_classic = member.classic is not None or is_old
         return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
-
-    # Records --------------------------------------------------------------------------------------
 
     def assignment_of_record(self, value: wire.CurrentValue) -> dict[str, Any]:
         without = max(value.member_epoch, 0)
@@ -180,8 +169,6 @@ class ConsumerGroups(BrokerAssigned):
         else:
             group.resolve(name, None)
 
-    # Administrators -------------------------------------------------------------------------------
-
     def assignor_of(self, state: CoordinatorState, group: ConsumerGroup) -> dict[str, str]:
         default = state.config.group_consumer_assignors[0]
         return {"assignor_name": group.preferred_assignor() or default}
@@ -202,7 +189,7 @@ class ConsumerGroups(BrokerAssigned):
 
 
 def _partition_epochs(topics: tuple[wire.CurrentTopic, ...], without: int) -> PartitionEpochs:
-    """Returns the partitions with their epochs; `without` is for a record that has no epochs."""
+    """Returns the partitions with their epochs; `without` is the epoch if the record has none."""
     read: dict[Uuid, dict[int, int]] = {}
     for topic, partitions, epochs in topics:
         fits = epochs is not None and len(epochs) == len(partitions)

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns a classic group into a consumer group, and back.
 
-    an Empty group   changes its kind with the first join of the other protocol; offsets stay
-    upgrade          a heartbeat with epoch 0 meets a classic group of consumers: its generation
-                     becomes the group's epoch and each member's, its assignments become the targets
-    downgrade        only classic members remain: the group's epoch becomes the generation, the
-                     targets become the assignments, and the group is Stable
-
-An upgrade is refused with GROUP_ID_NOT_FOUND if the migration policy forbids it, if the group is
-not one of consumers or is too large, or if an assignment has user data. Parked requests are
-answered with REBALANCE_IN_PROGRESS, even if the upgrade then fails.
+An upgrade makes the generation the epoch of the group and of each member, and the assignments the
+targets; a downgrade does the reverse. An upgrade is refused with GROUP_ID_NOT_FOUND if the policy
+forbids it, if the group is not one of consumers or is too large, or if an assignment has user data.
 
 Source   GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup,
-         ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup (Kafka 4.4.0).
+         ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup (Kafka 4.4.0);
+         docs/behaviour/consumer-groups.md#9-classic-members-and-migration.
 """
 
 from collections.abc import Iterable
@@ -20,36 +15,27 @@ from collections.abc import Iterable
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.wire import (
-    AssignmentData,
-    by_topic,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-)
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.broker_records import ClassicMetadata
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
-from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import GroupState, common_fields
 
 from ..broker_assigned import log
 from ..broker_assigned.group import OwnedTwice
 from ..broker_assigned.members import RequestRefused, arm_session
 from ..broker_assigned.table_order import by_topic_id, in_copied_set, in_new_map, name_set
 from ..broker_assigned.target import Target
-from ..classic_group.group import CONSUMER, ClassicGroupMember, Group
+from ..classic_group.group import CONSUMER, ClassicGroupMember, Group, group_record, group_tombstone
 from ..classic_group.rebalance import prepare
-from ..classic_group.records import group_record, group_tombstone
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
 from ..machine.state import CoordinatorState
-from .group import ConsumerGroup, group_records, group_tombstones
-from .member import ConsumerGroupMember
+from .group import ConsumerGroup, ConsumerGroupMember, group_records, group_tombstones
 
 
 def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> ConsumerGroup:
-    """Returns the consumer group of a classic group's members. Errors: RequestRefused."""
+    """Returns a consumer group with a classic group's members. Errors: RequestRefused."""
     config = state.config
     if (
         not config.allows_upgrades
@@ -93,12 +79,12 @@ def _consumer_group(group: Group, cluster: ClusterTopics) -> ConsumerGroup:
 def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
     if not member.assignment:
         return {}
-    data = decode_assignment(member.assignment)
+    data = wire.decode_assignment(member.assignment)
     if data.user_data:
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
     found = {
         cluster.topics[topic].topic_id: tuple(in_copied_set(numbers))
-        for topic, numbers in by_topic(data.partitions).items()
+        for topic, numbers in wire.by_topic(data.partitions).items()
         if topic in cluster.topics
     }
     return by_topic_id(found)
@@ -107,18 +93,15 @@ def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
 def _consumer_member(
     member: ClassicGroupMember, protocol_name: str | None, epoch: int, target: Target
 ) -> ConsumerGroupMember:
-    if protocol_name not in dict(member.protocols):  # it rejoined with others; Kafka fails
+    if protocol_name not in dict(member.protocols):  # it rejoined without it; Kafka fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    subscription = decode_subscription(member.metadata(protocol_name))
+    subscription = wire.decode_subscription(member.metadata(protocol_name))
     return ConsumerGroupMember(
-        member.member_id,
+        **common_fields(member, ConsumerGroupMember),
         member_epoch=epoch,
         previous_member_epoch=epoch,
         instance_id=member.group_instance_id,
         rack_id=subscription.rack_id or None,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
-        client_id=member.client_id,
-        client_host=member.client_host,
         subscribed_topic_names=name_set(subscription.topics),
         assigned={
             topic: dict.fromkeys(in_new_map(numbers), epoch) for topic, numbers in target.items()
@@ -160,10 +143,7 @@ def downgrade(
     records: log.Records | None = None,
     rebalances: bool = True,
 ) -> None:
-    """Makes a classic group of the members that do not leave.
-
-    If a member is `joining`, it replaces the only one that leaves, the last of the new protocol.
-    """
+    """Makes a classic group of the members that do not leave, and of the one that is `joining`."""
     gone = {one.member_id for one in leaving}
     members = {one.member_id: one for one in group.members.values() if one.member_id not in gone}
     targets = {member_id: group.targets.get(member_id, {}) for member_id in members}
@@ -200,11 +180,8 @@ def downgrade(
 def _add(group: Group, member: ConsumerGroupMember) -> None:
     assert member.classic is not None  # only classic members remain
     classic = ClassicGroupMember(
-        member_id=member.member_id,
+        **common_fields(member, ClassicGroupMember),
         group_instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
         session_timeout_ms=member.classic.session_timeout_ms,
         protocol_type=CONSUMER,
         protocols=member.classic.protocols,
@@ -220,5 +197,5 @@ def encode_partitions(target: Target, metadata: bytes, cluster: ClusterTopics) -
         if topic in cluster.by_id
         for partition in numbers
     )
-    version = min(int.from_bytes(metadata[:2], "big"), HIGHEST_VERSION)
-    return encode_assignment(AssignmentData(partitions, None, version))
+    version = min(int.from_bytes(metadata[:2], "big"), wire.HIGHEST_VERSION)
+    return wire.encode_assignment(wire.AssignmentData(partitions, None, version))

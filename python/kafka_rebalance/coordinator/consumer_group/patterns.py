@@ -1,37 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns of topics that members subscribe to, and when the broker resolves them.
 
-A resolution finds the topics of all patterns of the group. It runs after the request that asked for
-it, as an append of its own. A request asks for it if
+A resolution finds the topics of all patterns of the group, as an append of its own after the
+request that asked for it. A request asks for it if
 
 1. it brings a pattern that no member has, or
 2. the resolved patterns are fewer or more than those that members have, or
 3. topics were created since the last resolution, or
 4. the refresh interval is over;
 
-but not while a resolution is on its way, and not within 10 s after the last one, not even for a new
-pattern.
+but not while a resolution is on its way, and not within 10 s after the last one.
 
-Source   GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult,
-         TopicRegexResolver (Kafka 4.4.0).
+Source   GroupMetadataManager (maybeUpdateRegularExpressions, handleRegularExpressionsResult),
+         TopicRegexResolver (Kafka 4.4.0); docs/behaviour/consumer-groups.md#7-patterns.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
 from kafka_rebalance.java.hash_map import HashMap, slots_for
 from kafka_rebalance.java.order import string_hash
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
 from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned import log
 from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.table_order import name_set
+from ..broker_assigned.target import EpochChange
 from ..machine.events import PatternsDue
 from ..machine.state import CoordinatorState, of_kind
-from .group import RECORDS, ConsumerGroup, ResolvedPattern, pattern_record
-from .member import ConsumerGroupMember, count_pattern
+from .group import RECORDS, ConsumerGroup, ResolvedPattern, count_pattern, pattern_record
 
 _MIN_INTERVAL_MS = 10_000
 
@@ -44,30 +43,24 @@ class PatternChange(Enum):
     UPDATED_AND_RESOLVED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PatternUpdate:
-    """The result of a request; `to_resolve` has the patterns to resolve after it."""
+class PatternUpdate(Frozen):
+    """How a request changes patterns; `to_resolve` has those to resolve after the request."""
 
     change: PatternChange
     to_resolve: tuple[str, ...] = ()
 
 
-def update(
-    state: CoordinatorState,
-    group: ConsumerGroup,
-    old: ConsumerGroupMember,
-    new: ConsumerGroupMember,
-    records: log.Records,
-) -> PatternUpdate:
-    """Returns what the request changes. Errors: RequestRefused for an invalid new pattern."""
-    change, is_due = PatternChange.NONE, False
+def update(state: CoordinatorState, change: EpochChange) -> PatternUpdate:
+    """Returns how a request changes patterns. Errors: RequestRefused for an invalid new pattern."""
+    group, old, new = change.group, change.old, change.member
+    effect, is_due = PatternChange.NONE, False
     if old.subscribed_topic_regex != new.subscribed_topic_regex:
-        change = PatternChange.UPDATED
+        effect = PatternChange.UPDATED
         if old.pattern is not None and group.patterns.get(old.pattern) == 1:
-            records.append(pattern_record(group.group_id, old.pattern, None))
+            change.records.append(pattern_record(group.group_id, old.pattern, None))
         if new.pattern is None:
             if old.pattern is not None:
-                change = PatternChange.UPDATED_AND_RESOLVED
+                effect = PatternChange.UPDATED_AND_RESOLVED
         elif new.pattern not in group.patterns:
             is_due = True  # 1.
             try:
@@ -75,14 +68,14 @@ def update(
             except InvalidPattern as error:
                 raise RequestRefused(ErrorCode.INVALID_REGULAR_EXPRESSION) from error
         elif new.pattern in group.resolved:
-            change = PatternChange.UPDATED_AND_RESOLVED
+            effect = PatternChange.UPDATED_AND_RESOLVED
     if not is_due and not len(group.patterns):
-        return PatternUpdate(change)
+        return PatternUpdate(effect)
     last = next(iter(group.resolved.values()), None)
     if group.group_id in state.resolving:
-        return PatternUpdate(change)
+        return PatternUpdate(effect)
     if last is not None and state.now_ms <= last.timestamp_ms + _MIN_INTERVAL_MS:
-        return PatternUpdate(change)
+        return PatternUpdate(effect)
     patterns = list(group.patterns_with(old, new))
     refresh_ms = state.config.group_consumer_regex_refresh_interval_ms
     is_due = (
@@ -92,7 +85,7 @@ def update(
         or last is None
         or state.now_ms > last.timestamp_ms + refresh_ms  # 4.
     )
-    return PatternUpdate(change, tuple(patterns) if is_due else ())
+    return PatternUpdate(effect, tuple(patterns) if is_due else ())
 
 
 def ask(state: CoordinatorState, group_id: str, patterns: tuple[str, ...]) -> None:
@@ -103,7 +96,7 @@ def ask(state: CoordinatorState, group_id: str, patterns: tuple[str, ...]) -> No
 
 
 def resolve(state: CoordinatorState, group_id: str, patterns: Iterable[str]) -> None:
-    """Appends the topics of the patterns, and the group's next epoch if they have changed."""
+    """Appends the topics of the patterns, and the group's next epoch if the topics changed."""
     state.resolving.discard(group_id)
     group = of_kind(state.groups.get(group_id), ConsumerGroup)
     if group is None:
@@ -134,7 +127,7 @@ def _matched(pattern: str, topics: Iterable[str]) -> list[str]:
     try:
         matcher = compiled(pattern)
     except InvalidPattern:
-        return []  # a record of the log brought it, which nobody has checked
+        return []  # it came from a record of the log, where nobody checked it
     return [name for name in topics if matcher.matches(name)]
 
 

@@ -1,46 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves one member toward its target, at its heartbeat; a partition has one owner at a time.
 
-    kept    = assigned and in the target
-    revoked = assigned, but not in the target
-    added   = in the target, not kept, and free: no member has it, or this one has it pending
-
-1. STABLE in the target's epoch: nothing is to be done, unless the subscription has changed (3.).
-   UNREVOKED_PARTITIONS, and the member has not yet reported that it owns none of the pending
-   partitions: it stays as it is, unless the subscription has changed (3.).
-2. Otherwise, the sets are computed. If partitions are revoked that the member has not given up
-   already, it is UNREVOKED_PARTITIONS in its old epoch, and gets nothing new. Otherwise it enters
-   the target's epoch with what is kept and added: UNRELEASED_PARTITIONS if a partition of the
-   target is not free, else STABLE.
+1. STABLE in the target's epoch, or UNREVOKED_PARTITIONS and a pending partition is not given up
+   yet: the member stays as it is, unless the subscription has changed (3.).
+2. If partitions are revoked that the member has not given up already, it is UNREVOKED_PARTITIONS
+   in its old epoch, and gets nothing new. Otherwise it enters the target's epoch with what is kept
+   and what is free: UNRELEASED_PARTITIONS if a partition of the target is not free, else STABLE.
 3. Partitions of topics to which the member no longer subscribes become pending at once.
 
 A topic to which the member does not subscribe counts as a topic with an empty target.
 
-Source   CurrentAssignmentBuilder (Kafka 4.4.0); KIP-848.
+Source   CurrentAssignmentBuilder (Kafka 4.4.0); KIP-848;
+         docs/behaviour/consumer-groups.md#4-reconciliation.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, uuid_hash
 from kafka_rebalance.java.hash_table import DEFAULT_SLOTS
 from kafka_rebalance.wire.broker_groups import TopicPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned.group import Names, ReconciliationState
 from ..broker_assigned.members import RequestRefused, stepped
 from ..broker_assigned.table_order import copied_map_slots, in_copied_set, in_table, topic_table
 from ..broker_assigned.target import Target
-from .group import ConsumerGroup
-from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs
+from .group import NO_PARTITIONS, ConsumerGroup, ConsumerGroupMember, PartitionEpochs
 
 Owned = tuple[TopicPartitions, ...] | None
 _Epochs = Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Reconciliation:
-    """What a member is reconciled with; `names` has all that it subscribes to, `topics` the ids."""
+class Reconciliation(Frozen):
+    """What a reconciliation depends on; `names` and `topics` (ids) are the subscribed topics."""
 
     group: ConsumerGroup
     target_epoch: int

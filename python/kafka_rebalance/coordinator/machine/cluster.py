@@ -23,7 +23,7 @@ _NO_VERSION = -1
 
 @dataclass(slots=True)
 class ClusterTopics:
-    """The topics by name and by id; `created_version`: when a topic was last created."""
+    """The topics by name and by id; `created_version`: that of the last new topic."""
 
     version: int = 0
     created_version: int = _NO_VERSION
@@ -46,7 +46,7 @@ class ClusterTopics:
         return touched
 
     def ids(self, names: Iterable[str]) -> list[Uuid]:
-        """Returns the ids of the names that are topics, in the order of the names."""
+        """Returns the ids of the topics with these names, in that order; others are left out."""
         return [self.topics[name].topic_id for name in names if name in self.topics]
 
     def hash_of(self, names: Iterable[str]) -> int:

@@ -5,11 +5,10 @@ A `state` is a `CoordinatorState`, whose module imports this one. Requests that 
 have a `Continuation` of their own, beside their handler.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
-from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.messages import Frozen, Request, Response
 
 from .deadlines import DeadlineKey
 from .events import ShareStateDue
@@ -17,18 +16,16 @@ from .events import ShareStateDue
 _RETRY_MS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
+class Continuation(Frozen):
     """What follows an append; by default nothing."""
 
     def done(self, state: Any) -> None:
-        """Follows a durable append."""
+        """Called when the append is durable."""
 
     def failed(self, state: Any, error: ErrorCode) -> None:
-        """Follows a failed append, and the loss of the coordinator's state (NOT_COORDINATOR)."""
+        """Called when the append failed, or the coordinator's state is lost (NOT_COORDINATOR)."""
 
 
-@dataclass(frozen=True, slots=True)
 class Answer(Continuation):
     """After the append, `response` is sent, or a refusal of `request` if the append failed."""
 
@@ -43,9 +40,8 @@ class Answer(Continuation):
         state.respond(self.request_id, self.request.refused(of_operation_error(error)))
 
 
-@dataclass(frozen=True, slots=True)
 class SendResponse(Answer):
-    """`due` is what the host must do after the response of a share group's member."""
+    """Sends the response; for a share group's member, the host must then do what `due` tells."""
 
     due: ShareStateDue | None = None
 
@@ -55,12 +51,8 @@ class SendResponse(Answer):
             state.effects.append(self.due)
 
 
-@dataclass(frozen=True, slots=True)
 class AnswerClassicMember(Answer):
-    """The response to a classic member of a consumer group, after which its timers are set.
-
-    `armed` has deadlines with their times in ms from then.
-    """
+    """Answers a classic member, and arms the deadlines of `armed`: pairs (key, delay in ms)."""
 
     cancelled: DeadlineKey
     armed: tuple[tuple[DeadlineKey, int], ...]
@@ -69,12 +61,11 @@ class AnswerClassicMember(Answer):
         state.answer_classic_member(self)
 
 
-@dataclass(frozen=True, slots=True)
 class Retry(Continuation):
     """If the append fails, the deadline that led to it is armed again."""
 
     key: DeadlineKey
-    revocation: int | None  # the epoch of `revocations`, which the deadline has used up
+    revocation: int | None  # the epoch that the passed deadline took from `revocations`
 
     def failed(self, state: Any, error: ErrorCode) -> None:
         if error is not ErrorCode.NOT_COORDINATOR:

@@ -19,11 +19,7 @@ MEMBER_KINDS = (SESSION, REBALANCE, JOIN, SYNC)
 
 
 class DeadlineKey(NamedTuple):
-    """A deadline's name: `join` or `sync` of a group, `heartbeat` of a member or pending id.
-
-    If the broker assigns, each deadline belongs to a member: see `broker_assigned/members.py` and
-    `consumer_group/kind.py`. A streams group has one more, `INITIAL_REBALANCE`.
-    """
+    """A deadline's name: `join` or `sync` of a group, `heartbeat` of a member or pending id, …"""
 
     kind: str
     group_id: str

@@ -4,17 +4,15 @@
 An event reports something that happened; an effect asks the host to do something, or informs it.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
+from kafka_rebalance.wire.messages import Frozen, GroupState, Request, Response, Tick
 
 from .deadlines import DeadlineKey
 
 
-# Events ------------------------------------------------------------------------------------------
 class LogRecord(NamedTuple):
     """A record of the log; `value` None is a tombstone."""
 
@@ -36,8 +34,7 @@ class LogEntry(NamedTuple):
     committed: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Frozen):
     """A request has arrived. The caller chooses `request_id`, to which `Respond` refers.
 
     `api_version` is the request's version; None means the newest version of Kafka 4.4.0.
@@ -50,45 +47,36 @@ class Received:
     client_host: str = "/127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Frozen):
     """An Append is durable; its first record is at `position`."""
 
     append_id: int
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class AppendFailed:
+class AppendFailed(Frozen):
     """An Append failed: none of its records is in the log."""
 
     append_id: int
     error: ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class LoadStarted:
+class LoadStarted(Frozen):
     """This broker has become the coordinator; requests are refused until Loaded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Frozen):
     """The whole log has been read, in order; the coordinator starts from it."""
 
     entries: tuple[LogEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unloaded:
+class Unloaded(Frozen):
     """Another broker has become the coordinator."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionsDeleted:
-    """Partitions, as (topic, partition), or all of some topics were deleted from the cluster.
-
-    `topic_ids` has the ids of the deleted topics.
-    """
+class PartitionsDeleted(Frozen):
+    """The cluster has deleted these partitions (topic, number), and all of these topics."""
 
     partitions: tuple[tuple[str, int], ...] = ()
     topics: tuple[str, ...] = ()
@@ -104,21 +92,18 @@ class ClusterTopic(NamedTuple):
     racks: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TopicsChanged:
+class TopicsChanged(Frozen):
     """The cluster has exactly these topics from now on; `version` is the metadata's offset."""
 
     topics: tuple[ClusterTopic, ...]
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Frozen):
     """Offsets and empty groups may expire now (every `offsets.retention.check.interval.ms`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Silent:
+class Silent(Frozen):
     """The host reports a member silent since `since_ms`; its session timeout runs from then."""
 
     group_id: str
@@ -126,32 +111,22 @@ class Silent:
     since_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Frozen):
     """The host reports that a silent member sends heartbeats again."""
 
     group_id: str
     member_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatternsDue:
-    """The patterns of a consumer group are to be resolved over the cluster's topics.
-
-    This is an effect, which the host passes back as an event, after the results of the appends
-    before it. A broker resolves patterns in another thread.
-    """
+class PatternsDue(Frozen):
+    """Patterns are to be resolved: the host passes this effect back after earlier appends."""
 
     group_id: str
     patterns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ShareStateDue:
-    """The share state of partitions is to be initialised by the share coordinator.
-
-    This is an effect, which the host passes back as an event when the partitions are initialised.
-    """
+class ShareStateDue(Frozen):
+    """Share state is to be initialised: the host passes this effect back when that is done."""
 
     group_id: str
     partitions: tuple[tuple[Uuid, tuple[int, ...]], ...]
@@ -175,24 +150,20 @@ CoordinatorEvent = (
 )
 
 
-# Effects ------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Respond:
+class Respond(Frozen):
     """The host sends this response to the request."""
 
     request_id: int
     response: Response
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Frozen):
     """A newer request of the member has replaced this parked request, which gets no response."""
 
     request_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(Frozen):
     """The host appends the records and reports Appended or AppendFailed.
 
     The records belong to a transaction if `producer_id` is set. If `committed` is set, there are no
@@ -205,8 +176,7 @@ class Append:
     committed: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Frozen):
     """A group has changed its state or generation."""
 
     group_id: str
@@ -215,19 +185,14 @@ class Transition:
     generation_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Expired:
+class Expired(Frozen):
     """A deadline has passed."""
 
     key: DeadlineKey
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """The load failed at this record: it cannot be read, or does not fit the groups.
-
-    As after Unloaded, every request is refused with NOT_COORDINATOR.
-    """
+class Unreadable(Frozen):
+    """The load failed at this record; as after Unloaded, every request is refused."""
 
     position: int
     problem: str

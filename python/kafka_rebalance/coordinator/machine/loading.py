@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads a coordinator's state from the log, and drops it when another broker takes over.
 
-The load fails at the first record that cannot be read or does not fit the groups: no group is
-loaded, and this broker does not coordinate them. Records of unknown types are skipped. The log has
-no unfinished rebalances: a loaded group with members is Stable, and one without is Empty.
-
 Source   CoordinatorRuntime (a failed load), GroupCoordinatorRecordSerde,
          OffsetMetadataManager.replay, GroupMetadataManager.replay/onLoaded/onUnloaded (4.4.0);
          docs/behaviour/coordinator.md#93-load, docs/behaviour/coordinator.md#94-unload.
@@ -20,7 +16,7 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import GroupState, common_fields
 
 from ..broker_assigned import log
 from ..broker_assigned.group import IllegalRecord
@@ -48,7 +44,7 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
 
 
 def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
-    """Returns the groups in the order of a new table of Kafka, in which they were put in our order.
+    """Returns the groups in the order of a new Kafka table that was filled in our order.
 
     Kafka's own table can have another order if the log has tombstones of groups, because it never
     shrinks. The order decides which of several equal deadlines runs first.
@@ -95,20 +91,13 @@ def _group(group_id: str, value: wire.GroupMetadataValue) -> Group:
         protocol_name=value.protocol,
     )
     for one in value.members:
-        rebalance_timeout = one.rebalance_timeout_ms
-        if rebalance_timeout == -1:
-            rebalance_timeout = one.session_timeout_ms
         member = ClassicGroupMember(
-            member_id=one.member_id,
-            group_instance_id=one.group_instance_id,
-            client_id=one.client_id,
-            client_host=one.client_host,
-            rebalance_timeout_ms=rebalance_timeout,
-            session_timeout_ms=one.session_timeout_ms,
+            **common_fields(one, ClassicGroupMember),
             protocol_type=value.protocol_type,
             protocols=(JoinGroupProtocol(value.protocol or "", one.subscription),),
-            assignment=one.assignment,
         )
+        if member.rebalance_timeout_ms == -1:
+            member.rebalance_timeout_ms = member.session_timeout_ms
         group.members[member.member_id] = member
         group.votes.update(member.names())
         if member.group_instance_id is not None:

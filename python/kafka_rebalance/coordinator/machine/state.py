@@ -5,7 +5,6 @@ The steps are functions in `join_group`, `sync_group`, `rebalance`, …; the sta
 argument.
 """
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,17 +12,13 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from kafka_rebalance.group.model import id_text
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState, Request, Response
-from kafka_rebalance.wire.offsets import (
-    CommitRequest,
-    OffsetDelete,
-    OffsetFetch,
-    OffsetToCommit,
-)
+from kafka_rebalance.wire.messages import Frozen, GroupState, Request, Response
+from kafka_rebalance.wire.offsets import CommitRequest, OffsetDelete, OffsetFetch, OffsetToCommit
 
 from ..broker_assigned.group import AssigningGroup
 from ..classic_group.group import ClassicGroupMember, Group
@@ -49,7 +44,7 @@ _Kind = TypeVar("_Kind")
 
 
 def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
-    """Returns the group if it is of this kind."""
+    """Returns the group if it is of this kind; else None."""
     return group if isinstance(group, kind) else None
 
 
@@ -64,12 +59,11 @@ class Created(NamedTuple):
         return self.group.group_id == group_id and offsets.contents() <= self.before
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Frozen):
     """An append in flight: the action after it, and the groups that it creates or deletes.
 
-    `batch` has the records that have changed the group `group_id`, whose broker assigns, already,
-    at `now_ms`; `after` is the classic group that is in its place already.
+    `batch` has the records that changed the group `group_id`, whose broker assigns, at `now_ms`;
+    `after` is the classic group that has already replaced that group.
     """
 
     then: Continuation | None
@@ -81,7 +75,7 @@ class Write:
     now_ms: int = 0
 
     def buried(self) -> list[AnyGroup]:
-        """Returns the groups that it deletes, without those that it creates too."""
+        """Returns the groups that the append deletes, without those that it also creates."""
         created = [one.group for one in self.created]
         return [group for group in self.deleted if not any(group is one for one in created)]
 
@@ -101,8 +95,8 @@ class CoordinatorState:
     read only durable groups see the group when this append is durable. If the append fails, the
     group is removed, unless it has newer offsets.
 
-    `durable` has each group whose broker assigns as the log has it, while appends of it are in
-    flight; None if it is not in the log. `revocations` has the member epoch for which each
+    While appends of a group whose broker assigns are in flight, `durable` has the group as it is in
+    the log; None if it is not there. `revocations` has the member epoch for which each
     rebalance timeout was armed.
     """
 
@@ -117,7 +111,7 @@ class CoordinatorState:
     revocations: dict[DeadlineKey, int] = field(default_factory=dict)
     resolving: set[str] = field(default_factory=set)  # groups whose PatternsDue is on its way
     created: list[Created] = field(default_factory=list)
-    removed: list[AnyGroup] = field(default_factory=list)  # until the next append, as `created`
+    removed: list[AnyGroup] = field(default_factory=list)  # groups removed since the last append
     offsets: Offsets = field(default_factory=Offsets)
     deadlines: Deadlines = field(default_factory=Deadlines)
     writes: dict[int, Write] = field(default_factory=dict)
@@ -131,17 +125,11 @@ class CoordinatorState:
 
     def clear(self) -> None:
         """Drops all groups, offsets, deadlines, appends in flight and waiting responses."""
-        self.groups.clear()
-        self.durable.clear()
-        self.revocations.clear()
-        self.resolving.clear()
-        self.created.clear()
-        self.removed.clear()
-        self.offsets = Offsets()
-        self.deadlines = Deadlines()
-        self.writes.clear()
-        self.silent.clear()
-        self.waiting.clear()
+        for one in (self.groups, self.durable, self.revocations, self.writes, self.waiting):
+            one.clear()
+        for several in (self.resolving, self.created, self.removed, self.silent):
+            several.clear()
+        self.offsets, self.deadlines = Offsets(), Deadlines()
 
     @property
     def log_epoch(self) -> int:
@@ -150,7 +138,7 @@ class CoordinatorState:
 
     def new_member_id(self) -> str:
         """Returns a new id as the brokers make it: a UUID in 22 characters of base64."""
-        return urlsafe_b64encode(UUID(self.new_id()).bytes).decode().rstrip("=")
+        return id_text(UUID(self.new_id()).bytes)
 
     # Answer ---------------------------------------------------------------------------------------
 
@@ -252,7 +240,7 @@ class CoordinatorState:
         return group
 
     def classic(self, group_id: str) -> Group | None:
-        """Returns the classic group with this id, if it is one."""
+        """Returns the classic group with this id; None if there is none."""
         return of_kind(self.groups.get(group_id), Group)
 
     def kind(self, group: AnyGroup) -> "GroupKind":
@@ -260,10 +248,7 @@ class CoordinatorState:
         return self.kinds[group.group_type]
 
     def forget(self, group: AnyGroup) -> None:
-        """Removes a group.
-
-        As in Kafka, its deadlines stay armed and run without effect, but for a streams group's own.
-        """
+        """Removes a group; as in Kafka, deadlines stay armed, except one of streams groups."""
         del self.groups[group.group_id]
         if group.delays_first_targets:
             self.deadlines.cancel(DeadlineKey(INITIAL_REBALANCE, group.group_id))
@@ -274,7 +259,7 @@ class CoordinatorState:
         self.removed.append(group)
 
     def durable_group(self, group_id: str) -> AnyGroup | None:
-        """Returns the group if its first record is durable and no tombstone of it is durable."""
+        """Returns the group if its first record is durable and no tombstone of it is; else None."""
         offsets = self.offsets.durable(group_id)
         for write in self.writes.values():
             for group in write.buried():
@@ -344,50 +329,30 @@ Handler = Callable[[CoordinatorState, Received, Any, Any], None]
 class GroupKind:
     """What the steps need to know about a kind of group; a `group` is always one of this kind."""
 
+    start_members: Callable[[CoordinatorState, Any], None]
+    """Arms the deadlines of the members of a group that was loaded."""
+    fall_silent: Callable[[CoordinatorState, Any, str, int], None]
+    """Starts the session timeout of a silent member at a time in ms."""
+    deadline: Callable[[CoordinatorState, Any, DeadlineKey], None]
+    """Handles a passed deadline; deadlines that only other kinds of groups have are ignored."""
+    tombstones: Callable[[Any], list[LogRecord]]
+    """Returns the records that remove a group, without those of its offsets."""
+    replay: Callable[[Groups, BrokerRecord, int], None]
+    """Applies one record at a time in ms. Errors: IllegalRecord."""
+    refuse_commit: Callable[
+        [CoordinatorState, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode
+    ]
+    """Returns the error of the whole request, else NONE; the offsets are those to be stored."""
+    refuse_deletion: Callable[[Any, DeleteGroups | OffsetDelete], ErrorCode]
+    """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
+
     def __init__(self) -> None:
         self.handlers: dict[type[Request], Handler] = {}
         """The requests of classic members that this kind of group handles in its own way."""
 
-    def start_members(self, state: CoordinatorState, group: Any) -> None:
-        """Arms the deadlines of the members of a group that was loaded."""
-        raise NotImplementedError
-
-    def fall_silent(
-        self, state: CoordinatorState, group: Any, member_id: str, since_ms: int
-    ) -> None:
-        """Starts the session timeout of a silent member at `since_ms`."""
-        raise NotImplementedError
-
-    def deadline(self, state: CoordinatorState, group: Any, key: DeadlineKey) -> None:
-        """Handles a deadline that has passed; one that only other kinds have is void."""
-        raise NotImplementedError
-
-    def tombstones(self, group: Any) -> list[LogRecord]:
-        """Returns the records that remove a group, without those of its offsets."""
-        raise NotImplementedError
-
-    def replay(self, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
-        """Applies one record. Errors: IllegalRecord."""
-        raise NotImplementedError
-
-    def refuse_commit(
-        self,
-        state: CoordinatorState,
-        event: Received,
-        group: Any,
-        request: CommitRequest,
-        offsets: Iterable[OffsetToCommit],
-    ) -> ErrorCode:
-        """Returns the error of the whole request, else NONE; `offsets` are those to be stored."""
-        return ErrorCode.GROUP_ID_NOT_FOUND
-
     def refuse_fetch(self, group: Any, request: OffsetFetch) -> ErrorCode:
         """Returns the error of the whole request, else NONE."""
         return ErrorCode.NONE
-
-    def refuse_deletion(self, group: Any, request: DeleteGroups | OffsetDelete) -> ErrorCode:
-        """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
-        raise NotImplementedError
 
     def starts_deletion(
         self,
@@ -396,11 +361,8 @@ class GroupKind:
         request: DeleteGroups,
         group_ids: tuple[str, ...],
     ) -> bool:
-        """Writes what must be durable before one of the groups is deleted; returns whether it did.
-
-        Then `ContinueDeletion` goes on with the groups behind that one.
-        """
+        """Called before a deletion: writes what must be durable first; returns whether it wrote."""
         return False
 
     def topics_deleted(self, state: CoordinatorState, topic_ids: tuple[Uuid, ...]) -> None:
-        """Forgets deleted topics."""
+        """Called when topics were deleted; the default does nothing."""

@@ -1,32 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletes offsets: on request, with deleted groups and partitions, and when they expire (KIP-211).
 
-    group                                         the retention time of an offset starts with
-    no type (offsets only)                        its commit
-    Empty                                         the moment when the group became Empty; if that
-                                                  is not known, its commit
-    Stable consumers, subscriptions known;        its commit; offsets of subscribed topics never
-    groups whose broker assigns, of any state     expire
-    any other group                               offsets never expire
-    share groups                                  they have no offsets, and are never removed
-
-In a group whose offsets can expire, an offset with its own expiry time expires at that time.
-
 Source   OffsetMetadataManager (cleanupExpiredOffsets, …), ClassicGroup.offsetExpirationCondition,
          GroupCoordinatorShard.deleteGroups; docs/behaviour/coordinator.md#85-deletes,
          docs/behaviour/coordinator.md#86-expiry; KIP-496 (OffsetDelete).
 """
-
-from dataclasses import dataclass
 
 from kafka_rebalance.wire.classic_groups import DeleteGroups, DeleteGroupsResponse
 from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
 from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.offsets import OffsetDelete, OffsetDeleteResponse, PartitionError
 
-from ..classic_group.group import CONSUMER, Group
-from ..classic_group.member_checks import refuse_in_state
-from ..classic_group.records import offset_tombstone
+from ..classic_group.group import CONSUMER, Group, offset_tombstone
+from ..classic_group.member_requests import refuse_in_state
 from ..machine.continuations import Continuation, SendResponse
 from ..machine.events import PartitionsDeleted, Received
 from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
@@ -67,12 +53,8 @@ def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroup
     ContinueDeletion(event.request_id, request, group_ids).done(state)
 
 
-@dataclass(frozen=True, slots=True)
 class ContinueDeletion(Continuation):
-    """The deletion goes on: first `group_ids` are examined for share state, then all are deleted.
-
-    The share state of groups is marked as being deleted in an append for each of them.
-    """
+    """Continues a deletion: looks for share state in `group_ids`, then deletes all groups."""
 
     request_id: int
     request: DeleteGroups
@@ -108,7 +90,7 @@ def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> Non
     forgotten = []
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
-        # An offset can be that of a partition that its topic never had.
+        # Offsets can be stored for partitions that their topic never had.
         whole = [one for one in state.offsets.partitions(group_id) if one[0] in event.topics]
         for partition in (*event.partitions, *whole):
             # Kafka writes a tombstone for the committed value and for each pending value.

@@ -1,19 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """OffsetCommit, TxnOffsetCommit, the end of a transaction, and OffsetFetch.
 
-A fetch returns durable offsets at once, or stable offsets after the appends in flight. For commits,
-the first row that matches decides:
-
-    no generation, group Empty or absent          accepted, without a check of the ids
-    a share group                                 GROUP_ID_NOT_FOUND
-    any other commit to an absent group           GROUP_ID_NOT_FOUND; ILLEGAL_GENERATION in old
-                                                  versions of the request
-    generation, member or instance id present     checked by `member_checks`
-    none of them present, group Dead              COORDINATOR_NOT_AVAILABLE
-    none of them present, any other state         UNKNOWN_MEMBER_ID; accepted in a transaction
-
-Commits of the current generation are accepted in PreparingRebalance.
-
 Source   OffsetMetadataManager (fetchOffsets, …), ClassicGroup.validateOffsetCommit;
          docs/behaviour/coordinator.md#82-who-may-commit,
          docs/behaviour/coordinator.md#83-commits-and-transactions,
@@ -24,9 +11,8 @@ from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
 
-from ..classic_group.group import Group
-from ..classic_group.member_checks import refuse_in_state, refuse_member
-from ..classic_group.records import offset_record
+from ..classic_group.group import Group, offset_record
+from ..classic_group.member_requests import refuse_in_state, refuse_member
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind

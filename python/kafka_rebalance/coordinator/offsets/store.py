@@ -6,20 +6,12 @@
     staged      append -> its changes, not durable yet
 
 A fetch reads durable offsets. Decisions about new records (deletes, expiry, stability) read the
-latest offsets: the durable ones with all staged changes applied.
+latest offsets: the durable ones with all staged changes applied. `OffsetOrder` has the order of the
+partitions in Kafka's tables. These change when records are appended, before they are durable; a
+failed append reverts them.
 
-The order of the partitions is that of Kafka's tables:
-
-    committed   group id -> topic -> partition -> number of its record
-    pending     producer -> the same, while its transaction is open
-    open        group id -> topic -> partition, if any producer has a pending value for it
-
-Each level is a `TimelineHashMap`, from whose parent it is removed when it is empty. As in Kafka,
-the tables change when records are appended, before these are durable; a failed append reverts them.
-
-Source   OffsetMetadataManager (replay, replayEndTransactionMarker, Offsets, OpenTransactions,
-         deleteAllOffsets) of Kafka 4.4.0; docs/behaviour/coordinator.md#81-what-is-kept,
-         docs/behaviour/coordinator.md#83-commits-and-transactions; KIP-447 for `pending`.
+Source   OffsetMetadataManager (replay, replayEndTransactionMarker, Offsets, OpenTransactions) of
+         Kafka 4.4.0; docs/behaviour/coordinator.md#81-what-is-kept.
 """
 
 from collections.abc import Sequence
@@ -160,7 +152,7 @@ _Topics = TimelineHashMap[str, _Partitions]
 
 
 class _Table:
-    """Groups, their topics, and the numbers of the topics' partitions."""
+    """Hash tables: group id -> topic -> partition -> number of the partition's last record."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:
         self._registry = registry
@@ -202,7 +194,7 @@ class _Table:
         return [(topic, index) for topic, partitions in found for index in partitions]
 
     def entries(self) -> list[tuple[str, Partition, int]]:
-        """Returns group ids with partitions and their numbers."""
+        """Returns triples: group id, partition, number of the partition's last record."""
         return [
             (group_id, (topic, index), number)
             for group_id, topics in self._groups.items()
@@ -326,10 +318,7 @@ class Offsets:
         return list(self._groups | staged)
 
     def stage(self, append_id: int, changes: Sequence[OffsetChange], log_epoch: int) -> None:
-        """Stages the changes that an append will make when it is durable.
-
-        `log_epoch` is the number of earlier appends that have not failed.
-        """
+        """Stages the changes that an append will make when it is durable."""
         self._staged[append_id] = tuple(changes)
         self._order.snapshot(log_epoch)
         for change in changes:

@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A share group as the broker keeps it: epochs, members, targets, share state.
 
-    epoch, members, …   those of every group whose broker assigns: `broker_assigned/group.py`
-    counts              how many members name a topic
-
-A group is Empty without members, else Stable. A member is STABLE at each step: it never waits for
-other members; an update makes a new member.
-
 A partition can be assigned only after the share coordinator has initialised its share state, which
 has the offsets of the records that are in flight or acknowledged.
 
@@ -16,9 +10,8 @@ has the offsets of the records that are in flight or acknowledged.
 
 Dicts and sets have the order of Kafka's hash tables, and compare without order.
 
-Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, ModernGroupMember.java,
-         ShareGroup.ShareGroupStatePartitionMetadataInfo, InitMapValue,
-         GroupMetadataManager.combineInitMaps (Kafka 4.4.0); KIP-932.
+Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, InitMapValue,
+         GroupMetadataManager.combineInitMaps (Kafka 4.4.0); docs/behaviour/share-groups.md.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +23,7 @@ from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_groups import DescribedPartitions
 from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType
-from kafka_rebalance.wire.messages import GroupState
+from kafka_rebalance.wire.messages import Frozen, GroupState
 
 from ..broker_assigned.group import AssignedMember, AssigningGroup, Names
 from ..broker_assigned.records import record_types, target_topics
@@ -48,8 +41,7 @@ class NamedPartitions(NamedTuple):
 StateTopics = Mapping[Uuid, NamedPartitions]
 
 
-@dataclass(frozen=True, slots=True)
-class ShareState:
+class ShareState(Frozen):
     """The share state; `since_ms` is the time of the record from which this was read."""
 
     initializing: StateTopics
@@ -59,7 +51,7 @@ class ShareState:
 
 
 def combined(first: StateTopics, second: StateTopics) -> StateTopics:
-    """Returns the partitions of both."""
+    """Returns all partitions that `first` or `second` has."""
     every = HashSet.copied(uuid_hash, first)
     for topic in second:
         every.add(topic)
@@ -92,7 +84,6 @@ Partitions = Mapping[Uuid, Mapping[int, None]]
 """Partitions by topic id."""
 
 
-@dataclass(frozen=True, slots=True)
 class ShareGroupMember(AssignedMember):
     """A member; its assigned partitions can be assigned to other members, too."""
 
@@ -102,7 +93,7 @@ class ShareGroupMember(AssignedMember):
 
 @dataclass(slots=True)
 class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
-    """A group; its methods return facts, or change the group as one record does."""
+    """A share group; a method either only reads it, or applies one record."""
 
     group_type: ClassVar[str] = "share"
     has_offsets: ClassVar[bool] = False
@@ -113,8 +104,6 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
         return (self.members, self.counts)
-
-    # Facts ----------------------------------------------------------------------------------------
 
     @property
     def state(self) -> GroupState:
@@ -137,7 +126,7 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
         return counts
 
     def misses_initialized_partitions(self) -> bool:
-        """Returns whether a subscribed topic has other initialised than targeted partitions."""
+        """Returns whether a subscribed topic's initialised partitions differ from targeted ones."""
         if self.share_state is None or self.is_empty:
             return False
         for topic, (name, partitions) in self.share_state.initialized.items():
@@ -147,8 +136,6 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
             if not targeted or set().union(*targeted) != set(partitions):
                 return True
         return False
-
-    # Changes, one for each kind of record ---------------------------------------------------------
 
     def member(self, member_id: str) -> ShareGroupMember:
         """Returns the member with this id; a new one joins the group at once."""
@@ -169,8 +156,6 @@ def is_homogeneous(counts: Iterable[int], members: int) -> bool:
     return all(count == members for count in counts)
 
 
-# Records ------------------------------------------------------------------------------------------
-
 RECORDS = record_types(
     "SHARE",
     lambda target: [target_topics(target)],
@@ -180,10 +165,7 @@ RECORDS = record_types(
 
 
 def share_state_record(
-    group_id: str,
-    initializing: StateTopics,
-    initialized: StateTopics,
-    deleting: Mapping[Uuid, str],
+    group_id: str, initializing: StateTopics, initialized: StateTopics, deleting: Mapping[Uuid, str]
 ) -> BrokerRecord:
     key = RecordKey(RecordType.SHARE_GROUP_STATE_PARTITION_METADATA, group_id)
     value = wire.ShareStateValue(

@@ -1,74 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ShareGroupHeartbeat: a member joins, stays or leaves, and learns its partitions.
+"""ShareGroupHeartbeat: a member joins or stays, and learns its partitions.
 
-    1. the request's fields                            INVALID_REQUEST
-    2. the group, room for the member, its epoch
-    3. the member's fields, the group's epoch and the targets
-    4. this member's step to its target
-    5. partitions whose share state is not initialised                  `initialization.py`
-
-3. A changed subscription, initialised partitions that no target contains, or changed metadata of
-   the topics makes a new epoch; one request makes one at most. The metadata is looked at as in
-   `consumer_group/heartbeat.py`. The assignor is `share/simple`. It sees the members in the order
-   of the group's table, in which a new member has its place already. Only initialised partitions
-   are assigned again. `broker_assigned/target.py` has when targets are computed and written.
-4. The member enters the target's epoch with all partitions of the target whose topics it subscribes
-   to. If it is in that epoch already, and the request makes a new epoch of the group, its
-   partitions are selected again. Other members do not matter, because partitions are shared.
+1. The request's fields.
+2. The group, room for the member, its epoch.
+3. The member's fields, the group's epoch and the targets (`broker_assigned/target.py`).
+4. This member's step to its target. Other members do not matter: partitions are shared.
+5. Partitions whose share state is not initialised (`initialization.py`).
 
 The response has an assignment if the member joins, sends names, or has got other partitions.
 
 Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager (shareGroupHeartbeat,
          initializedAssignmentPending), ShareGroupAssignmentBuilder (Kafka 4.4.0);
-         docs/behaviour/share-groups.md#2-heartbeats; KIP-932.
+         docs/behaviour/share-groups.md#2-heartbeats.
 """
 
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
-from kafka_rebalance.assignors.consumer import targets
 from kafka_rebalance.assignors.share import simple
-from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.wire.broker_groups import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    ShareGroupHeartbeat,
-)
+from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, ShareGroupHeartbeat
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import (
-    RequestRefused,
-    check_epoch,
-    is_blank,
-    known_member,
-    updated,
-)
+from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member, updated
 from ..broker_assigned.records import target_topics
 from ..broker_assigned.table_order import by_topic_id, copied_map_slots
-from ..broker_assigned.target import (
-    NO_TARGET,
-    Answer,
-    EpochChange,
-    Target,
-    group_view,
-    table_of,
-    target_for,
-)
+from ..broker_assigned.target import NO_TARGET, Answer, EpochChange, Target, group_view, target_for
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import (
-    RECORDS,
-    Partitions,
-    ShareGroup,
-    ShareGroupMember,
-    is_homogeneous,
-)
+from .group import RECORDS, Partitions, ShareGroup, ShareGroupMember, is_homogeneous
 from .initialization import ask_for_share_state
 
 
@@ -95,7 +60,7 @@ def share_step(
 
 
 def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
-    """Returns the target's partitions of these topics; a table with fewer topics is a copy."""
+    """Returns the target's partitions of these topics; if some are left out, in a copied table."""
     partitions = {topic: dict.fromkeys(numbers) for topic, numbers in target.items()}
     if all(topic in topics for topic in partitions):
         return partitions
@@ -153,10 +118,11 @@ def _answer(
     new = updated(old, event, request, ("rack_id", "subscribed_topic_names"))
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
-    change = next_epoch(state, joined, old, new, records)
+    every = joined.is_homogeneous
+    change = EpochChange(joined, old, new, records, joined.epoch, every, joined.counts)
+    change = next_epoch(state, change)
     group.refresh_at = joined.refresh_at
-    computed = partial(targets_of, state, change)
-    epoch, target = target_for(state, change, RECORDS, computed, records)
+    epoch, target = target_for(state, change, RECORDS, partial(targets_of, state, change))
     # 4.
     topics = frozenset(state.cluster.ids(new.subscribed_topic_names))
     stepped = share_step(new, epoch, target, topics, is_new_epoch=change.is_new)
@@ -173,31 +139,25 @@ def _answer(
 # Epochs and targets -------------------------------------------------------------------------------
 
 
-def next_epoch(
-    state: CoordinatorState,
-    group: ShareGroup,
-    old: ShareGroupMember,
-    new: ShareGroupMember,
-    records: log.Records,
-) -> EpochChange:
-    """Returns the change of the group by the member's new fields."""
+def next_epoch(state: CoordinatorState, change: EpochChange) -> EpochChange:
+    """Returns the change; its epoch is a new one if names, partitions or metadata differ."""
     # 3.
+    group, old, new = change.group, change.old, change.member
     is_new = new.subscribed_topic_names != old.subscribed_topic_names
     if group.assignment_epoch >= group.epoch:
         is_new |= group.misses_initialized_partitions()
     if not is_new and not group.must_refresh(state.now_ms):
-        every = group.is_homogeneous
-        return EpochChange(group, new, group.epoch, every, group.counts, is_new)
+        return change
     counts = group.counts_with(old, new)
     metadata_hash = state.cluster.hash_of(counts)
     is_new |= metadata_hash != group.metadata_hash
     epoch = group.epoch
     if is_new:
         epoch += 1
-        records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
+        change.records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
     group.refreshed(state.now_ms, epoch)
     every = is_homogeneous((count for _, count in counts.items()), len(group.members))
-    return EpochChange(group, new, epoch, every, counts, is_new)
+    return replace(change, epoch=epoch, is_homogeneous=every, topics=counts, is_new=is_new)
 
 
 def targets_of(
@@ -206,7 +166,12 @@ def targets_of(
     """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
     group, cluster = change.group, state.cluster
     order = java_hash_order(list(group.members))
-    views = [_view(state, change, member_id) for member_id in order]
+    members = {**dict(group.members.items()), change.member.member_id: change.member}
+    present = {one: group.targets.get(one) for one in order}
+    views = (
+        (members[one], members[one].subscribed_topic_names, present[one] or NO_TARGET)
+        for one in order
+    )
     view = group_view(views, cluster, change.is_homogeneous)
     initialized = {} if group.share_state is None else group.share_state.initialized
     assignable = {
@@ -214,14 +179,4 @@ def targets_of(
         for topic, one in cluster.by_id.items()
         if topic in initialized
     }
-    return simple.targets_of(view, assignable), {one: group.targets.get(one) for one in order}
-
-
-def _view(state: CoordinatorState, change: EpochChange, member_id: str) -> targets.MemberView:
-    group, new = change.group, change.member
-    member = new if member_id == new.member_id else group.members[member_id]
-    names = member.subscribed_topic_names
-    ids = tuple(state.cluster.ids(names))
-    return targets.MemberView(
-        Member(member_id, ()), len(names), ids, table_of(group.targets.get(member_id, NO_TARGET))
-    )
+    return simple.targets_of(view, assignable), present

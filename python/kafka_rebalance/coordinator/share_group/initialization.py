@@ -1,30 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has the share state of new partitions initialised, and forgets that of deleted topics.
+"""Has the share state of new partitions initialised, and forgets that of deleted topics and groups.
 
-1. A heartbeat that finds subscribed partitions whose share state is neither initialised nor being
-   initialised writes them down as being initialised. After 30 s it asks again.
-2. After the response, the share coordinator initialises them: the host does this for ShareStateDue,
-   and passes it back. The next record has them as initialised. If its append fails, they are
-   forgotten, so that a later heartbeat asks again.
-3. Partitions of deleted topics are forgotten.
+1. A heartbeat that finds subscribed partitions without share state writes a record: they are being
+   initialised. After 30 s, a heartbeat asks again.
+2. The host does this for ShareStateDue, and passes it back. The next record has them as
+   initialised. If its append fails, they are forgotten, so that a later heartbeat asks again.
+3. Partitions of deleted topics are forgotten. The deletion of a group marks its share state first,
+   even if no partition has any.
 
-Source   GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest,
-         subscribedTopicsChangeMap, initializeShareGroupState, uninitializeShareGroupState,
-         maybeCleanupShareGroupState (Kafka 4.4.0).
-
-The first step of the deletion of a share group: its share state is marked as being deleted.
-
-Then the share coordinator deletes the share state, and the group's tombstones follow, as for any
-other group. The mark is written even if no partition has share state.
-
-Differs  the host is not asked to delete the share state: the share coordinator's part always works.
-Source   GroupCoordinatorShard.sharePartitionDeleteRequests,
-         GroupMetadataManager.shareGroupBuildPartitionDeleteRequest (Kafka 4.4.0).
+Source   GroupMetadataManager (maybeCreateInitializeShareGroupStateRequest,
+         subscribedTopicsChangeMap, initializeShareGroupState, maybeCleanupShareGroupState,
+         shareGroupBuildPartitionDeleteRequest) (Kafka 4.4.0);
+         docs/behaviour/share-groups.md#3-share-state.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
@@ -54,11 +45,7 @@ from .group import (
 def mark_share_state(
     state: CoordinatorState, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Writes that the share state of one group is deleted; returns whether a group has any.
-
-    It is the first of the groups with share state. The deletion goes on with the groups behind it
-    when the record is durable.
-    """
+    """Writes that the share state of the first such group is deleted; False if no group has any."""
     for at, group_id in enumerate(group_ids):
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:
@@ -139,14 +126,13 @@ def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None
 
 
 def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
-    """Returns the partitions with the present names of their topics, in two tables' order."""
+    """Returns the partitions with their topics' names, in the order of two tables of Kafka's."""
     sets = by_topic_id({topic: in_new_map(partitions) for topic, partitions in due.partitions})
     return by_topic_id(
         {topic: NamedPartitions(_name(state, topic), tuple(one)) for topic, one in sets.items()}
     )
 
 
-@dataclass(frozen=True, slots=True)
 class ForgetInitializing(Continuation):
     """If the append fails, the share state of `due` counts as not initialised."""
 

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is special to share groups: they are never classic groups, and have no offsets (KIP-932).
 
-A member has a session only: it never has to give up partitions before others get them.
-
-Source   ShareGroup.asDescribedGroup, GroupMetadataManager (replay, shareGroupLeave,
-         shareGroupFenceMember), ShareGroupMember (Builder, asShareGroupDescribeMember) (Kafka
-         4.4.0).
+Source   ShareGroup.asDescribedGroup, GroupMetadataManager (replay, shareGroupLeave),
+         ShareGroupMember (Builder, asShareGroupDescribeMember) (Kafka 4.4.0).
 """
 
 from typing import Any, ClassVar
@@ -24,14 +21,7 @@ from ..broker_assigned.table_order import by_topic_id, in_copied_set
 from ..broker_assigned.target import Target, described_partitions
 from ..machine.deadlines import SESSION
 from ..machine.state import CoordinatorState
-from .group import (
-    RECORDS,
-    NamedPartitions,
-    ShareGroup,
-    ShareGroupMember,
-    ShareState,
-    StateTopics,
-)
+from .group import RECORDS, NamedPartitions, ShareGroup, ShareGroupMember, ShareState, StateTopics
 from .heartbeat import beat, refuse_fields
 from .initialization import forget_topics, mark_share_state
 
@@ -60,8 +50,6 @@ class ShareGroups(BrokerAssigned):
         metadata_hash = state.cluster.hash_of(group.counts_with(member, None))
         return [RECORDS.epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
 
-    # Records --------------------------------------------------------------------------------------
-
     def member_of(self, group: ShareGroup, member_id: str) -> ShareGroupMember:
         return group.member(member_id)
 
@@ -81,8 +69,6 @@ class ShareGroups(BrokerAssigned):
 
     def bury_other(self, group: ShareGroup, kind: RecordType, name: str) -> None:
         group.share_state = None
-
-    # Administrators -------------------------------------------------------------------------------
 
     def assignor_of(self, state: CoordinatorState, group: ShareGroup) -> dict[str, str]:
         return {"assignor_name": _ASSIGNOR}

@@ -1,45 +1,128 @@
 # SPDX-License-Identifier: Apache-2.0
 """A streams group as the broker keeps it: epochs, members, targets, and who has which task.
 
-    epoch, members, …    those of every group whose broker assigns: `broker_assigned/group.py`
     topology             the application's topology; its epoch in the last group epoch is
                          `validated_topology_epoch` if it was ready, else -1
     assignment_configs   the settings of the last group epoch
     active               task -> process that has it, or still has to revoke it
     standby, warmup      task -> the processes that have it
 
-    Empty         no members
-    NotReady      the topology is not validated
-    Assigning     the epoch is larger than the assignment epoch
-    Reconciling   a member is not STABLE in the assignment epoch
-    Stable        all members have their targets
-
 Records change a group. These fields are in no record: `unlogged`; `refresh_at`;
 `shutdown_member_id`, the first member that asked to shut the application down.
 
-Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071.
+Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071; docs/behaviour/streams-groups.md.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
+from kafka_rebalance.java.order import name_key
 from kafka_rebalance.wire import broker_records as wire
-from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType, Role
-from kafka_rebalance.wire.messages import GroupState
-from kafka_rebalance.wire.streams_topology import StreamsTopology
-
-from ..broker_assigned.group import AssigningGroup
-from ..broker_assigned.records import record_types, sorted_pairs
-from .member import (
-    NO_TOPOLOGY_EPOCH,
-    GroupTasks,
-    MemberTasks,
-    StreamsGroupMember,
-    Task,
-    task_list,
+from kafka_rebalance.wire.broker_records import (
+    NO_TOPOLOGY,
+    BrokerRecord,
+    RecordKey,
+    RecordType,
+    Role,
 )
+from kafka_rebalance.wire.streams_groups import (
+    StreamsTopology,
+    SubtopologyTasks,
+    TaskList,
+    UserEndpoint,
+)
+
+from ..broker_assigned.group import AssignedMember, AssigningGroup, StateNumber
+from ..broker_assigned.records import record_types, sorted_pairs
 from .topology import ConfiguredTopology, required_topics, sources_by_name
+
+Task = tuple[str, int]
+NO_TASKS = frozenset[Task]()
+
+
+class GroupTasks(NamedTuple):
+    """Tasks that a member has according to its request, or will have according to its target."""
+
+    active: frozenset[Task] = NO_TASKS
+    standby: frozenset[Task] = NO_TASKS
+    warmup: frozenset[Task] = NO_TASKS
+
+
+class MemberTasks(NamedTuple):
+    """Tasks of a member; each active task with the assignment epoch in which the member got it."""
+
+    active: Mapping[Task, int] = {}
+    standby: frozenset[Task] = NO_TASKS
+    warmup: frozenset[Task] = NO_TASKS
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.active or self.standby or self.warmup)
+
+    def without_epochs(self) -> GroupTasks:
+        return GroupTasks(frozenset(self.active), self.standby, self.warmup)
+
+
+NOTHING = GroupTasks()
+NOTHING_ASSIGNED = MemberTasks()
+
+
+def has_one_of(owned: GroupTasks, tasks: MemberTasks) -> bool:
+    """Returns whether `owned` has one of the tasks, in the same role."""
+    return not (
+        owned.active.isdisjoint(tasks.active)
+        and owned.standby.isdisjoint(tasks.standby)
+        and owned.warmup.isdisjoint(tasks.warmup)
+    )
+
+
+def task_set(listed: TaskList | Role) -> frozenset[Task]:
+    return frozenset((one.subtopology_id, number) for one in listed for number in one.partitions)
+
+
+def task_list(tasks: Iterable[Task]) -> TaskList:
+    """Returns tasks by subtopology, in the order of records: by the id's UTF-16 units, sorted."""
+    found: dict[str, list[int]] = {}
+    for subtopology_id, partition in sorted(tasks, key=lambda task: (name_key(task[0]), task[1])):
+        found.setdefault(subtopology_id, []).append(partition)
+    return tuple(SubtopologyTasks(name, tuple(numbers)) for name, numbers in found.items())
+
+
+class TasksState(StateNumber):
+    """A member waits until it, or another member, has revoked tasks; else it is STABLE."""
+
+    STABLE = 1
+    UNREVOKED_TASKS = 2
+    UNRELEASED_TASKS = 3
+    UNKNOWN = 127
+
+
+class StreamsGroupMember(AssignedMember):
+    """A member; all members of one process have its `process_id`."""
+
+    previous_member_epoch: int = 0
+    state: TasksState = TasksState.STABLE
+    topology_epoch: int = NO_TOPOLOGY
+    process_id: str = ""
+    user_endpoint: UserEndpoint | None = None
+    client_tags: Mapping[str, str] = field(default_factory=dict)
+    assigned: MemberTasks = NOTHING_ASSIGNED
+    pending_revocation: MemberTasks = NOTHING_ASSIGNED
+
+    @property
+    def is_revoking(self) -> bool:
+        return self.state is TasksState.UNREVOKED_TASKS
+
+    def is_assigned_alike(self, other: "StreamsGroupMember") -> bool:
+        """Returns whether the fields on which an assignment of tasks depends are equal in both."""
+        return (self.topology_epoch, self.rack_id, self.client_tags, self.process_id) == (
+            other.topology_epoch,
+            other.rack_id,
+            other.client_tags,
+            other.process_id,
+        )
+
 
 Owners = dict[Task, set[str]]
 
@@ -52,7 +135,7 @@ class RefinedTargets(NamedTuple):
 
 
 class Unlogged(NamedTuple):
-    """What no record has, but a failed append takes back.
+    """Values that no record has; if an append fails, the earlier values return.
 
     `configured` is the topology over the present topics; `refined` the targets with which members
     were reconciled last.
@@ -67,7 +150,7 @@ _NOTHING_UNLOGGED = Unlogged()
 
 @dataclass(slots=True)
 class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
-    """A group; its methods return facts, or change the group as one record does.
+    """A streams group; a method either only reads it, or makes one change.
 
     `unlogged_before` has the id of the append that followed the last change of `unlogged`, and the
     value at the append before.
@@ -77,9 +160,9 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     delays_first_targets: ClassVar[bool] = True
     nested: ClassVar[tuple[str, ...]] = ("standby", "warmup")
 
-    validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
+    validated_topology_epoch: int = NO_TOPOLOGY
     assignment_configs: Mapping[str, str] = field(default_factory=dict)
-    description_epochs: tuple[int, int] = (NO_TOPOLOGY_EPOCH, NO_TOPOLOGY_EPOCH)
+    description_epochs: tuple[int, int] = (NO_TOPOLOGY, NO_TOPOLOGY)
     topology: StreamsTopology | None = None
     active: dict[Task, str] = field(default_factory=dict)
     standby: Owners = field(default_factory=dict)
@@ -88,19 +171,10 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     unlogged_before: tuple[int, Unlogged] = (-1, _NOTHING_UNLOGGED)
     shutdown_member_id: str | None = None
 
-    # Facts ----------------------------------------------------------------------------------------
-
     @property
-    def state(self) -> GroupState:
-        if self.is_empty:
-            return GroupState.EMPTY
-        if self.topology is None or self.topology.epoch != self.validated_topology_epoch:
-            return GroupState.NOT_READY
-        if self.epoch > self.assignment_epoch:
-            return GroupState.ASSIGNING
-        if all(one.is_reconciled_to(self.assignment_epoch) for one in self.members.values()):
-            return GroupState.STABLE
-        return GroupState.RECONCILING
+    def is_ready(self) -> bool:
+        topology = self.topology
+        return topology is not None and topology.epoch == self.validated_topology_epoch
 
     def is_subscribed(self, topic: str) -> bool:
         """Returns whether members process the topic, so that its offsets are kept."""
@@ -112,8 +186,6 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
 
     def reads(self, topic: str) -> bool:
         return self.topology is not None and topic in required_topics(self.topology)
-
-    # Changes, one for each kind of record ---------------------------------------------------------
 
     def _replaced(self, old: StreamsGroupMember | None, new: StreamsGroupMember | None) -> None:
         if old is not None:
@@ -131,7 +203,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
                 owners.setdefault(task, set()).add(process_id)
 
     def _disown(self, member: StreamsGroupMember) -> None:
-        """Takes the member's tasks from its process, even if another member of it has one too."""
+        """Removes the member's tasks from its process, even if another member of it has one too."""
         process_id = member.process_id
         for tasks in (member.assigned, member.pending_revocation):
             for task in tasks.active:
@@ -140,8 +212,6 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             for owners, owned in ((self.standby, tasks.standby), (self.warmup, tasks.warmup)):
                 for task in owned:
                     owners.get(task, set()).discard(process_id)
-
-    # What no record has ---------------------------------------------------------------------------
 
     def set_unlogged(self, unlogged: Unlogged, next_append: int) -> None:
         if self.unlogged_before[0] != next_append:
@@ -153,10 +223,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             self.unlogged = self.unlogged_before[1]
 
     def keep_unlogged(self, before: "StreamsGroup") -> None:
-        """Takes over what no record has, after a failed append.
-
-        Quirk: the processes of a standby task or warm-up are not restored, unless the task is new.
-        """
+        """Quirk: the processes of standby tasks and warm-ups are restored for new tasks only."""
         self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
         self.shutdown_member_id = before.shutdown_member_id
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):
@@ -182,10 +249,7 @@ def _held(member: StreamsGroupMember) -> Iterable[Role]:
 
 
 RECORDS = record_types(
-    "STREAMS",
-    lambda target: map(_role, target),
-    _held,
-    after=(RecordType.STREAMS_GROUP_TOPOLOGY,),
+    "STREAMS", lambda target: map(_role, target), _held, after=(RecordType.STREAMS_GROUP_TOPOLOGY,)
 )
 
 

@@ -1,43 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StreamsGroupHeartbeat: a member joins, stays or leaves, and learns which tasks it may run.
+"""StreamsGroupHeartbeat: a member joins or stays, and learns which tasks it may run.
 
-    1. the request's fields; patterns are refused,  INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY
-       and changelogs with numbers of partitions
-    2. the group; epoch 0 creates it                GROUP_ID_NOT_FOUND
-    3. room for a member that joins                 GROUP_MAX_SIZE_REACHED
-    4. the member and its epoch                     `find_member`
-    5. the topology: the first one stays; an older  INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY
-       epoch of it is STALE_TOPOLOGY, any other
-       change is refused; then the tasks it has
-    6. the group's epoch, and the targets           `target.py`
-    7. this member's reconciliation                 `reconciliation.py`
-
-The group gets its next epoch if a dynamic member changed in any way, or a static one in its
-topology epoch, rack, client tags or process; if the topics' metadata has another hash; if the
-topology became ready, or no longer is; if the settings of the assignment changed; and if a Stable
-group's member does not have its refined assignment.
-
-Quirk    a request with an instance id and another member id moves the remembered target to that id
-         even if it is refused. In a group that is not Stable, the holder of the instance id then
-         loses its tasks at its next heartbeat; when the group is Stable again, it gets them back.
-Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat,
-         getOrMaybeCreate…StreamsGroupMember (Kafka 4.4.0); KIP-1071;
-         docs/behaviour/streams-groups.md.
+1. The request's fields.      5. The topology, and the tasks that the member reports.
+2. The group.                 6. The group's epoch, and the targets (`target.py`).
+3. Room for a member.         7. This member's reconciliation (`reconciliation.py`).
+4. The member and its epoch.
 
 The response has the member's tasks, if it joins or has got others, and the statuses.
+
+Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
+         (Kafka 4.4.0); docs/behaviour/streams-groups.md#2-heartbeats, with the quirk of
+         docs/behaviour/streams-groups.md#5-the-remembered-targets.
 """
 
 from typing import Any
 
+from kafka_rebalance.wire import streams_groups as wire
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
-from kafka_rebalance.wire.streams_groups import (
-    StreamsGroupHeartbeat,
-    StreamsStatus,
-    TaskList,
-)
-from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
@@ -50,8 +31,18 @@ from ..broker_assigned.members import (
 )
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import RECORDS, RefinedTargets, StreamsGroup, epoch_record, topology_record
-from .member import NOTHING, GroupTasks, StreamsGroupMember, task_list, task_set
+from .group import (
+    NOTHING,
+    RECORDS,
+    GroupTasks,
+    RefinedTargets,
+    StreamsGroup,
+    StreamsGroupMember,
+    epoch_record,
+    task_list,
+    task_set,
+    topology_record,
+)
 from .reconciliation import TaskReconciliation
 from .target import NUM_STANDBY_REPLICAS, StreamsChange, initial_key, targets_for
 from .topology import ConfiguredTopology, configure, is_same, required_topics
@@ -61,19 +52,16 @@ _KNOWS_TAGS = 1
 
 
 def group_status(
-    event: Received,
-    group: StreamsGroup,
-    change: StreamsChange,
-    member: StreamsGroupMember,
-) -> list[StreamsStatus]:
+    event: Received, group: StreamsGroup, change: StreamsChange, member: StreamsGroupMember
+) -> list[wire.StreamsStatus]:
     """Returns what the member learns about its group, besides delays and a stale topology."""
     status = [] if change.topology.status is None else [change.topology.status]
     if group.shutdown_member_id is not None:
-        status.append(StreamsStatus.SHUTDOWN_APPLICATION)
+        status.append(wire.StreamsStatus.SHUTDOWN_APPLICATION)
     tags = [one for one in change.configs.get(TAGS, "").split(",") if one]
     knows = event.api_version is None or event.api_version >= _KNOWS_TAGS
     if knows and any(tag not in member.client_tags for tag in tags):
-        status.append(StreamsStatus.MISSING_CLIENT_TAGS)
+        status.append(wire.StreamsStatus.MISSING_CLIENT_TAGS)
     return status
 
 
@@ -81,7 +69,7 @@ _FIELDS = ("instance_id", "rack_id", "rebalance_timeout_ms", "process_id", "clie
 
 
 def refuse_fields(
-    _state: CoordinatorState, request: StreamsGroupHeartbeat, _version: int | None
+    _state: CoordinatorState, request: wire.StreamsGroupHeartbeat, _version: int | None
 ) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
@@ -105,7 +93,10 @@ def refuse_fields(
 
 
 def beat(
-    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat
+    kind: BrokerAssigned,
+    state: CoordinatorState,
+    event: Received,
+    request: wire.StreamsGroupHeartbeat,
 ) -> None:
     """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
@@ -119,16 +110,17 @@ def beat(
     if holder is not None and holder.member_id != request.member_id:
         _relabel(state, group, holder.member_id, request.member_id)
     old = kind.find_member(group, request, records)
-    new = _updated(event, request, old)
+    epoch = old.topology_epoch if request.topology is None else request.topology.epoch
+    new = updated(old, event, request, _FIELDS, topology_epoch=epoch)
     is_new = False
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
         is_new = request.instance_id is None or not new.is_assigned_alike(old)
     # 5.
     topology = _topology(group, request, records)
-    status: list[StreamsStatus] = []
+    status: list[wire.StreamsStatus] = []
     if group.topology is not None and new.topology_epoch < group.topology.epoch:
-        status.append(StreamsStatus.STALE_TOPOLOGY)
+        status.append(wire.StreamsStatus.STALE_TOPOLOGY)
     metadata_hash, configured = _configured(state, group, topology)
     if configured.is_ready:
         for role in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
@@ -171,24 +163,16 @@ def _arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
         state.deadlines.arm(key, state.now_ms + delay_ms)
 
 
-def ask_shutdown(group: StreamsGroup, request: StreamsGroupHeartbeat) -> None:
+def ask_shutdown(group: StreamsGroup, request: wire.StreamsGroupHeartbeat) -> None:
     """Stores the first member that asks to shut the application down."""
     if request.shutdown_application and group.shutdown_member_id is None:
         group.shutdown_member_id = request.member_id
 
 
-def _updated(
-    event: Received, request: StreamsGroupHeartbeat, old: StreamsGroupMember
-) -> StreamsGroupMember:
-    """Returns the member with the fields of the request; None and -1 keep a field."""
-    epoch = old.topology_epoch if request.topology is None else request.topology.epoch
-    return updated(old, event, request, _FIELDS, topology_epoch=epoch)
-
-
 def _topology(
-    group: StreamsGroup, request: StreamsGroupHeartbeat, records: log.Records
-) -> StreamsTopology:
-    """Returns the group's topology; the first one that a member sends becomes it."""
+    group: StreamsGroup, request: wire.StreamsGroupHeartbeat, records: log.Records
+) -> wire.StreamsTopology:
+    """Returns the group's topology; without one, the first that a member sends becomes it."""
     sent, known = request.topology, group.topology
     if sent is not None and sent.epoch < 0:
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -203,7 +187,7 @@ def _topology(
 
 
 def _configured(
-    state: CoordinatorState, group: StreamsGroup, topology: StreamsTopology
+    state: CoordinatorState, group: StreamsGroup, topology: wire.StreamsTopology
 ) -> tuple[int, ConfiguredTopology]:
     """Returns the metadata's hash and the topology over the present topics."""
     metadata_hash, configured = group.metadata_hash, group.unlogged.configured
@@ -217,7 +201,7 @@ def _configured(
     return metadata_hash, configured
 
 
-def _check_tasks(topology: ConfiguredTopology, tasks: TaskList | None) -> None:
+def _check_tasks(topology: ConfiguredTopology, tasks: wire.TaskList | None) -> None:
     """Refuses a request that lists a task that the topology does not have."""
     counts = {one.subtopology_id: one.tasks for one in topology.subtopologies}
     for name, numbers in tasks or ():
@@ -233,7 +217,7 @@ def _change(
     *,
     is_new: bool,
 ) -> StreamsChange:
-    """Returns the change with the group's epoch; `is_new`: it gets its next one in any case."""
+    """Returns the change with the group's epoch, which grows in any case if `is_new`."""
     config = state.config
     configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
     if config.group_streams_rack_aware_assignment_tags:
@@ -253,9 +237,9 @@ def _reconciled(
     state: CoordinatorState,
     change: StreamsChange,
     member: StreamsGroupMember,
-    request: StreamsGroupHeartbeat,
+    request: wire.StreamsGroupHeartbeat,
     records: log.Records,
-    status: list[StreamsStatus],
+    status: list[wire.StreamsStatus],
 ) -> StreamsGroupMember:
     """Returns the changed member, moved toward its target."""
     group = change.group
@@ -277,7 +261,7 @@ def _reconciled(
     return new
 
 
-def _owned(request: StreamsGroupHeartbeat) -> GroupTasks | None:
+def _owned(request: wire.StreamsGroupHeartbeat) -> GroupTasks | None:
     active, standby, warmup = request.active_tasks, request.standby_tasks, request.warmup_tasks
     if active is None or standby is None or warmup is None:
         return None

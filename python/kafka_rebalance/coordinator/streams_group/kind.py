@@ -1,55 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is special to streams groups: the topology, tasks, the initial rebalance delay (KIP-1071).
 
-A join to an empty group starts the initial delay, which is not prolonged; then the first targets
-are computed. Commits follow the rules of consumer groups, but a commit of a smaller epoch is looked
-up by the name of the topic: its task must be active, or pending, and the member must have had it in
-that epoch. A description has neither pending tasks nor the topology.
-
 Quirk    the first targets are not computed if the group's topology was never configured: the first
          heartbeat configures it for a group that its own records replace. Then the next heartbeat
          computes them.
-Source   GroupMetadataManager (replay, computeDelayedTargetAssignment, streamsGroupLeave,
-         streamsGroupFenceMember), StreamsGroup (asDescribedGroup, validateOffsetCommit,
-         validateOffsetFetch), StreamsGroupMember (Builder, asStreamsGroupDescribeMember) (Kafka
-         4.4.0).
+Source   GroupMetadataManager (replay, computeDelayedTargetAssignment), StreamsGroup
+         (asDescribedGroup, validateOffsetCommit), StreamsGroupMember (Builder,
+         asStreamsGroupDescribeMember) (Kafka 4.4.0); docs/behaviour/streams-groups.md.
 """
 
 from collections.abc import Collection
 from typing import Any, ClassVar
 
 from kafka_rebalance.wire import broker_records as wire
-from kafka_rebalance.wire.broker_records import (
-    BrokerRecord,
-    RecordType,
-    Role,
-)
+from kafka_rebalance.wire.broker_records import BrokerRecord, RecordType, Role
 from kafka_rebalance.wire.offsets import OffsetToCommit
 from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsMember,
     DescribedTasks,
     StreamsGroupHeartbeat,
+    StreamsTopology,
     TaskList,
 )
-from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
 from ..machine.cluster import ClusterTopics
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
 from ..machine.state import CoordinatorState
-from .group import RECORDS, StreamsGroup, epoch_record
-from .heartbeat import ask_shutdown, beat, refuse_fields
-from .member import (
+from .group import (
     NOTHING,
     NOTHING_ASSIGNED,
+    RECORDS,
     GroupTasks,
     MemberTasks,
+    StreamsGroup,
     StreamsGroupMember,
     Task,
+    epoch_record,
     task_list,
     task_set,
 )
+from .heartbeat import ask_shutdown, beat, refuse_fields
 from .target import StreamsChange, targets_for
 from .topology import sources_by_name
 
@@ -69,8 +61,6 @@ class StreamsGroups(BrokerAssigned):
     refuse_fields = staticmethod(refuse_fields)
     beat = beat
     leaves = staticmethod(ask_shutdown)
-
-    # Leaving and deadlines ------------------------------------------------------------------------
 
     def without_epochs(self, assigned: MemberTasks) -> MemberTasks:
         return assigned._replace(active=dict.fromkeys(assigned.active, 0))
@@ -97,8 +87,6 @@ class StreamsGroups(BrokerAssigned):
             and _contains(warmup, request.warmup_tasks)
         )
 
-    # Offsets --------------------------------------------------------------------------------------
-
     def held_since(
         self,
         group: StreamsGroup,
@@ -112,8 +100,6 @@ class StreamsGroups(BrokerAssigned):
             if offset.topic in sources and task in tasks.active:
                 return tasks.active[task]
         return None
-
-    # Records --------------------------------------------------------------------------------------
 
     def assignment_of_record(self, value: wire.StreamsCurrentValue) -> dict[str, Any]:
         epoch = value.member_epoch
@@ -148,8 +134,6 @@ class StreamsGroups(BrokerAssigned):
     def bury_other(self, group: StreamsGroup, kind: RecordType, name: str) -> None:
         group.topology = None
 
-    # Administrators -------------------------------------------------------------------------------
-
     def assignment_of(
         self, state: CoordinatorState, group: StreamsGroup, member: StreamsGroupMember
     ) -> dict[str, Any]:
@@ -166,7 +150,7 @@ def _shown(tasks: GroupTasks) -> DescribedTasks:
 
 
 def _epochs(role: Role, without: int) -> dict[Task, int]:
-    """Returns active tasks with their epochs; `without` is for a record that has no epochs."""
+    """Returns active tasks with their epochs; `without` is the epoch if the record has none."""
     found: dict[Task, int] = {}
     for name, numbers, epochs in role:
         if epochs is None or len(epochs) != len(numbers):
@@ -176,7 +160,7 @@ def _epochs(role: Role, without: int) -> dict[Task, int]:
 
 
 def _contains(assigned: Collection[Task], owned: TaskList | None) -> bool:
-    """Returns whether all owned tasks are assigned, and a task of each listed subtopology is."""
+    """Returns whether all owned tasks are assigned, and each listed subtopology has one."""
     if owned is None:
         return False
     names = {name for name, _ in assigned}

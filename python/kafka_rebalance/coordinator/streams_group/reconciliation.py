@@ -1,40 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves one member toward its target, at its heartbeat, in the three roles of tasks.
 
-    kept      assigned and in the target, in the same role
-    revoked   assigned, but not in the target
-    added     in the target, not kept, and free
-    free      an active task that no process has as active, nor another member of this process as
-              standby or warm-up; a standby task or warm-up that no member of this process has, this
-              member's own tasks in another role not counted
-
-1. STABLE in the target's epoch: nothing is to be done.
-   UNREVOKED_TASKS, and the member has not yet reported that it has none of the pending tasks: it
-   stays as it is. If it has, its epoch counts as one larger in 3.
+1. STABLE in the target's epoch, or UNREVOKED_TASKS and a pending task is not given up yet: the
+   member stays as it is. If it has given up all of them, its epoch counts as one larger in 3.
 2. Changes of role within the member are made at once: an active task becomes a standby task,
    standby tasks become warm-ups and the reverse. The old role is not revoked, except that of the
-   active task. A standby task or warm-up that becomes active is not revoked either: it is kept
-   until the active task is granted, which is not in a step that revokes.
+   active task. A standby task or warm-up that becomes active is kept until the active task is
+   granted, which is not in a step that revokes.
 3. If tasks are revoked that the member has not given up already, it is UNREVOKED_TASKS in its old
    epoch, and gets nothing new. Otherwise it enters the target's epoch with what is kept and added:
    UNRELEASED_TASKS if a task of the target is not free, else STABLE.
 
-Quirk    a member that has given up its tasks, and must give up more, is UNREVOKED_TASKS in its
-         epoch + 1, which need not be an epoch of the group.
-Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); KIP-1071.
+Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); KIP-1071;
+         docs/behaviour/streams-groups.md#4-reconciliation.
 """
 
-from dataclasses import dataclass
-
 from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned.members import RequestRefused, stepped
-from .group import Owners, StreamsGroup
-from .member import (
+from .group import (
     NOTHING,
     NOTHING_ASSIGNED,
     GroupTasks,
     MemberTasks,
+    Owners,
+    StreamsGroup,
     StreamsGroupMember,
     Task,
     TasksState,
@@ -42,8 +33,7 @@ from .member import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TaskReconciliation:
+class TaskReconciliation(Frozen):
     """What a member is reconciled with; `owned` None: it did not report what it has."""
 
     group: StreamsGroup

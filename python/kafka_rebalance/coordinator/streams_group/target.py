@@ -2,20 +2,17 @@
 """Computes the targets of all members with the brokers' sticky task assignor.
 
 1. While the initial rebalance delay runs, nobody has a target: ASSIGNMENT_DELAYED.
-2. The targets of the group's epoch are there already: they are the answer. A refined assignment
-   that differs from what the member has makes a new epoch with the same targets.
+2. The targets of the group's epoch are there already. A refined assignment that differs from what
+   the member has makes a new epoch with the same targets.
 3. Within the assignment interval after the last targets, they are the answer: ASSIGNMENT_DELAYED.
-4. Otherwise the assignor sees the members in the order of the group's table, with the updated
-   member in its old place, each with the tasks that it has at present, not with its target. A
-   record is written for each member whose target has changed, then one for their epoch. If the
-   topology is not ready, all targets are empty.
+4. Otherwise the assignor sees the members in the order of the group's table, each with the tasks
+   that it has at present, not with its target.
 
-Source   GroupMetadataManager.maybeUpdateStreamsTargetAssignment, streams/TargetAssignmentBuilder,
-         UpdatedMembersAndTargetAssignmentView (Kafka 4.4.0).
+Source   GroupMetadataManager.maybeUpdateStreamsTargetAssignment, streams/TargetAssignmentBuilder
+         (Kafka 4.4.0); docs/behaviour/streams-groups.md#3-when-targets-are-computed.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_rebalance.assignors.streams import sticky
@@ -23,24 +20,23 @@ from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_records import BrokerRecord
+from kafka_rebalance.wire.messages import Frozen
 from kafka_rebalance.wire.streams_groups import StreamsStatus
 
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
 from ..machine.state import CoordinatorState
-from .group import RECORDS, StreamsGroup
-from .member import NOTHING, GroupTasks, StreamsGroupMember, Task
+from .group import NOTHING, RECORDS, GroupTasks, StreamsGroup, StreamsGroupMember, Task
 from .topology import ConfiguredTopology
 
 NUM_STANDBY_REPLICAS = "num.standby.replicas"
 _NO_LIMIT = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsChange:
+class StreamsChange(Frozen):
     """A change of a group: `member` replaces the member of its id or instance id.
 
-    `refined` has the refined targets of a Stable group without another reason for a new epoch; its
-    epoch is new if the member does not have its own.
+    `refined` has the refined targets of a Stable group without another reason for a new epoch. The
+    epoch then grows if the member's assignment differs from its target.
     """
 
     group: StreamsGroup
@@ -97,7 +93,7 @@ def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
 
 
 def _present(change: StreamsChange) -> dict[str, GroupTasks]:
-    """Returns the present targets, that of a replaced static member under its new id."""
+    """Returns the present targets by member id; a replaced static member has its new id."""
     targets, new = dict(change.group.targets), change.member
     replaced = None if new is None else change.group.replaced_id(new)
     if new is not None and replaced in targets:
@@ -119,8 +115,7 @@ def _computed(change: StreamsChange, members: list[StreamsGroupMember]) -> dict[
     answer = sticky.assign(group)
     return {
         one.member_id: GroupTasks(
-            _task_set(answer.active[one.member_id]),
-            _task_set(answer.standby[one.member_id]),
+            _task_set(answer.active[one.member_id]), _task_set(answer.standby[one.member_id])
         )
         for one in members
     }

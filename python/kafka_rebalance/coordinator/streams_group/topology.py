@@ -1,61 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topology of a streams group over the cluster's topics: its tasks, and what is missing.
 
-1. Source topics must exist: MISSING_SOURCE_TOPICS.
-2. Internal topics get their numbers of partitions: see below. If they cannot have them, or have
-   others already, the status is INCORRECTLY_PARTITIONED_TOPICS.
+1. Source topics must exist.
+2. Internal topics get their numbers of partitions: (a) repartition topics, (b) the topics of each
+   co-partition group, (c) changelogs. A topic that exists counts with its own number.
 3. A subtopology has as many tasks as its largest source topic or repartition source has partitions.
-   It is stateful if it has changelogs.
-4. Internal topics that are missing are created by the broker: MISSING_INTERNAL_TOPICS.
+4. Internal topics that are missing are created by the broker.
 
-A topology without a status is ready; until then, all targets are empty.
-
-The numbers of partitions of internal topics:
-
-a. A repartition topic has the number that the application gave it. Else it has as many partitions
-   as the largest source topic, or repartition source, of the subtopology that writes into it. This
-   is repeated until all are known; loops are STREAMS_INVALID_TOPOLOGY.
-b. Topics of one co-partition group have equally many partitions: as many as its source topics have,
-   which must agree; without source topics, as many as the given ones, which must agree; without
-   given ones, as many as the largest.
-c. A changelog has as many partitions as the largest source topic, or repartition source, of its
-   subtopology.
-
-Where a number is read, a topic that exists has its own, whatever was decided.
-
-Order    subtopologies have the order of a default `HashMap` of their ids: the last one decides if
-         several give a topic different numbers. In (a), a subtopology whose largest source is not
-         known yet can give a smaller number, which stays.
+Order    subtopologies have the order of a default `HashMap` of their ids. In (a), a subtopology
+         whose largest source is not known yet can give a smaller number, which stays.
 Source   InternalTopicManager, ConfiguredTopology, StreamsTopology, RepartitionTopics,
-         CopartitionedTopicsEnforcer, ChangelogTopics (Kafka 4.4.0).
+         CopartitionedTopicsEnforcer, ChangelogTopics (Kafka 4.4.0);
+         docs/behaviour/streams-groups.md#1-topology.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from kafka_rebalance.group.model import Subtopology
 from kafka_rebalance.java.order import java_hash_order, name_key
+from kafka_rebalance.wire import streams_groups as wire
+from kafka_rebalance.wire.broker_records import NO_TOPOLOGY
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.streams_groups import StreamsStatus
-from kafka_rebalance.wire.streams_topology import (
-    InternalTopic,
-    StreamsSubtopology,
-    StreamsTopology,
-)
+from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned.members import RequestRefused
 from ..machine.cluster import ClusterTopics
-from .member import NO_TOPOLOGY_EPOCH
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredTopology:
-    """A topology's tasks; `status` None: it is ready. `creatable_topics` are to be created."""
+class ConfiguredTopology(Frozen):
+    """A topology's tasks; ready if `status` is None. The broker creates `creatable_topics`."""
 
     epoch: int
     subtopologies: tuple[Subtopology, ...] = ()
-    creatable_topics: tuple[InternalTopic, ...] = ()
-    status: StreamsStatus | None = None
+    creatable_topics: tuple[wire.InternalTopic, ...] = ()
+    status: wire.StreamsStatus | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -63,24 +41,26 @@ class ConfiguredTopology:
 
     @property
     def validated_epoch(self) -> int:
-        return self.epoch if self.is_ready else NO_TOPOLOGY_EPOCH
+        return self.epoch if self.is_ready else NO_TOPOLOGY
 
 
-def configure(topology: StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
+def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
     """Returns the topology over these topics. Errors: RequestRefused if it can never be right."""
     refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
     # 1.
     if any(name not in counts for one in topology.subtopologies for name in one.source_topics):
-        return ConfiguredTopology(topology.epoch, status=StreamsStatus.MISSING_SOURCE_TOPICS)
+        return ConfiguredTopology(topology.epoch, status=wire.StreamsStatus.MISSING_SOURCE_TOPICS)
     # 2.
-    wrong = ConfiguredTopology(topology.epoch, status=StreamsStatus.INCORRECTLY_PARTITIONED_TOPICS)
+    wrong = ConfiguredTopology(
+        topology.epoch, status=wire.StreamsStatus.INCORRECTLY_PARTITIONED_TOPICS
+    )
     try:
         decided = all_counts(topology, counts)
     except WronglyPartitioned:
         return wrong
     # 3.
-    internal: dict[str, InternalTopic] = {}
+    internal: dict[str, wire.InternalTopic] = {}
     subtopologies = []
     # A topic of several subtopologies has the number that the last of them, by id, gives it.
     for one in sorted(topology.subtopologies, key=lambda one: name_key(one.subtopology_id)):
@@ -97,13 +77,13 @@ def configure(topology: StreamsTopology, cluster: ClusterTopics) -> ConfiguredTo
         topology.epoch,
         tuple(subtopologies),
         tuple(sorted(missing, key=lambda one: name_key(one.name))),
-        StreamsStatus.MISSING_INTERNAL_TOPICS if missing else None,
+        wire.StreamsStatus.MISSING_INTERNAL_TOPICS if missing else None,
     )
 
 
 def _expected(
-    topics: tuple[InternalTopic, ...], decided: dict[str, int]
-) -> dict[str, InternalTopic]:
+    topics: tuple[wire.InternalTopic, ...], decided: dict[str, int]
+) -> dict[str, wire.InternalTopic]:
     """Returns the topics with their numbers of partitions, which are never 0."""
     expected = {
         one.name: one._replace(partitions=one.partitions or decided[one.name]) for one in topics
@@ -113,14 +93,14 @@ def _expected(
     return expected
 
 
-def source_names(subtopology: StreamsSubtopology) -> list[str]:
+def source_names(subtopology: wire.StreamsSubtopology) -> list[str]:
     """Returns the topics whose records a subtopology processes."""
     repartition = (one.name for one in subtopology.repartition_source_topics)
     return [*subtopology.source_topics, *repartition]
 
 
-def required_topics(topology: StreamsTopology) -> dict[str, str]:
-    """Returns all topics of a topology but sinks, each with a subtopology that has it."""
+def required_topics(topology: wire.StreamsTopology) -> dict[str, str]:
+    """Returns all topics except sinks: name -> id of a subtopology that has it."""
     return {
         name: one.subtopology_id
         for one in topology.subtopologies
@@ -128,22 +108,20 @@ def required_topics(topology: StreamsTopology) -> dict[str, str]:
     }
 
 
-def sources_by_name(topology: StreamsTopology) -> dict[str, str]:
-    """Returns source topics and repartition sources, each with the last subtopology that has it."""
+def sources_by_name(topology: wire.StreamsTopology) -> dict[str, str]:
+    """Returns source topics and repartition sources: name -> last subtopology that has it."""
     return {
         name: one.subtopology_id for one in in_hash_order(topology) for name in source_names(one)
     }
 
 
-def is_same(one: StreamsTopology, other: StreamsTopology) -> bool:
+def is_same(one: wire.StreamsTopology, other: wire.StreamsTopology) -> bool:
     """Returns whether two topologies are equal; the order of subtopologies does not matter."""
     mine = {each.subtopology_id: each for each in one.subtopologies}
     return one.epoch == other.epoch and mine == {
         each.subtopology_id: each for each in other.subtopologies
     }
 
-
-# Numbers of partitions ----------------------------------------------------------------------------
 
 Counts = Mapping[str, int]
 
@@ -152,11 +130,8 @@ class WronglyPartitioned(ValueError):
     """Topics of a co-partition group cannot have equally many partitions."""
 
 
-def all_counts(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
-    """Returns the numbers of all internal topics; the places in co-partition groups are checked.
-
-    Errors: WronglyPartitioned, RequestRefused.
-    """
+def all_counts(topology: wire.StreamsTopology, existing: Counts) -> dict[str, int]:
+    """Returns the numbers of all internal topics. Errors: WronglyPartitioned, RequestRefused."""
     decided = _repartition(topology, existing)
     for subtopology in in_hash_order(topology):
         for names in _copartitioned(subtopology):
@@ -173,11 +148,8 @@ def all_counts(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
     return decided | changelogs
 
 
-def refuse_wrong_places(topology: StreamsTopology) -> None:
-    """Refuses a place in a co-partition group that is not in its list, as Kafka's exception does.
-
-    Errors: RequestRefused.
-    """
+def refuse_wrong_places(topology: wire.StreamsTopology) -> None:
+    """Refuses an index in a co-partition group without a topic. Errors: RequestRefused."""
     for one in topology.subtopologies:
         for group in one.copartition_groups:
             for places, topics in (
@@ -188,12 +160,12 @@ def refuse_wrong_places(topology: StreamsTopology) -> None:
                     raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def in_hash_order(topology: StreamsTopology) -> list[StreamsSubtopology]:
+def in_hash_order(topology: wire.StreamsTopology) -> list[wire.StreamsSubtopology]:
     by_id = {one.subtopology_id: one for one in topology.subtopologies}
     return [by_id[one] for one in java_hash_order(list(by_id))]
 
 
-def _repartition(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
+def _repartition(topology: wire.StreamsTopology, existing: Counts) -> dict[str, int]:
     # a.
     sources = [one for each in in_hash_order(topology) for one in each.repartition_source_topics]
     decided = {one.name: one.partitions for one in sources if one.partitions}
@@ -218,7 +190,7 @@ def _repartition(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
 
 
 def _largest_input(
-    subtopology: StreamsSubtopology, decided: Counts, existing: Counts
+    subtopology: wire.StreamsSubtopology, decided: Counts, existing: Counts
 ) -> int | None:
     repartition = (one.name for one in subtopology.repartition_source_topics)
     known = [decided[name] for name in repartition if name in decided]
@@ -226,7 +198,7 @@ def _largest_input(
     return max(known, default=None)
 
 
-def _copartitioned(subtopology: StreamsSubtopology) -> Iterable[frozenset[str]]:
+def _copartitioned(subtopology: wire.StreamsSubtopology) -> Iterable[frozenset[str]]:
     for group in subtopology.copartition_groups:
         names = [subtopology.source_topics[at] for at in group.source_topics]
         repartition = subtopology.repartition_source_topics
@@ -234,7 +206,9 @@ def _copartitioned(subtopology: StreamsSubtopology) -> Iterable[frozenset[str]]:
         yield frozenset(names)
 
 
-def _copartition(topology: StreamsTopology, names: frozenset[str], known: Counts) -> dict[str, int]:
+def _copartition(
+    topology: wire.StreamsTopology, names: frozenset[str], known: Counts
+) -> dict[str, int]:
     # b.
     sources = [one for each in topology.subtopologies for one in each.repartition_source_topics]
     internal = names & {one.name for one in sources}
@@ -244,7 +218,7 @@ def _copartition(topology: StreamsTopology, names: frozenset[str], known: Counts
     if internal != names:
         numbers = {known[name] for name in names - internal}
     elif fixed:
-        numbers = {known[name] for name in fixed}  # quirk: those of all co-partition groups
+        numbers = {known[name] for name in fixed}  # quirk: also of other co-partition groups
     else:
         numbers = {max(known[name] for name in internal)}
     if len(numbers) > 1:

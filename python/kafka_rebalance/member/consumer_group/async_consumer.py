@@ -25,7 +25,7 @@ from kafka_rebalance.wire.offsets import OffsetCommit
 
 from .. import interface
 from ..config import ConsumerConfig
-from . import answers, heartbeats, reconciliation
+from . import heartbeats, reconciliation
 from .membership import AsyncMembership, Callback
 from .states import NOT_IN_GROUP, ConsumerMemberState
 
@@ -86,7 +86,6 @@ class AsyncConsumer:
 
     @property
     def poll_until_ms(self) -> int:
-        """Returns when the member leaves unless the application polls before."""
         return self._state.poll_until_ms
 
     @property
@@ -98,11 +97,10 @@ class AsyncConsumer:
 
     @property
     def misses_names(self) -> bool:
-        """Returns whether the metadata lack an assigned topic id; it requests them at once."""
+        """Returns whether the metadata lack an assigned topic id; they are requested at once."""
         return reconciliation.misses_names(self._state)
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Returns whether these topics differ from the consumer's metadata."""
         return self._metadata != topics
 
     def is_idle(self) -> bool:
@@ -151,27 +149,21 @@ class AsyncConsumer:
         return None if state.state in NOT_IN_GROUP else state.heartbeat_at_ms
 
     def handle(self, event: interface.MemberEvent, now_ms: int) -> list[interface.MemberEffect]:
-        """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
-        if now_ms < state.now_ms:
-            raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
-        state.now_ms = now_ms
-        effects: list[interface.MemberEffect] = []
-        state.effects = effects
+        effects = state.begin(now_ms)
         match event:
             case interface.Poll(positions):
                 self._poll(dict(positions))
                 return effects
             case Tick():
-                self._time_out()
+                for sent in state.expired():
+                    heartbeats.failed(state, sent)
             case interface.Answered(number, response):
-                sent = state.sent.pop(number, None)
-                if sent is not None:
-                    answers.answered(state, sent, response)
+                if (answered := state.sent.pop(number, None)) is not None:
+                    heartbeats.answered(state, answered, response)
             case interface.Failed(number):
-                sent = state.sent.pop(number, None)
-                if sent is not None:
-                    answers.failed(state, sent)
+                if (failed := state.sent.pop(number, None)) is not None:
+                    heartbeats.failed(state, failed)
             case interface.CallbackCompleted():
                 running, state.running = state.running, None
                 if running is not None:
@@ -181,7 +173,8 @@ class AsyncConsumer:
                 state.poll_until_ms = polled_ms + state.config.max_poll_interval_ms
                 return effects
             case interface.Polled(at_ms):
-                state.poll_until_ms = at_ms + state.config.max_poll_interval_ms
+                if state.state is not _S.STALE:  # whose next poll has an effect: it joins again
+                    state.poll_until_ms = at_ms + state.config.max_poll_interval_ms
                 return effects
             case interface.Subscribe(topics):
                 self._subscribe(frozenset(topics), None)
@@ -230,7 +223,7 @@ class AsyncConsumer:
             state.effects.append(due.effect)
 
     def _next_callback(self) -> Callback | None:
-        """Takes the next callback; a poll runs all that wait when it begins, one after another."""
+        """Takes the next callback; a poll runs, in order, all callbacks that wait at its start."""
         state = self._state
         if not state.callbacks or state.running is not None:
             return None
@@ -240,7 +233,6 @@ class AsyncConsumer:
         return state.callbacks.popleft()
 
     def _commit(self) -> None:
-        """Commits when the interval of automatic commits has passed."""
         state, config = self._state, self._state.config
         due = state.now_ms >= state.commit_at_ms and not state.is_waiting_for(OffsetCommit)
         if config.enable_auto_commit and due and state.owned:
@@ -280,17 +272,9 @@ class AsyncConsumer:
         reconciliation.reconcile(state, is_poll=False)
         reconciliation.go_on(state)
         heartbeats.beat(state)
-        # The thread runs on: an acknowledgement can be followed by a newer assignment.
+        # The background thread goes on: after an acknowledgement, a new assignment can start.
         reconciliation.reconcile(state, is_poll=False)
 
     def _wants_node(self) -> bool:
         state = self._state
         return bool(state.subscription) or state.pattern is not None
-
-    def _time_out(self) -> None:
-        state = self._state
-        for number, sent in list(state.sent.items()):
-            # The failure of one request can drop others: the coordinator is forgotten with them.
-            expired = sent.expires_ms <= state.now_ms
-            if expired and state.sent.pop(number, None) is not None:
-                answers.failed(state, sent)

@@ -3,40 +3,81 @@
 
 The client has two threads. The application's thread polls and runs the callbacks; the background
 thread sends heartbeats, and keeps sending them while a callback runs. So a callback that is due
-waits in `callbacks` for the next poll, and `running` is the one that the application runs now.
+waits in `callbacks` for the next poll; `running` is the callback that the application runs now.
 """
 
-import random
-from base64 import urlsafe_b64encode
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, auto
-from itertools import count
 from typing import NamedTuple
 
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition, id_text
 from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.member.interface import Partitions
 from kafka_rebalance.wire.broker_groups import (
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
     ConsumerGroupHeartbeat,
+    TopicPartitions,
 )
 from kafka_rebalance.wire.classic_groups import FindCoordinator
-from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request
 
 from ..config import LIBRDKAFKA, ConsumerConfig
-from ..interface import Assigned, Fatal, Lost, MemberEffect, MemberTransition, Revoked, Send
-from .assignment import NO_ASSIGNMENT, LocalAssignment
+from ..interface import Assigned, Lost, Revoked, Send
+from ..membership import AnyMembership, SentRequest
 from .states import LEGAL_PREDECESSORS, ConsumerMemberState
+
+_NO_EPOCH = -1
+
+
+class LocalAssignment(NamedTuple):
+    """An assignment that the coordinator sent, or that was applied: sorted partitions by topic id.
+
+    The client counts in `epoch` the assignments that differ from the last one. So the member
+    acknowledges an assignment even if the one that it applied last contains the same partitions.
+
+    Source   AbstractMembershipManager.LocalAssignment (Kafka 4.4.0).
+    """
+
+    epoch: int
+    partitions: Mapping[Uuid, tuple[int, ...]]
+
+    @property
+    def is_none(self) -> bool:
+        """Returns whether this stands for no assignment, which differs from an empty one."""
+        return self.epoch == _NO_EPOCH
+
+    def updated(self, assigned: Iterable[TopicPartitions]) -> "LocalAssignment":
+        """Returns the next assignment; this object if the partitions are equal."""
+        partitions = {one.topic_id: tuple(sorted(one.partitions)) for one in assigned}
+        if not self.is_none and partitions == self.partitions:
+            return self
+        return LocalAssignment(self.epoch + 1, partitions)
+
+    def resolved(self, names: Mapping[Uuid, str]) -> "LocalAssignment":
+        known = {topic: numbers for topic, numbers in self.partitions.items() if topic in names}
+        return LocalAssignment(self.epoch, known)
+
+    def named(self, names: Mapping[Uuid, str]) -> Partitions:
+        there = self.partitions.items()
+        pairs = ((names[topic], number) for topic, numbers in there for number in numbers)
+        return tuple(TopicPartition(*pair) for pair in sorted(pairs))
+
+    def sent(self) -> tuple[TopicPartitions, ...]:
+        return tuple(TopicPartitions(*one) for one in self.partitions.items())
+
+
+NO_ASSIGNMENT = LocalAssignment(_NO_EPOCH, {})
 
 
 class Purpose(Enum):
-    """The action that continues when a callback has returned."""
+    """The reason for a callback, which decides what follows when it has returned."""
 
-    REVOKE = auto()  # a reconciliation, which then assigns
-    ASSIGN = auto()  # a reconciliation, which is then acknowledged
-    RELEASE = auto()  # onPartitionsLost of a member that is no longer in the group
+    REVOKE = auto()  # a reconciliation revokes partitions; it then assigns others
+    ASSIGN = auto()  # a reconciliation assigns partitions; it is then acknowledged
+    RELEASE = auto()  # partitions are lost, because the member is no longer in the group
 
 
 class Callback(NamedTuple):
@@ -44,15 +85,6 @@ class Callback(NamedTuple):
 
     effect: Revoked | Assigned | Lost
     purpose: Purpose
-
-
-@dataclass(frozen=True, slots=True)
-class RequestInFlight:
-    """An unanswered request; the response to the heartbeat of a STALE member is ignored."""
-
-    request: Request
-    expires_ms: int
-    is_ignored: bool = False
 
 
 @dataclass(slots=True)
@@ -63,8 +95,8 @@ class LocalReconciliation:
     owned: tuple[TopicPartition, ...]
     revoked: tuple[TopicPartition, ...]
     added: tuple[TopicPartition, ...]
-    until_ms: int  # from then on, a commit that failed is not tried again
-    commit: RequestInFlight | None = None
+    until_ms: int  # from this time on, a failed commit is not tried again
+    commit: SentRequest | None = None
     commit_at_ms: int | None = None  # when the commit is to be sent
     commit_failures: int = 0
     is_void: bool = False  # the member has joined again since the start
@@ -73,7 +105,7 @@ class LocalReconciliation:
 
 @dataclass(slots=True)
 class SentFields:
-    """The fields as last sent, each in its last heartbeat; after an error, all are sent again."""
+    """The values that were last sent; an error empties this object, so all are sent again."""
 
     rebalance_timeout_ms: int | None = None
     topics: frozenset[str] | None = None
@@ -83,13 +115,14 @@ class SentFields:
 
 
 @dataclass(slots=True)
-class AsyncMembership:
-    """A member's state; `effects` are those of the current event."""
+class AsyncMembership(AnyMembership):
+    """The state of a member of a consumer group."""
 
     config: ConsumerConfig
-    rng: random.Random
     member_id: str = ""
     member_epoch: int = 0
+    _: KW_ONLY
+    legal_predecessors = LEGAL_PREDECESSORS
     state: ConsumerMemberState = ConsumerMemberState.UNSUBSCRIBED
     # The subscription, and the topics that the client knows.
     subscription: frozenset[str] = frozenset()
@@ -97,7 +130,7 @@ class AsyncMembership:
     is_subscription_new: bool = False
     topics: dict[Uuid, str] = field(default_factory=dict)
     # The assignment.
-    names: dict[Uuid, str] = field(default_factory=dict)  # of assigned topics
+    names: dict[Uuid, str] = field(default_factory=dict)  # names of assigned topics
     target: LocalAssignment = NO_ASSIGNMENT
     current: LocalAssignment = NO_ASSIGNMENT
     owned: tuple[TopicPartition, ...] = ()
@@ -113,22 +146,16 @@ class AsyncMembership:
     node: int | None = None
     find_at_ms: int = 0
     find_failures: int = 0
-    sent: dict[int, RequestInFlight] = field(default_factory=dict)
-    request_ids: "count[int]" = field(default_factory=lambda: count(1))
     sent_fields: SentFields = field(default_factory=SentFields)
     heartbeat_interval_ms: int = 0  # set by the coordinator
     heartbeat_at_ms: int = 0
     heartbeat_failures: int = 0
-    retry_at_ms: int = 0  # no heartbeat of the interval before this time
-    poll_until_ms: int = 0
-    now_ms: int = 0
-    fatal: Fatal | None = None
-    effects: list[MemberEffect] = field(default_factory=list)
+    retry_at_ms: int = 0  # before this time, no heartbeat is sent for the interval
 
     def __post_init__(self) -> None:
         # The client chooses its random id once, and keeps it over all joins.
         drawn = self.rng.getrandbits(128).to_bytes(16, "big")
-        self.member_id = self.member_id or urlsafe_b64encode(drawn).decode().rstrip("=")
+        self.member_id = self.member_id or id_text(drawn)
 
     @property
     def is_librdkafka(self) -> bool:
@@ -139,21 +166,17 @@ class AsyncMembership:
         is_dynamic = self.config.group_instance_id is None
         return LEAVE_EPOCH if is_dynamic else LEAVE_STATIC_EPOCH
 
-    def is_waiting_for(self, *kinds: type) -> bool:
-        return any(isinstance(one.request, kinds) for one in self.sent.values())
-
     def heartbeat_in_flight(self) -> bool:
         return any(
             isinstance(one.request, ConsumerGroupHeartbeat) and not one.is_ignored
             for one in self.sent.values()
         )
 
-    def send(self, request: Request, *, is_ignored: bool = False) -> RequestInFlight:
-        """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
+    def send(self, request: Request, *, is_ignored: bool = False) -> SentRequest:
         node = None if isinstance(request, FindCoordinator) else self.node
         number = next(self.request_ids)
-        timeout_ms = self.config.request_timeout_ms
-        sent = self.sent[number] = RequestInFlight(request, self.now_ms + timeout_ms, is_ignored)
+        expires_ms = self.now_ms + self.config.request_timeout_ms
+        sent = self.sent[number] = SentRequest(request, expires_ms, is_ignored=is_ignored)
         self.effects.append(Send(number, node, request))
         return sent
 
@@ -172,16 +195,7 @@ class AsyncMembership:
         if commit is not None and commit.commit is not None:
             commit.commit, commit.commit_at_ms = None, self.now_ms
 
-    def move(self, state: ConsumerMemberState) -> None:
-        if state is self.state:
-            return
-        if self.state not in LEGAL_PREDECESSORS[state]:
-            raise AssertionError(f"{self.state} -> {state}")
-        self.effects.append(MemberTransition(self.state, state))
-        self.state = state
-
     def join(self) -> None:
-        """Begins to join, with epoch 0 and without partitions."""
         if self.state is ConsumerMemberState.FATAL:
             return
         if self.reconciliation is not None:
@@ -204,7 +218,7 @@ class AsyncMembership:
             self.released()
 
     def released(self) -> None:
-        """Continues after the loss: a fenced member joins, and a stale one if it was polled."""
+        """Continues after the loss: a fenced member joins, a stale one only if it was polled."""
         self.clear_assignment()
         is_stale = self.state is ConsumerMemberState.STALE
         if self.state is ConsumerMemberState.FENCED or (is_stale and self.rejoins_when_released):
@@ -214,13 +228,3 @@ class AsyncMembership:
     def is_releasing(self) -> bool:
         waiting = [*self.callbacks, *([] if self.running is None else [self.running])]
         return any(one.purpose is Purpose.RELEASE for one in waiting)
-
-    def backoff_ms(self, failures: int) -> int:
-        """Returns the back-off: doubled by each failure, ± 20 %, at most `retry.backoff.max.ms`."""
-        most = self.config.retry_backoff_max_ms
-        delay = min(self.config.retry_backoff_ms << min(failures, 32), most)
-        return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
-
-    def throw(self, error: ErrorCode, message: str) -> None:
-        """Makes the next poll throw."""
-        self.fatal = Fatal(error, message)

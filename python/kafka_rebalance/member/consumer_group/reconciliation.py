@@ -11,8 +11,8 @@
 A reconciliation ends without effect if the member has left RECONCILING, or has joined again. Topics
 that the client does not know are left out; the other topics are acknowledged meanwhile.
 
-librdkafka's main thread starts without a poll. Step 3 is in the next poll, step 2 follows it and
-commits only the revoked partitions, and step 4 is in the same poll.
+librdkafka's main thread does step 1 without a poll. The next poll does step 3; then step 2 commits
+only the revoked partitions, and step 4 is in the same poll.
 
 Source   AbstractMembershipManager.maybeReconcile, revokeAndAssign, maybeAbortReconciliation,
          CommitRequestManager.maybeAutoCommitSyncBeforeRebalance (Kafka 4.4.0);
@@ -22,10 +22,10 @@ Source   AbstractMembershipManager.maybeReconcile, revokeAndAssign, maybeAbortRe
 """
 
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetToCommit
 
 from ..interface import Assigned, FetchMetadata, Partitions, PendingRevocation, Revoked
-from .membership import AsyncMembership, Callback, LocalReconciliation, Purpose, RequestInFlight
+from ..membership import SentRequest
+from .membership import AsyncMembership, Callback, LocalReconciliation, Purpose
 from .states import ConsumerMemberState
 
 _S = ConsumerMemberState
@@ -87,7 +87,6 @@ def _resolve(state: AsyncMembership) -> None:
 
 
 def misses_names(state: AsyncMembership) -> bool:
-    """Returns whether the assignment contains a topic id whose name the client does not know."""
     known = state.names.keys() | state.topics.keys()
     return any(topic not in known for topic in state.target.partitions)
 
@@ -101,7 +100,6 @@ def _start_commit(state: AsyncMembership, running: LocalReconciliation) -> None:
 
 
 def go_on(state: AsyncMembership) -> None:
-    """Sends the commit of the reconciliation when it is due."""
     running = state.reconciliation
     if running is None or running.commit_at_ms is None or running.commit_at_ms > state.now_ms:
         return
@@ -115,28 +113,15 @@ def go_on(state: AsyncMembership) -> None:
             _committed(state)
 
 
-def commit(state: AsyncMembership, partitions: Partitions) -> RequestInFlight | None:
+def commit(state: AsyncMembership, partitions: Partitions) -> SentRequest | None:
     """Sends the positions of these partitions; None if there are none."""
-    offsets = tuple(
-        OffsetToCommit(one.topic, one.partition, state.positions[one])
-        for one in partitions
-        if one in state.positions
-    )
-    if not offsets or state.node is None:
-        return None
-    return state.send(
-        OffsetCommit(
-            group_id=state.config.group_id,
-            offsets=offsets,
-            member_id=state.member_id,
-            generation_id=state.member_epoch,
-            group_instance_id=state.config.group_instance_id,
-        )
-    )
+    ids = state.member_id, state.member_epoch
+    request = state.offset_commit(partitions, state.positions, *ids)
+    return None if request is None or state.node is None else state.send(request)
 
 
-def commit_answered(state: AsyncMembership, sent: RequestInFlight, error: ErrorCode) -> None:
-    """Handles the response to a commit; one before a revocation is tried again."""
+def commit_answered(state: AsyncMembership, sent: SentRequest, error: ErrorCode) -> None:
+    """Handles the response to a commit; a commit before a revocation is tried again."""
     running = state.reconciliation
     if running is None or sent is not running.commit:
         return
@@ -168,7 +153,6 @@ def _call_revoked(state: AsyncMembership, running: LocalReconciliation) -> None:
 
 
 def returned(state: AsyncMembership, callback: Callback) -> None:
-    """Continues after a callback."""
     if callback.purpose is Purpose.RELEASE:
         state.released()
         return

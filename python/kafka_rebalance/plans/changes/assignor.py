@@ -2,18 +2,16 @@
 """The change of the assignor by a rolling bounce: each member restarts with another list.
 
 1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time. A member
-   with the new list sends what its library sends under the first assignor of it.
+   that has restarted sends what its library sends under the first assignor of its new list.
 2. The members vote (`assignors/selection.py`). The new assignor is selected as soon as the last
-   member that lists only the old one leaves. A static member does not leave: its return changes
-   the vote, and starts the only rebalance that a static member causes.
-3. The leader's class of the selected name answers. If the leader is unknown, it is the first
-   member; a leader that leaves is followed by the first member of the broker's map.
+   member that lists only the old one leaves; the return of a static member can change the vote too.
+3. The leader assigns with its class of the selected name. If the leader is unknown, the play takes
+   the first member; after a leader leaves, the first member of the broker's map leads.
 4. A member is eager unless all assignors of its list are cooperative. In an eager group
    (`lists_eager`), a member that has not restarted is eager. Eager members revoke all partitions.
    They claim them only if the selected assignor is eager and also made the last assignment.
 
-`switching/rounds.py` counts such bounces.
-Mirror: `src/plans/changes/assignor.rs`, of `SwitchAssignor`.
+Mirror of `SwitchAssignor`: `src/plans/changes/assignor.rs`.
 
 Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;
          onJoinPrepare, onJoinComplete. ClassicGroup.selectProtocol. KIP-429, KIP-345.
@@ -47,9 +45,9 @@ _Edit = Callable[[GroupSpec, MadeUp], Edited]
 class SwitchAssignor(Change):
     """All members restart one after another, in join order, and then list this assignor.
 
-    Meanwhile, they list both assignors, the new one first; if both have one name in JoinGroup, the
-    new one alone. Later changes are planned for members that list the new one alone. An assignor of
-    the brokers (KIP-848) is planned as one new target.
+    In this bounce, they list both assignors, the new one first; if both have the same name in
+    JoinGroup, only the new one. Later changes of the plan assume that members list only the new
+    one. A switch to an assignor of the brokers (KIP-848) is planned as one new target.
     """
 
     assignor: str
@@ -101,10 +99,7 @@ _SILENT = ": no rebalance"
 
 
 def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[Restart]":
-    """Returns a rolling bounce, in join order, from members that list `old` to members with `new`.
-
-    Before the bounce, members of an eager group list another assignor beside `old`.
-    """
+    """Returns the restarts of a rolling bounce, in join order: members list `old`, then `new`."""
     was_eager = lists_eager(group, group.assignor or "")
     ids = [member.member_id for member in group.members]
     return [
@@ -114,10 +109,10 @@ def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[
 
 
 class Restart(NamedTuple):
-    """The restart of one member of `began`; `waiting` are the ids from this member on.
+    """The restart of one member in a bounce; `began` is the group before the whole bounce.
 
-    `old` and `new` are the lists before and after. If `was_eager`, the members in `waiting` list an
-    eager assignor, too.
+    `waiting` are the ids of this member and of those that restart later. If `was_eager`, they list
+    an eager assignor beside `old`.
     """
 
     began: GroupSpec
@@ -160,7 +155,7 @@ class Restart(NamedTuple):
         forgets = frozenset(
             one.member_id for one in after.members if claimless and self._is_eager(one.member_id)
         )
-        # From here on, `forgets` names the eager members, not the group's field.
+        # From here on, `forgets` names the eager members; `rebalance_protocol` no longer does.
         lists: RebalanceProtocolName | None = (
             "cooperative" if self.was_eager and is_cooperative((answers,)) else None
         )

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members that restart: away for a time, then back with a new id. Mirror: bounces.rs.
 
-The time that a member is away decides between two courses:
+If a member is away long enough, the group rebalances without it, and then with it. If the member
+returns earlier, there is one rebalance. A broker that assigns reacts to the leave at the next
+heartbeat of any member. A group with a leader reacts when all other members have joined again; each
+of them does this at its next heartbeat.
 
-    away   the group answers to the leave first: a rebalance without the member, then one with it
-    back   the member returns first: one rebalance
-
-A broker that assigns (KIP-848, KIP-932, KIP-1071) computes no target when a member leaves; the next
-heartbeat of any member does. In a group of a leader, the rebalance that a leave begins ends when
-all other members have joined again, which each does at its next heartbeat.
-
-Each other member sends a heartbeat every `interval`, at a time that nobody knows. If all of these
-times are equally likely, no heartbeat has come after `away` with the chance `(1 - away / interval)
-** others`, and not all have come with `1 - (away / interval) ** others`. A plan plays the course
-that is more likely.
+Each other member sends a heartbeat once per `interval` (ms), at an unknown time. If all these times
+are equally likely, the chance that no heartbeat has come after `away` ms is `(1 - away / interval)
+** others`; the chance that at least one is missing is `1 - (away / interval) ** others`. A plan
+plays the more likely course.
 
 Source   GroupMetadataManager: consumerGroupLeave, shareGroupLeave, streamsGroupLeave; the
          heartbeats' maybeUpdateTargetAssignment; classicGroupLeaveToClassicGroup,
@@ -36,10 +32,10 @@ from .made_up import MadeUp
 from .topic_order import newly_listed
 
 AWAY_MS = 10_000
-"""The time that a member is assumed to be away if a change does not set it."""
+"""The time in ms for which a plan takes a member to be away if the change does not set it."""
 
 HEARTBEAT_MS = 5_000
-"""The default of `group.consumer.heartbeat.interval.ms`, and of share and streams groups."""
+"""The default of `group.consumer.heartbeat.interval.ms`, also for share and streams groups."""
 
 LEADERS_HEARTBEAT_MS = 3_000
 """The default of `heartbeat.interval.ms` of Java, librdkafka, kafka-python and aiokafka."""
@@ -54,10 +50,9 @@ class BounceMembers(Change):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
     A dynamic member leaves, and comes back with a new id: two rebalances, or one, as `away_ms`
-    decides (see above). A static member is back before its session
-    times out, so there is no rebalance, and its partitions wait for it. If `static` is True, all
-    members count as static; if it is False, all count as dynamic, as if the sessions of static
-    members ended.
+    decides (see above). A static member is back before its session times out, so there is no
+    rebalance, and no member reads its partitions meanwhile. If `static` is True, all members count
+    as static; if it is False, all count as dynamic, as if the sessions of static members ended.
     """
 
     member: str | None = None
@@ -106,7 +101,7 @@ class BounceMembers(Change):
         return self if self.member is None else replace(self, member=ids.alias(self.member))
 
     def is_certain_in(self, group: GroupSpec) -> bool:
-        """Returns whether the time away, or the group, decides between the two courses."""
+        """Returns whether one of the two courses (see above) is certain, not only more likely."""
         if len(group.members) < 2:
             return True
         if self.static or all(m.group_instance_id and self.static is None for m in group.members):
@@ -114,7 +109,7 @@ class BounceMembers(Change):
         return self.away_ms is not None and not 0 < self.away_ms < heartbeat_ms(group)
 
     def chance_to_be_first(self, group: GroupSpec) -> float:
-        """Returns the chance that a member is back before the group answers to its leave."""
+        """Returns the chance (0 to 1) that a member is back before the group reacts to it."""
         others = len(group.members) - 1
         away_ms = AWAY_MS if self.away_ms is None else self.away_ms
         heard = min(1.0, away_ms / heartbeat_ms(group))
@@ -127,12 +122,8 @@ class BounceMembers(Change):
         name = member.group_instance_id or member.member_id
         static = member.group_instance_id is not None if self.static is None else self.static
         if static:
-            return [
-                GroupEvent(
-                    f"{name} restarts as a static member: no rebalance",
-                    lambda group, ids: _restart(group, member, ids),
-                )
-            ]
+            cause = f"{name} restarts as a static member: no rebalance"
+            return [GroupEvent(cause, lambda group, ids: _restart(group, member, ids))]
         if is_first:
             cause = f"{name} leaves and comes back"
             return [GroupEvent(cause, lambda group, ids: _return(group, member, ids))]
@@ -144,12 +135,11 @@ class BounceMembers(Change):
 
 
 def heartbeat_ms(group: GroupSpec) -> int:
-    """Returns the time between two heartbeats of a member, by default."""
+    """Returns the default time in ms between two heartbeats of a member of this group."""
     return HEARTBEAT_MS if group.assignor in SERVER_SIDE else LEADERS_HEARTBEAT_MS
 
 
 def _text(ms: int) -> str:
-    """Returns a whole number of the largest unit, such as `90s` or `250ms`."""
     unit, size = next(one for one in _UNITS if ms % one[1] == 0 and (ms or one[0] == "s"))
     return f"{ms // size}{unit}"
 
@@ -162,20 +152,19 @@ def _duration(text: str) -> int:
 
 
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group with a restarted member as the last one; it owns nothing."""
+    """Returns the group with a restarted member, which owns nothing, as its last member."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
-    taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
+    back = restarted(member, ids, group.members, is_bare=group.assignor in SERVER_SIDE)
     after = newly_listed(group.edited(members=(*others, back)), ids, {back.member_id})
     return Edited(after, renamed={back.member_id: member.member_id})
 
 
 def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group after a member left and came back before the group answered to it.
+    """Returns the group after a member left, and came back before the group reacted to its leave.
 
-    The member left its partitions, so the assignor sees it without any. Each partition that it gets
-    again has waited for it. Leaving and coming back make a group epoch each. In a group of a leader
-    they make one generation, but two if no other member is there: the empty group has one, too.
+    The assignor sees this member without partitions. Nobody read the partitions that it gets again
+    while it was away. A group with a leader has one new generation; or two if it has no other
+    member, because the empty group has a generation, too.
     """
     joined = _join_again(group, member, ids)
     if group.assignor not in SERVER_SIDE and len(group.members) > 1:
@@ -198,12 +187,11 @@ def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 
 
 def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group after a static member returned in time, with a new member id (KIP-345)."""
+    """Returns the group after a static member came back with a new id in time (KIP-345)."""
     waiting = held_by(group, {member.member_id})
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)
-    taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
+    back = restarted(member, ids, group.members, is_bare=group.assignor in SERVER_SIDE)
     members = tuple(
         replace(m, member_id=back.member_id) if m.member_id == member.member_id else m
         for m in group.members

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base class of all changes, and `apply`, which edits a group without any rebalance.
 
-A change is one event or more (`events`): most changes are one, but the bounce of a dynamic member
-is two, because it leaves and comes back. After each event a live group rebalances until it has
-settled (`plans/rounds.py`). `members.py` and `topics.py` define the changes, `text.py` lists all of
-them. Mirror: `src/plans/changes/change.rs`.
-
-A change that does not fit the group is a GroupError at `change`: for example, fewer partitions than
-now, or no member left. A change that refers to a topic, member, client or rack which the group
-lacks is NotAffected, so that one change can be applied to many groups.
+A change has one event or more: the bounce of a dynamic member has two, because it leaves and comes
+back. After each event, a live group rebalances until it has settled (`plans/rounds.py`). A change
+that does not fit the group is a GroupError at `change`; one that refers to a topic, member, client
+or rack which the group lacks is NotAffected. Mirror: `src/plans/changes/change.rs`.
 """
 
 import re
@@ -28,10 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and the name of its option.
-
-    `default` is the option's value if none is given.
-    """
+    """The first word of a change's text, and its option; `default` is the value if none is set."""
 
     name: str
     metavar: str
@@ -40,11 +33,9 @@ class Verb(NamedTuple):
 
 
 class Change(ABC):
-    """A change of a group. Its `str` is what the command line takes.
+    """A change of a group. `str(change)` is its text for the command line.
 
-    The text parses to an equal change, unless a name in it contains a comma or is only `*`.
-
-    `text.CHANGES` lists the subclasses that `plan` and the command line know.
+    The text parses to an equal change, unless a name in it contains a comma, or is `*`.
     """
 
     __slots__ = ()
@@ -64,9 +55,9 @@ class Change(ABC):
         """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns the change with made-up names of draw 0 replaced by those of the draw `ids`.
+        """Returns this change for another draw: with names of `ids` instead of draw 0's.
 
-        See `made_up.py`.
+        A plan calls this before it plays the change. The default returns the change itself.
         """
         del ids
         return self
@@ -82,7 +73,7 @@ def check_fields(change: Any) -> None:
 
 
 def check_least(number: int, least: int, noun: str) -> None:
-    """Raises a GroupError at `change` for a number below `least`, which is wrong in any group."""
+    """Raises a GroupError at `change` if `number` is less than `least`; no group allows that."""
     if number < least:
         raise error(f"{number} is not a number of {noun} from {least} on")
 

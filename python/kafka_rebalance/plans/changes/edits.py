@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events, the parts of every change: an event turns a group into the group after it."""
+"""Events, the parts of every change: an event edits a group."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,15 +19,12 @@ class Edited(NamedTuple):
     `renamed`      new id -> old id, for each member that came back.
     `rebalances`   is False if the event starts no rebalance, as when a static member restarts.
     `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
-    `waiting`      are partitions that no member reads until a rebalance begins, because their
-                   member is down and its session has not ended.
+    `waiting`      are partitions of members that are down while their sessions have not ended.
     `leaderless`   are assigned partitions that no member can read, because no broker leads them.
-    `eager`        are members of the classic protocol in a group that the broker assigns, if they
-                   revoke all partitions to join again.
-    `forgets`      are eager members of a cooperative group: they revoke all partitions, and claim
-                   none.
-    `held`         maps members to what they held when the rebalance begins, if a member of `group`
-                   that came back has lost what it held; None otherwise.
+    `eager`        are the eager classic members of a group that the broker assigns.
+    `forgets`      are eager members of a cooperative group: they revoke all, and claim none.
+    `held`         are the partitions that members hold when the rebalance begins, if `group` lacks
+                   those of a member that came back; None otherwise.
     """
 
     group: GroupSpec
@@ -55,7 +52,7 @@ AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
 def find_member(group: GroupSpec, name: str) -> Member:
     """Returns the member with this member_id, group_instance_id or shortened member_id.
 
-    Errors   NotAffected; GroupError if several members have this shortened member_id.
+    Errors   NotAffected if there is none; GroupError if a shortened id fits several members.
     """
     for field in ("member_id", "group_instance_id"):
         for member in group.members:
@@ -87,12 +84,13 @@ def without(group: GroupSpec, gone: set[str]) -> GroupSpec:
 
 
 def restarted(
-    member: Member, ids: MadeUp, taken: Collection[str], *, is_bare: bool = False
+    member: Member, ids: MadeUp, there: Iterable[Member], *, is_bare: bool = False
 ) -> Member:
-    """Returns a member whose process restarts: it joins with a new id and owns nothing.
+    """Returns a member after the restart of its process: it has a new id and owns nothing.
 
-    With `is_bare`, the id is a UUID alone (`made_up.py`).
+    No member of `there` has the new id. With `is_bare`, the id is only a UUID (`made_up.py`).
     """
+    taken = {one.member_id for one in there}
     name = member.group_instance_id or prefix_of(member.client_id, member.member_id)
     is_static = member.group_instance_id is not None
     made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static, is_bare=is_bare)

@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes up names and ids of members that do not exist yet.
-
-The id of a new member has one of two forms, which the way it joins decides:
+"""Makes up names and ids of members that do not exist yet. A *draw* is one choice of such ids.
 
     named     a name (the client id, or the instance id of a static member), a dash, a random UUID:
-              the broker chooses it in a classic group
-    bare      a random UUID in base64, of 22 characters: a member of the consumer protocol chooses
-              it; and the broker, if a classic member joins a group of the consumer protocol
+              the broker chooses such an id in a classic group
+    bare      a random UUID in base64: a member of the consumer protocol chooses its own; the broker
+              chooses one for a classic member that joins a group of the consumer protocol
 
-A *draw* is one choice of such ids. The UUIDs of a draw depend on the group's id, the draw's number
-and a counter, so every run of a plan makes up equal ids.
-
-The name of a new member has one of these origins:
+A draw's UUIDs depend on the group's id, the draw's number and a counter. The origins of a name:
 
     given     the change names it: `client-id=`, `instance-id=`
-    shared    all members share one client id, and the new member gets it too
+    shared    all members have the same client id, and the new member gets it too
     counted   the next number, as orders-10 after orders-9; an instance id that the change does not
               name is always counted
-    copied    the name of the copied member, if it has no number, or if some members share it
+    copied    the name of the copied member, if it has no number, or if several members have it
     known     the member restarts, and keeps its name
 
 Names affect the answers, because `range` and `roundrobin` sort the members by id. So every draw
@@ -28,21 +23,25 @@ Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (ClassicGrou
          KIP-394, KIP-345), `Uuid.randomUuid()` (classicGroupJoinToConsumerGroup; KIP-848).
 """
 
-import base64
 import re
-import uuid
 from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
+from hashlib import sha1
 from itertools import chain, repeat
 from typing import NamedTuple
+
+from kafka_rebalance.group.model import id_text
 
 _UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _NUMBER = re.compile(r"[0-9]{0,9}\Z")
 _BARE_ID = 22
 """The length of a bare id: a UUID in base64."""
 
+_OID = bytes.fromhex("6ba7b8129dad11d180b400c04fd430c8")
+"""The namespace `uuid.NAMESPACE_OID`; the module uuid would take longer to import than a plan."""
+
 _MOST_LOOKED_AT = 10_000
-"""The most ids that are made again to find out whether a plan made one up."""
+"""The largest number of ids that `was_made_up` makes again to compare them with a name."""
 
 
 class Basis(Enum):
@@ -60,7 +59,7 @@ class Basis(Enum):
 
 
 class Newcomer(NamedTuple):
-    """A member with a made-up id; `name` is the part of the id before the UUID, if it has one."""
+    """A member with a made-up id; `name` is the part before the UUID; a bare id has none."""
 
     member_id: str
     name: str
@@ -84,12 +83,12 @@ PLANNED = Draw()
 
 
 class MadeUp:
-    """Makes up the ids of one draw (draw 0: those of the plan itself); no id occurs twice.
+    """Makes up the ids of one draw, each only once; draw 0 is the plan itself.
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
-    to those of this draw, `client_aliases` maps client ids. `places_guessed` is True if the racks
-    of new replicas were guessed, `topics_guessed` if the order of topics in a subscription was,
-    `topic_ids_guessed` if the id of a topic that does not exist yet was.
+    to those of this draw, `client_aliases` maps client ids. `places_guessed`, `topics_guessed` and
+    `topic_ids_guessed` are True if racks of new replicas, the order of topics in a subscription, or
+    the id of a topic that does not exist yet were guessed.
     """
 
     def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
@@ -103,7 +102,7 @@ class MadeUp:
         self.client_aliases: dict[str, str] = {}
 
     def alias(self, name: str) -> str:
-        """Returns the id in this draw of a member whose id (or instance id) in draw 0 is `name`."""
+        """Returns this draw's id for a member whose id or instance id in draw 0 is `name`."""
         return self.aliases.get(name, name)
 
     def newcomer(
@@ -115,14 +114,11 @@ class MadeUp:
         is_static: bool,
         is_bare: bool = False,
     ) -> Newcomer:
-        """Makes up an id that `taken` does not contain: `name`, a dash and a UUID.
-
-        With `is_bare`, the id is a UUID in base64, without the name.
-        """
+        """Makes up an id that is not in `taken`. With `is_bare`, the id does not contain `name`."""
         while True:
             chosen = _chosen(self._group_id, self._draw, self._count)
             self._count += 1
-            member_id = _in_base64(chosen) if is_bare else f"{name}-{chosen}"
+            member_id = id_text(chosen) if is_bare else f"{name}-{_in_hex(chosen)}"
             # A random Uuid of Kafka does not begin with a dash, which would sort first.
             if member_id not in taken and not (is_bare and member_id.startswith("-")):
                 break
@@ -137,31 +133,34 @@ class MadeUp:
 
     def process_id(self, member_id: str) -> str:
         """Returns the id of the process of a new member of a streams group: a UUID."""
-        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{member_id}/process"))
+        return _in_hex(_random(f"{member_id}/process"))
 
     def topic_id(self, name: str) -> str:
         """Returns the id of a topic that does not exist yet: a random UUID in base64."""
         self.topic_ids_guessed = True
         seed = f"{self._group_id}/{self._draw}/topics/{name}"
-        return _in_base64(uuid.uuid5(uuid.NAMESPACE_OID, seed)).replace("-", "_")
+        return id_text(_random(seed)).replace("-", "_")
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """Returns racks for new replicas in a guessed order; odd draws add those of `perhaps`."""
+        """Returns racks for new replicas, in a guessed order. Odd draws also use `perhaps`.
+
+        `perhaps` are racks that may have no brokers. Draw 0 returns `racks`.
+        """
         self.places_guessed = True
         if self._draw == 0:
             return list(racks)
         if self._draw % 2:
             racks = sorted({*racks, *perhaps})
         seed = f"{self._group_id}/{self._draw}/{self._count}/racks"
-        return sorted(racks, key=lambda rack: uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{rack}").int)
+        return sorted(racks, key=lambda rack: _random(f"{seed}/{rack}"))
 
     def listed(
         self, member_id: str, topics: tuple[str, ...], alike: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Returns the two or more `topics` of a new process in a guessed order.
+        """Returns the `topics` (two or more) of a new process in a guessed order.
 
-        The first process of a draw lists them as another member does (`alike`) in even draws, and
-        in another order in odd ones; each later process, at random. Draw 0 keeps `topics`.
+        The first process of an even draw lists them like another member (`alike`); that of an odd
+        draw lists them in another order. Later processes list them at random. Draw 0: `topics`.
         """
         is_first, self.topics_guessed = not self.topics_guessed, True
         if self._draw == 0:
@@ -169,7 +168,7 @@ class MadeUp:
 
         def random(text: str) -> int:
             seed = f"{self._group_id}/{self._draw}/{self._count}/{member_id}"
-            return uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{text}").int
+            return int.from_bytes(_random(f"{seed}/{text}"))
 
         if (self._draw if is_first else random("order")) % 2 == 0:
             return alike
@@ -189,10 +188,8 @@ class MadeUp:
             return name
         share = (self._draw - 0.5) / self._draws
         if self._count:
-            random = uuid.uuid5(
-                uuid.NAMESPACE_OID, f"{self._group_id}/{self._draw}/{self._count}/place"
-            )
-            share = (share + random.int / 2**128) % 1.0
+            random = _random(f"{self._group_id}/{self._draw}/{self._count}/place")
+            share = (share + int.from_bytes(random) / 2**128) % 1.0
         place = int(share * (len(names) + 1))
         # A dot sorts before digits, but after the dash that follows a name in a member id.
         drawn = f"{names[place - 1]}." if place else "!"
@@ -202,24 +199,34 @@ class MadeUp:
 
 
 def was_made_up(name: str, group_id: str, members: int) -> bool:
-    """Returns whether a plan of this group makes up this id, or one that `name` shortens.
+    """Returns whether a plan of this group makes up the id `name`, or an id that `name` shortens.
 
-    It compares the first ids of draw 0: those of a bounce of all members, and a few more.
+    It compares `name` with the ids of a bounce of all members, and with a few more.
     """
     first = (_chosen(group_id, 0, number) for number in range(min(members, _MOST_LOOKED_AT) + 10))
+    written = ((_in_hex(one), id_text(one)) for one in first)
     return any(
-        name.endswith((f"-{one}", f"-{str(one)[:4]}", f"-{_in_base64(one)[:4]}", _in_base64(one)))
-        for one in first
+        name.endswith((f"-{one}", f"-{one[:4]}", f"-{bare[:4]}", bare)) for one, bare in written
     )
 
 
-def _chosen(group_id: str, draw: int, count: int) -> uuid.UUID:
-    random = uuid.uuid5(uuid.NAMESPACE_OID, f"{group_id}/{draw}/{count}")
-    return uuid.UUID(bytes=random.bytes, version=4)
+def _chosen(group_id: str, draw: int, count: int) -> bytes:
+    return _of_version(4, _random(f"{group_id}/{draw}/{count}"))
 
 
-def _in_base64(chosen: uuid.UUID) -> str:
-    return base64.urlsafe_b64encode(chosen.bytes).decode().rstrip("=")
+def _random(seed: str) -> bytes:
+    """Returns the bytes of `uuid.uuid5(uuid.NAMESPACE_OID, seed)`."""
+    return _of_version(5, sha1(_OID + seed.encode()).digest()[:16])
+
+
+def _of_version(number: int, made: bytes) -> bytes:
+    version, variant = made[6] & 0x0F | number << 4, made[8] & 0x3F | 0x80
+    return bytes((*made[:6], version, made[7], variant, *made[9:]))
+
+
+def _in_hex(chosen: bytes) -> str:
+    text = chosen.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:
@@ -228,10 +235,7 @@ def prefix_of(client_id: str | None, member_id: str) -> str:
 
 
 def own_short_name(client_id: str | None, member_id: str) -> str | None:
-    """Returns the client id and the beginning of a bare id.
-
-    Returns None for an id of another kind, which names its client itself.
-    """
+    """Returns a bare id's short name: client id and first characters; None for other ids."""
     return f"{client_id}-{member_id[:4]}" if client_id and len(member_id) == _BARE_ID else None
 
 
@@ -244,7 +248,7 @@ def is_short_name(name: str, member_id: str) -> bool:
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns client ids for copies of `model`, and their origin; `names` are those in use."""
+    """Returns client ids for copies of `model`, and their origin; `names` are in use."""
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN
@@ -257,7 +261,7 @@ def client_names(
 def instance_names(
     model: str, names: Collection[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns instance ids for copies of `model`, and their origin; `names` are those in use."""
+    """Returns instance ids for copies of `model`, and their origin; `names` are in use."""
     if given is not None:
         return chain([given], count_on(given, names)), Basis.GIVEN
     return count_on(model, names), Basis.COUNTED

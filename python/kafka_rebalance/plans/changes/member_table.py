@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order in which a broker walks the members of a group that it assigns.
 
-A member's slot is given by the highest bits of its hash; in a slot, newer members come first. The
-table doubles before a member is put into it, if one member more would be too many: also when the
-member is there already and only its entry is replaced, as at each new epoch. So the number of
-members plus one decides, not the number of members.
-
-The table never shrinks. A plan knows the most members that the group had since the plan began
-(`most`). If the group had more before, the table uses more bits, and a member that joins may have
-another place than this module returns. That can only matter among members that share a slot of the
-assignor's own hash map.
+The highest bits of a member's hash select its slot; in a slot, newer members come first. Before a
+member is put into the table (or replaced there), the table doubles if one more member would be too
+many. It never shrinks: a group that was larger before the plan may have a larger table. This can
+only change the order of members that share a slot of the assignor's own map.
 
 Source   BaseHashTable: baseAddOrReplace, findSlot; SnapshottableHashTable (Kafka 4.4.0).
 """
@@ -26,10 +21,10 @@ SMALLEST, LOAD = 2, 0.75
 def in_table_order(
     members: Sequence[Member], *, has_joined: bool = True, most: int = 0
 ) -> list[Member]:
-    """Returns members, newest first, in the order of the broker's table.
+    """Returns `members` (newest first) in the order of the broker's table.
 
-    `has_joined` is False while the first member is in the table, but not yet replaced by its
-    record. `most` is the most members that the table is known to have had.
+    The table has had `most` members or more. `has_joined` is False until the record of the first
+    member replaces its entry in the table.
     """
     slots = SMALLEST
     while max(len(members) + has_joined, most + 1) * LOAD > slots:

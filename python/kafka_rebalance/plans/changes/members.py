@@ -17,7 +17,7 @@ from .made_up import MadeUp, client_names, instance_names, prefix_of
 from .topic_order import newly_listed
 
 MOST_NEW_MEMBERS = 100_000
-"""The most members that may join at once: far more than any real group has."""
+"""The largest number of members that may join at once, far above that of any real group."""
 
 _OPTIONS = ("rack", "client-id", "instance-id", "like")
 _OPTION = re.compile(rf",({'|'.join(_OPTIONS)})=")
@@ -30,8 +30,8 @@ class AddMembers(Change):
     They copy the member `like` (a member_id or group_instance_id; default: the member that joined
     last): its subscription, its rack (unless `rack` is set), and whether it is static. Their names
     are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member: then
-    the others get the next numbers, except that a client id without a number is shared by all. In a
-    streams group, each has its own process.
+    the others get the next numbers; but all share a client id that has no number. In a streams
+    group, each new member has its own process.
     """
 
     count: int
@@ -51,7 +51,7 @@ class AddMembers(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        # A name may contain commas: it ends where the next key begins.
+        # A name may contain commas: the next key marks its end.
         members, *said = _OPTION.split(value)
         options: dict[str, str] = {}
         for name, value_of in zip(said[::2], said[1::2], strict=True):
@@ -141,7 +141,7 @@ class RemoveMembers(Change):
     LeaveGroup, and the rebalance begins when their sessions have timed out.
 
     Source   MetadataResponse.convertToNodeArray: a replica on a broker that is down has no rack;
-             ConsumerCoordinator.MetadataSnapshot: a leader that has a rack itself asks for a
+             ConsumerCoordinator.MetadataSnapshot: only a leader that has a rack asks for a
              rebalance when the racks of replicas change.
     """
 

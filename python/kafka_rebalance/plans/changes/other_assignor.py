@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes what the members of a group send after a change to another assignor.
 
-A group's line describes the subscriptions that its members sent for the present assignor. Under
-another one, members send something else: kafka-python's own range sends version 0, this project's
-plug-ins (those in the recipes of `compare`) send what Kafka's newest Java client sends.
-
 1. Under an assignor of the same protocol name (range, librdkafka/range), members send what they
    sent before, and keep their rebalance protocol.
-2. Else they list this assignor alone, and send what Kafka's newest client sends. A rack that an
-   old version did not send stays unknown.
-3. Only librdkafka's leaders depend on the age of the members' clients, which a change of assignor
-   does not change: versions 1 to 3 stay there. Clients of version 0 have no cooperative assignor;
-   those of the Python libraries get one with the plug-in.
-4. Members that restart with a Python library's own class no longer send Java's bytes, as this
-   project's plug-ins do: their bytes no longer show which library they run.
+2. Else they list only the new assignor, and send what Kafka's newest client sends, as this
+   project's plug-ins do. A rack stays unknown if the member's old version did not send it.
+3. Only librdkafka's leaders read the subscription version. A change of assignor keeps the clients,
+   so versions 1 to 3 stay under librdkafka's assignors. Clients of version 0 have no cooperative
+   assignor; those of the Python libraries get one with the plug-in.
+4. A member with a plug-in sends Java's bytes. After it restarts with a Python library's own class,
+   it does not: the "java" of its bytes is dropped, and its library is unknown.
 
 Source   the table in docs/plans.md, of real clients; librdkafka 2.16. Mirror: `Draft::run_by`.
 """
@@ -27,7 +23,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group with this assignor, and its members as they send under it."""
+    """Returns the group with this assignor; its members have the data that they then send."""
     # 1.
     if group.assignor is None or protocol_name(group.assignor) == protocol_name(assignor):
         return group.edited(assignor=assignor, rebalance_protocol=group.rebalance_protocol)
@@ -56,7 +52,7 @@ def _restarted(member: Member, assignor: str) -> Member:
 
 
 def sends_under(member: Member, assignor: str) -> Member:
-    """Returns the member as it sends under an assignor that the group did not run before."""
+    """Returns the member with the data that it sends under an assignor that is new to the group."""
     version = member.subscription_version or None
     return replace(
         member,

@@ -10,18 +10,13 @@ To "consumer":
    members, in the order of the table into which it copies them.
 3. A static member does not leave. It gets its partitions back, without a new target; only the first
    one starts a rebalance, which converts the group.
-4. Members that are not yet restarted follow each new target in the classic way: they join again,
-   and an eager one revokes all its partitions for this. Members may be eager with a cooperative
-   assignor (`GroupSpec.rebalance_protocol`).
+4. Members that have not yet restarted follow each new target by the classic protocol: they join
+   again, and an eager member first revokes all its partitions.
 
 To "classic": the broker assigns until the last member of the consumer protocol has left, or has
-been replaced by a static member. Then the group is classic again. After a leave, it rebalances at
-once, and the leader assigns; after a replacement, it keeps its assignment. A classic member that
-joins before this gets a UUID alone as its id, from the broker; after it, the id begins with the
-client id, and sorts elsewhere.
-
-The broker refuses to convert a group whose assignments have user data, and the member ends with
-GROUP_ID_NOT_FOUND. This change is an error if that is certain; `broker_notes` warns if it is not.
+been replaced by a static member. After a leave, the leader assigns at once; after a replacement,
+the group keeps its assignment. A classic member that joins before this gets a UUID alone as its id,
+from the broker; after it, the id begins with the client id, and sorts elsewhere.
 
 Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup, classicGroupJoin (an
          empty consumer group becomes classic), classicGroupJoinToConsumerGroup (ids); KIP-848.
@@ -56,9 +51,9 @@ _OFFERED = {CONSUMER: ("uniform", "range"), CLASSIC: tuple(BUILT_IN)}
 class SwitchProtocol(Change):
     """All members restart one after another, in join order, with another `group.protocol`.
 
-    `protocol` is "consumer" or "classic". `assignor` is that of the group afterwards: uniform (also
-    for None) or range in the broker; or a classic one, such as librdkafka/range (for None: range,
-    the first in the Java client's default list).
+    `protocol` is "consumer" or "classic". `assignor` is the group's assignor afterwards. For
+    "consumer", it is the broker's uniform (also for None) or range; for "classic", a classic one,
+    such as librdkafka/range (None: range, the first in the Java client's default list).
     """
 
     protocol: str
@@ -124,7 +119,6 @@ class SwitchProtocol(Change):
 
 
 def _check_classic(group: GroupSpec) -> None:
-    """Raises an error for a group whose switch to the consumer protocol is not played."""
     name = group.assignor
     if name is None:
         raise error("the group has no assignor: name the one that its leader runs")
@@ -149,27 +143,24 @@ def lacking(assignor: str) -> str:
 def copies_user_data(group: GroupSpec) -> bool:
     """Returns whether the leader copies the user data of subscriptions into its assignments.
 
-    Only librdkafka's cooperative-sticky does this. A member's first subscription has no user data;
-    the subscriptions of all its later joins have some.
+    Only librdkafka's cooperative-sticky does. A member sends user data from its second join on.
     """
     library = library_of(group.assignor) or group.leader_library
     return library == "librdkafka" and protocol_name(group.assignor or "") == "cooperative-sticky"
 
 
 def _joins_again(group: GroupSpec) -> bool:
-    """Returns whether members certainly join again before the group is converted.
+    """Returns whether it is certain that members join again before the group is converted.
 
-    After the first member has left, the other members join again. A static member does not leave:
-    its return converts the assignments of the last rebalance, and the group does not show whether
-    its members had joined before that.
+    Else the return of a static member converts the assignment of the last rebalance. The group does
+    not show which members were in it before that rebalance.
     """
     return len(group.members) > 1 and group.members[0].group_instance_id is None
 
 
 class _Restart(NamedTuple):
-    """The restart of one member; `left` are the ids of the members that restart after it.
-
-    `assignor` is that of the group afterwards; `stops` is True if classic members are eager.
+    """The restart of one member. `left` are the ids of members that restart after it; `stops` is
+    True if classic members are eager.
     """
 
     member: Member
@@ -193,10 +184,9 @@ class _Restart(NamedTuple):
         return Edited(after, eager=self._eager(after))
 
     def _join(self, group: GroupSpec, ids: MadeUp) -> Edited:
-        taken = {member.member_id for member in group.members}
-        # A dynamic member has left: without members of the consumer protocol, the group is classic.
+        # The dynamic member has left. If no consumer-protocol member is left, the group is classic.
         is_bare = self.protocol == CONSUMER or bool(self.left)
-        back = restarted(self.member, ids, taken, is_bare=is_bare)
+        back = restarted(self.member, ids, group.members, is_bare=is_bare)
         others = (m for m in _in_brokers_order(group, self) if m.member_id != self.member.member_id)
         after = self._assigned(group.edited(members=(*others, back)))
         return Edited(after, {back.member_id: self.member.member_id}, eager=self._eager(after))
@@ -206,9 +196,8 @@ class _Restart(NamedTuple):
         waiting = held_by(group, {self.member.member_id})
         # The broker copies its table first; the replaced member then has the last place.
         members = _in_brokers_order(group, self)
-        taken = {member.member_id for member in group.members}
-        # The entry of the last static member keeps the group a consumer group until it is back.
-        back = restarted(self.member, ids, taken, is_bare=True)
+        # The last static member's entry stays while it is away, so the group is not yet classic.
+        back = restarted(self.member, ids, group.members, is_bare=True)
         held = next(one for one in members if one.member_id == self.member.member_id)
         new = replace(held, member_id=back.member_id)
         others = tuple(one for one in members if one is not held)
@@ -228,18 +217,18 @@ class _Restart(NamedTuple):
         return group if self.left else _led_by_client(group, self.assignor)
 
     def _eager(self, group: GroupSpec) -> frozenset[str]:
-        """Returns the members of the classic protocol, if they are eager."""
-        # With a leader, eager members claim their last assignment, so they need no exception.
+        # In a group with a leader, eager members claim their last assignment: no exception here.
         if not self.stops or group.assignor not in SERVER_SIDE:
             return frozenset()
-        return self.left if self.protocol == CONSUMER else _ids(group) - self.left
+        ids = frozenset(member.member_id for member in group.members)
+        return self.left if self.protocol == CONSUMER else ids - self.left
 
 
 def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group with this classic assignor.
 
-    A librdkafka client sorts the topics of its subscription. Its leader asks for the metadata of
-    the members' topics, one member after another, and the answer has the order of the question.
+    A librdkafka client sorts the topics of its subscription. Its leader adds the topics of one
+    member after another to its request for metadata, and the broker's answer has this order.
     """
     if library_of(assignor) != "librdkafka":
         return group.edited(assignor=assignor)
@@ -253,16 +242,11 @@ def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
 
 
 def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]:
-    """Returns the members; those of a classic group that is converted, as the broker copies them.
-
-    The broker walks the `HashMap` of the classic group, and fills its own table.
+    """Returns the group's members. If the restart converts a classic group, their order is that in
+    which the broker copies them from the classic group's `HashMap` into its own table.
     """
     if restart.protocol == CLASSIC or group.assignor in SERVER_SIDE:
         return group.members
     by_id = {member.member_id: member for member in group.members}
     copied = [by_id[member_id] for member_id in java_hash_order(list(by_id))]
     return tuple(in_table_order(copied[::-1]))
-
-
-def _ids(group: GroupSpec) -> frozenset[str]:
-    return frozenset(member.member_id for member in group.members)

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of topics in the subscriptions that members send for the first time.
 
-kafka-python and aiokafka keep the topics of a consumer in a set, and send them in the order of this
-set. It follows the hashes of the names, which have another seed in each process (unless
-PYTHONHASHSEED is set). The sticky classes of both libraries compare the members' *lists*: if equal
-topics are in different orders, the class treats the subscriptions as unequal, and may return
-another assignment. No other assignor's answer depends on this order.
+kafka-python and aiokafka send the topics of a consumer in the order of a Python set, which differs
+between processes. The sticky classes of both libraries compare the members' *lists*, so their
+answers depend on this order. No other assignor's answer depends on it; members of a group that the
+broker assigns send sorted topics.
 
-Members of a group that the broker assigns send sorted topics: equal hashes then have this order in
-the broker's tables.
-
-So the order in a new process, or of a new subscription, is a guess. A plan uses the order in the
-group's line or in the change; each draw uses its own (`MadeUp.listed`). These classes run in Python
-only, so there is no mirror in Rust.
+A plan uses the order in the group's line or in the change; each draw uses its own
+(`MadeUp.listed`). These classes run in Python only, so there is no mirror in Rust.
 
 Source   kafka-python 3.0.12, aiokafka 0.14.0 (SubscriptionState; _are_subscriptions_identical of
          the sticky class). Java uses a TreeSet; librdkafka and kafka-python's cooperative-sticky
@@ -35,9 +30,10 @@ _COMPARE_LISTS = ("kafka-python/sticky", "aiokafka/sticky")
 
 
 def newly_listed(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = None) -> GroupSpec:
-    """Returns the group after these members (None: all) listed their topics for the first time.
+    """Returns the group after the members `who` (None: all) list their topics for the first time.
 
-    Only members whose library keeps a set change, and only if the assignor reads the order.
+    With a leader, the order changes only for members whose library keeps a set, and only if the
+    assignor reads it.
     """
     if group.assignor in SERVER_SIDE:
         return group.edited(
@@ -66,10 +62,7 @@ def newly_listed(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = No
 
 
 def _lists_a_set(member: Member, group: GroupSpec) -> bool:
-    """Returns whether the member may run a Python library's own class, which does not sort.
-
-    Java's bytes are also those of this project's plug-ins, which sort as Java does.
-    """
+    """Returns whether the member may run a Python library's own class, which sorts no topics."""
     if member.client_library in ("java", "librdkafka"):
         return False
     return not {KAFKA_PYTHON, AIOKAFKA}.isdisjoint(clients_for(member, group.group_id))

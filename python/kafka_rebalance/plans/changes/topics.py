@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of topics and of subscriptions.
 
-No rebalance follows if nobody subscribes to the topics that grow or are deleted, or if members
-subscribe again to the topics that they have. Then only these clients join again:
-
-    aiokafka     each member that subscribes again
-    librdkafka   a leader that subscribes again under an eager assignor; any member may be the
-                 leader
+No rebalance follows if nobody subscribes to the topics that grow or are deleted. None follows if
+members subscribe again to the topics that they have, except that members of aiokafka, and leaders
+of librdkafka under an eager assignor (any member may lead), join again.
 
 Source   ConsumerCoordinator.MetadataSnapshot, SubscriptionState.changeSubscription (Kafka 4.4.0);
          all clients: tests/live/test_topic_changes.py; broker: GroupMetadataManager.
@@ -32,9 +29,9 @@ from .topic_order import newly_listed
 class AddPartitions(Change):
     """A topic's number of partitions grows to `partitions`.
 
-    If the racks of replicas are known, the racks of new replicas are guessed as Kafka places them:
-    each new partition gets as many racks as the old partition with the most racks has, in turn
-    from all known racks.
+    If the racks of replicas are known, the racks of new replicas are guessed by Kafka's rule: it
+    takes all known racks in turn. A new partition gets as many racks as the old partition with the
+    most racks has.
     """
 
     topic: str
@@ -74,7 +71,6 @@ class AddPartitions(Change):
 
 
 def _are_read(group: GroupSpec, topics: set[str]) -> bool:
-    """Returns whether a member subscribes to one of these topics."""
     return any(not topics.isdisjoint(member.topics) for member in group.members)
 
 
@@ -101,7 +97,7 @@ def _known(racks: tuple[str | None, ...]) -> set[str]:
 
 
 def _check_topics(change: "AddTopics | RemoveTopics | Resubscribe") -> None:
-    """Checks the fields, and that there is a topic: a change of none would have no text."""
+    """Checks the fields, and that there is at least one topic: the change's text needs one."""
     check_fields(change)
     if not change.topics:
         raise error("say which topics: name one at least")
@@ -253,7 +249,7 @@ class Resubscribe(Change):
 
 
 def _joins_anyway(group: GroupSpec, member: Member) -> bool:
-    """Returns whether the member joins again although it subscribes to the topics that it has."""
+    """Returns whether the member joins again even if it subscribes to the topics that it has."""
     name = group.assignor
     if name is None or name in SERVER_SIDE:
         return False

@@ -33,7 +33,7 @@ class Classes:
 
 
 def classify(group: GroupSpec) -> Classes:
-    """Returns the classes: topic classes by their first topic, subscriptions in join order."""
+    """Returns the classes: those of topics by their first topic, those of members in join order."""
     counts = group.partition_counts()
     existing = [{t for t in member.topics if t in counts} for member in group.members]
     by_subscription: dict[frozenset[str], list[int]] = {}
@@ -64,7 +64,9 @@ def classify(group: GroupSpec) -> Classes:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """Returns owners by KIP-341: the newest claim decides; two newest claims mean no owner."""
+    """Returns each partition's owner (KIP-341): the claim of the newest generation counts; if two
+    members claim the partition in that generation, it has no owner.
+    """
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

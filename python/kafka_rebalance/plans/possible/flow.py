@@ -61,7 +61,7 @@ class Flow:
         return total
 
     def reachable(self, source: int) -> list[bool]:
-        """Returns for each node whether more flow could be sent to it along tight arcs."""
+        """Returns, for each node, whether more flow can reach it along tight arcs."""
         return [level is not None for level in self._levels(source)]
 
     def _reduced(self, tail: int, arc: int) -> int:
@@ -82,7 +82,10 @@ class Flow:
         return level
 
     def _augment(self, source: int, sink: int, level: list[int | None], unused: list[int]) -> int:
-        """Sends flow along one path; the first `unused[n]` arcs of node n lead nowhere."""
+        """Sends flow along one path and returns the amount (0: no path is left).
+
+        The first `unused[n]` arcs of node n are not tried again: they cannot reach the sink.
+        """
         path: list[int] = []
         node = source
         while node != sink:

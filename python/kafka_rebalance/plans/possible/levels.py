@@ -6,14 +6,14 @@ load, then as few members as possible with this load, then the smallest possible
 on; this balance also has the least standard deviation. It has levels, each with its own proof:
 
     level   members S, and topics T to which only members of S and of higher levels subscribe.
-            T has (load - 1) * |S| + extra partitions, and members of higher levels are full.
-            So at least `extra` members of S must have `load`.
+            T has (load - 1) * |S| + extra partitions, and members of higher levels have no room.
+            So at least `extra` members of S must have `load` partitions.
 
 1. The largest load: start at the mean, rounded up. If not all partitions fit, the minimum cut shows
    topics with too few subscribers. Raise the load to the mean of that cut, and try again.
-2. With `load - 1` for each member, `extra` partitions do not fit. The topics and members on the
-   side of these partitions in the minimum cut are the level: its members are full, and its topics
-   have no other subscribers that could take partitions.
+2. With `load - 1` for each member, `extra` partitions do not fit. In the minimum cut, the topics
+   and members on the side of these partitions are the level: its members have no room, and its
+   topics have no other subscribers that could take partitions.
 3. Remove the level, and continue with the rest, in which all loads are smaller.
 
 Cost     a level is a few flows over topic classes x subscription classes.

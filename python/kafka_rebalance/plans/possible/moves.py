@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the least moves to the best balance, with prices that prove that fewer do not suffice.
 
-Levels are independent: members of higher levels are full, so the topics of a level go only to the
-members of this level. In each level the cheapest flow shows which partitions are kept:
+Levels are independent: members of higher levels have no room, so the topics of a level go only to
+the members of this level. In each level, the cheapest flow shows which partitions are kept:
 
     source --partitions--> topic class --held, cost 0--> member --load - 1--> sink
                            topic class --> hub --cost 1--> member --1--> extras --extra--> sink
@@ -101,7 +101,7 @@ def _through_hubs(
     to_hub: dict[tuple[int, int], int],
     from_hub: dict[int, int],
 ) -> dict[int, list[tuple[int, int]]]:
-    """Returns, by member, the topic classes and numbers of the partitions that it gains."""
+    """Returns member -> the topic classes of which it gains partitions, each with their number."""
     more: dict[int, list[tuple[int, int]]] = {}
     for k in level.members:
         into = _runs((c, flow.sent(to_hub[c, k])) for c in level.topics if (c, k) in to_hub)
@@ -118,7 +118,7 @@ def _through_hubs(
 
 
 def _runs(counts: Iterator[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-    """Yields a class and its remaining count repeatedly, until the caller has made it 0."""
+    """Yields each class with its remaining count, again and again until the caller sets it to 0."""
     for c, count in counts:
         run = [count]
         while run[0]:

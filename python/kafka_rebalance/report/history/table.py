@@ -46,6 +46,7 @@ def group_cells(
     name: str, groups: Mapping[str, Sequence[RecordedRebalance]], patterns: Sequence[Pattern]
 ) -> list[str]:
     rows = groups[name]
+    causes = Counter(row.cause for row in rows).most_common()
     kinds = dict.fromkeys(one.kind for one in patterns if one.group_id == name)
     return [
         cut(name, _NAME),
@@ -53,7 +54,7 @@ def group_cells(
         _within(rows),
         str(total_moves(rows)),
         str(sum(len(row.back) for row in rows)),
-        _causes(rows),
+        ", ".join(f"{number} {kind}" for kind, number in causes),
         ", ".join(kinds),
     ]
 
@@ -125,9 +126,7 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints how many answers are equal, by assignor and leader's library; then the answers that
-    differ.
-    """
+    """Prints how many answers are equal for each assignor and leader's library; then the others."""
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)
@@ -169,10 +168,7 @@ def print_counterfactuals(
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one counterfactual for each group: with `static`, that with static members.
-
-    A group of which no member came back has no counterfactual with static members.
-    """
+    """Returns one counterfactual for each group: with `static`, one with static members, if any."""
     chosen: dict[str, Counterfactual] = {}
     for one in played:
         if not one.is_static or static:
@@ -194,14 +190,9 @@ def _moves(row: RecordedRebalance) -> str:
 
 
 def _within(rows: Sequence[RecordedRebalance]) -> str:
-    """Returns the time from the first rebalance to the last; a rate of few would mislead."""
+    """Returns the time from the first rebalance to the last; a rate from few would mislead."""
     span_ms = rows[-1].time_ms - rows[0].time_ms if rows else 0
     for unit, unit_ms in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
         if span_ms >= 2 * unit_ms:
             return f"{span_ms / unit_ms:.1f} {unit}"
     return f"{span_ms / 1000:.0f} s" if span_ms > 0 else ""
-
-
-def _causes(rows: Sequence[RecordedRebalance]) -> str:
-    counts = Counter(row.cause for row in rows)
-    return ", ".join(f"{number} {kind}" for kind, number in counts.most_common())

@@ -28,7 +28,7 @@ def print_comparison(
 ) -> None:
     """Prints all assignors, the recommendation with its reason, and how to change to it.
 
-    `times` has the figures in seconds of the simulated assignors, and of `alone` at its label.
+    `times` has the figures in seconds of each simulated assignor, and of `alone` under its label.
     `assumed` is the text of the simulation's assumptions; without times, it is the reason why there
     are none. `given` is the part of the command line that selects input and group.
     """
@@ -100,7 +100,7 @@ _BY_BROKER = ("where the broker assigns,", "a heartbeat of its old owner, then o
 
 
 def _print_clock(comparison: Comparison, times: Times) -> None:
-    """Prints the assignor that is best in seconds, if it is better than the recommended one."""
+    """Prints the assignor with the best seconds, if they are better than the recommended one's."""
     group = comparison.group
     recommended = comparison.recommended or ""
     if comparison.keeps_assignor and comparison.alone is not None:

@@ -7,7 +7,7 @@ from itertools import groupby
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.assignors.connect.work import task_key
 from kafka_rebalance.connect import RoundAnswer
-from kafka_rebalance.connect.idle import backing_off, idle
+from kafka_rebalance.connect.cluster import backing_off, idle
 from kafka_rebalance.group.html_tables import clipped
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.live.connect_draws import Item, Variation, Varying
@@ -19,10 +19,7 @@ from kafka_rebalance.report.text.tables import print_table, width
 def print_round(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
 ) -> None:
-    """Prints a round: which work starts, stops, stays or runs nowhere.
-
-    Times count from `start_ms`.
-    """
+    """Prints the work that starts, stops, stays or is idle; times are relative to `start_ms`."""
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     print(_cut("  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])))
@@ -41,12 +38,14 @@ def print_round(
         if one.until_ms is not None and one.until_ms > now_ms:
             left_ms = one.until_ms - now_ms
             until = f", until {_seconds(one.until_ms - start_ms)} ({_seconds(left_ms)} from now)"
-        print(_cut(f"  nowhere: {_summary(one.work)}"))
+        connectors, tasks = len(one.work.connectors), len(one.work.tasks)
+        counts = f"{counted(connectors, 'connector')}, {counted(tasks, 'task')}"
+        print(_cut(f"  nowhere: {counts}: {_names(one.work)}"))
         print_wrapped(f"{one.why}{until}", " " * 11)
 
 
 def print_variation(found: Variation) -> None:
-    """Prints what in a prediction depends on facts that REST does not show."""
+    """Prints the parts of a prediction that depend on facts which REST does not show."""
     print_wrapped(
         "REST does not show the workers' ids, nor the order in which a worker took up its work."
     )
@@ -116,11 +115,6 @@ def _names(work: Work) -> str:
     for connector, tasks in groupby(work.tasks, key=lambda task: task.connector):
         parts.append(f"{connector}[{runs([task.task for task in tasks])}]")
     return ", ".join(parts)
-
-
-def _summary(work: Work) -> str:
-    counts = f"{counted(len(work.connectors), 'connector')}, {counted(len(work.tasks), 'task')}"
-    return f"{counts}: {_names(work)}"
 
 
 def _seconds(ms: int) -> str:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the present state of a group: its members and findings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.notes.listed import lists_notes, may_list_eager
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.clients import class_name, client_of, library_evidence
 from kafka_rebalance.plans.figures import share_text
+from kafka_rebalance.present.broker_assigned import Lags
 from kafka_rebalance.present.description import Description
-from kafka_rebalance.present.lag import Lags
 from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
@@ -20,6 +21,7 @@ from .notes import either_note, lists_note, print_notes
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
 _CHARACTERS_IN_SENTENCE = 60
+_M = TypeVar("_M")
 
 
 def print_description(one: Description, given: str, *, everything: bool) -> None:
@@ -27,15 +29,23 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     group = one.group
     total = sum(map(len, one.assignment.values()))
     generation = "" if group.generation_id is None else f", generation {group.generation_id}"
+    assignor = " or ".join(one.assignors) or group.assignor or "no assignor"
     print_wrapped(
-        f"{group.group_id}, {_assignor(one) or 'no assignor'}{generation}: "
+        f"{group.group_id}, {assignor}{generation}: "
         f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"
     )
     names = member_names({member.member_id: member.client_id for member in group.members})
-    shown = group.members if everything else group.members[:_MOST_ROWS]
-    _print_members(one, shown, names, everything=everything)
-    if len(shown) < len(group.members):
-        print(f"… and {len(group.members) - len(shown)} more (--all shows them)")
+    columns: dict[str, Callable[[Member, int | None], str]] = {
+        "member": lambda member, _: cut(names[member.member_id], 36),
+        "instance": lambda member, _: member.group_instance_id or "",
+        "host": lambda member, _: (member.client_host or "").removeprefix("/"),
+        "client": lambda member, _: _library(member, group.group_id),
+        "rack": lambda member, _: member.rack_id or "",
+        "owned": lambda member, _: str(len(one.assignment[member.member_id])),
+        "partitions": lambda member, most: partitions_text(one.assignment[member.member_id], most),
+        "lag": lambda member, _: "" if one.lags is None else lag_cell(one.lag_of(member.member_id)),
+    }
+    print_members(group.members, columns, ("owned", "lag"), everything=everything)
     is_unread = any(finding.kind == "unread" for finding in one.findings)
     is_even = one.balance.stddev <= one.possible.stddev and not is_unread
     even = ", as even as possible" if is_even else f" (possible: {one.possible.least_to_most})"
@@ -53,11 +63,6 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print("This shows more:")
     for ask in asks:
         print(f"  kafka-rebalance {ask} {given}")
-
-
-def _assignor(one: Description) -> str:
-    """Returns the assignors that may answer, by the names that `plan` has for them."""
-    return " or ".join(one.assignors) or one.group.assignor or ""
 
 
 def print_descriptions(rows: Sequence[Description]) -> None:
@@ -92,20 +97,15 @@ def print_descriptions(rows: Sequence[Description]) -> None:
         print_wrapped(lists_note(unknown))
 
 
-def print_findings(findings: Sequence[Note], names: dict[str, str]) -> None:
-    """Prints a line for each finding; `names` are those of the members in the table above."""
+def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:
+    """Prints a line for each finding; `names` maps a member id to its name in the table above."""
     if not findings:
         print("Nothing to report.")
     for finding in findings:
         print_wrapped(finding_text(finding, names), "", "  ")
 
 
-def leaderless_in(findings: Sequence[Note]) -> int:
-    """Returns how many partitions have no leader."""
-    return sum(len(one.partitions) for one in findings if one.kind == "leaderless")
-
-
-def finding_text(finding: Note, names: dict[str, str]) -> str:
+def finding_text(finding: Note, names: Mapping[str, str]) -> str:
     """Returns text such as `idle: c3, c4: there are fewer partitions than members for …`."""
     who = ", ".join(names.get(one, one) for one in finding.member_ids[:3])
     if len(finding.member_ids) > 3:
@@ -128,29 +128,26 @@ def _library(member: Member, group_id: str) -> str:
     return "" if found is None else _LIBRARIES.get(found[0], found[0])
 
 
-def _print_members(
-    one: Description, members: Sequence[Member], names: dict[str, str], *, everything: bool
+def print_members(
+    members: Sequence[_M],
+    columns: Mapping[str, Callable[[_M, int | None], str]],
+    right: Sequence[str],
+    *,
+    everything: bool,
 ) -> None:
-    """Prints a row for each member, without the columns that are empty in every row."""
+    """Prints a row for each member (only the first, without `everything`), with filled columns.
+
+    A column's function takes a member, and the most characters that a list may have (None: all).
+    """
+    shown = members if everything else members[:_MOST_ROWS]
     most = None if everything else _MOST_CHARACTERS
-    rows = [
-        (
-            cut(names[member.member_id], 36),
-            member.group_instance_id or "",
-            (member.client_host or "").removeprefix("/"),
-            _library(member, one.group.group_id),
-            member.rack_id or "",
-            str(len(one.assignment[member.member_id])),
-            partitions_text(one.assignment[member.member_id], most),
-            "" if one.lags is None else lag_cell(one.lag_of(member.member_id)),
-        )
-        for member in members
-    ]
-    columns = ["member", "instance", "host", "client", "rack", "owned", "partitions", "lag"]
-    print_filled_table(columns, rows, right=("owned", "lag"))
+    rows = [tuple(cell(member, most) for cell in columns.values()) for member in shown]
+    print_filled_table([*columns], rows, right=right)
+    if len(shown) < len(members):
+        print(f"… and {len(members) - len(shown)} more (--all shows them)")
 
 
-def _lag(one: Description, names: dict[str, str]) -> str:
+def _lag(one: Description, names: Mapping[str, str]) -> str:
     assert one.lags is not None
     spread = ""
     if one.lags and max(one.lags.values()):
@@ -171,7 +168,7 @@ def lag_cell(lag: int | None) -> str:
 def lag_text(
     lags: Lags, without_committed_offset: int, more: str = "", *, leaderless: int = 0
 ) -> str:
-    """Returns a sentence on the lag of a group; of some partitions, the lag is not known.
+    """Returns a sentence with a group's lag, and how many partitions have an unknown lag, and why.
 
     `more` follows the number of partitions with a lag, such as ` of source topics`.
     """

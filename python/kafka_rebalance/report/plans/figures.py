@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the figures of plans: of one, of many in a table, and those in seconds."""
+"""Prints the figures of one plan, of many plans in a table, and figures in seconds."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ _NO_BOUNDS = (
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     """Prints the figures before and after, and the best possible ones."""
-    members = (len(plan.group.members), len(plan.final.members))
+    members = (len(plan.group.members), len(plan.steps[-1].before.members))
     print_table(("", "before", "after", "possible"), figure_rows(figures, members))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
     if (other := other_pause(plan)) is not None:
@@ -75,7 +75,7 @@ def its(number: int) -> str:
 def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequence[Note]]) -> None:
     """Prints a line for each group; the columns "waits" and "no leader" appear only if needed.
 
-    `notes` has those of each group. Rounds that are a lower bound have a plus, and so have moves.
+    `notes` has the notes of each row's group. A plus after rounds or moves marks a lower bound.
     """
     bounds = [next((n.detail for n in each if n.kind == "lower bound"), None) for each in notes]
     columns = (
@@ -111,10 +111,7 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequen
 
 
 def moves_text(one: Figures, *, is_least: bool = False) -> str:
-    """Returns the moves and the least ones, such as `6 (2)`, or `6` if these are not known.
-
-    With `is_least`, the moves are a lower bound: `6+ (2)`.
-    """
+    """Returns the moves and the least possible: `6 (2)`; `6` if unknown; `6+ (2)`: at least 6."""
     moves = f"{one.moves}{'+' * is_least}"
     return moves if one.least_moves is None else f"{moves} ({one.least_moves})"
 
@@ -138,7 +135,7 @@ def seconds_text(ms: int) -> str:
 
 
 def _range(spread: "Spread", unit: str) -> str:
-    """Returns the median, with the least and the most, and how many runs never settled."""
+    """Returns text: the median, the least and the most, and how many runs never settled."""
     if spread.least is None or spread.median is None or spread.most is None:
         return "never"
     least, most = seconds_text(spread.least), seconds_text(spread.most)

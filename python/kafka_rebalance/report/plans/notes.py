@@ -14,10 +14,10 @@ from kafka_rebalance.report.text.tables import print_table
 from .plan import names_in_plan
 
 FIRST = ("no answer", "commit waits")
-"""The kinds of notes that stand before the figures."""
+"""The kinds of notes that are printed above the figures."""
 
 SAID_OF_STEPS = ("lost rack",)
-"""The kinds of notes that the steps of a plan have in its report."""
+"""The kinds of notes that a report prints at a step, and not among the notes of the plan."""
 
 _WITH_LINES = ("hangs", "rolling", "refused", "stop all")
 _MEANT_TO_BE_COPIED = ("hangs", "dies", "never settles")
@@ -31,7 +31,7 @@ _GROUPS_NAMED = 3
 
 
 def names_of(led: Iterable[LedPlan], *plans: RebalancePlan) -> dict[str, str]:
-    """Returns member id -> short name, as in the tables of the plans; `--leader` takes these."""
+    """Returns member id -> short name, as in the plans' tables; `--leader` takes these names."""
     each = [*(one.plan for one in led if one.plan is not None), *plans]
     return {id_: name for one in each for id_, name in names_in_plan(one).items()}
 
@@ -46,7 +46,7 @@ def print_notes(
 ) -> None:
     """Prints notes; `given` is the part of the command line that selects input and group.
 
-    `names` are short names of members. Owners at the end are a guess if ids are `made_up`.
+    `names` maps member ids to short names. If there are `made_up` ids, the last owners are a guess.
     """
     for note in notes:
         text = note.text if note.kind in _MEANT_TO_BE_COPIED else shortened(note.text, names)
@@ -66,7 +66,7 @@ def print_notes(
 
 
 def print_line(line: str, more: str = "") -> None:
-    """Prints a line with its own indent; one with 5 spaces or more is not wrapped."""
+    """Prints a line with its own indent; a line with 5 leading spaces or more is not wrapped."""
     text = line.lstrip()
     if line.startswith("     "):
         print(line)
@@ -135,7 +135,7 @@ def notes_on_groups(
 
 
 def lists_note(group_ids: Sequence[str]) -> str:
-    """Returns the note for many groups; `group_ids` are those that may have mixed lists."""
+    """Returns the note for many groups; members of `group_ids` may mix assignors in their lists."""
     few = len(group_ids) <= _GROUPS_NAMED
     return (
         f"Assumed for {counted(len(group_ids), 'cooperative group')}"

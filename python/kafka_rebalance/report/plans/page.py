@@ -26,10 +26,10 @@ class Cell(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cells by row and partition. Each member before or after the plan has a row, new ones last.
+    """Cells by row and partition: a row for each member before or after the plan, new ones last.
 
     A member that returns from a restart keeps its row. `names` has the short name of each row's
-    member; `counts` has its numbers of partitions before and after, None while it is absent.
+    member; `counts` its numbers of partitions before and after (None: it is absent).
     """
 
     title: str
@@ -71,7 +71,7 @@ def _by_row(held: Assignment, row_of: dict[str, int]) -> set[tuple[int, TopicPar
 
 
 _MOST_CELLS = 40_000
-_LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("revoked", "−"), Cell.GAINED: ("gained", "+")}
+_SIGNS = {Cell.KEPT: "", Cell.REVOKED: "−", Cell.GAINED: "+"}
 
 
 def plan_page(plan: RebalancePlan) -> str:
@@ -106,14 +106,8 @@ def _figures(plan: RebalancePlan) -> str:
 
 
 def _key() -> str:
-    return (
-        '<p class="key">'
-        + "".join(
-            f'<span class="{style}">{sign}</span>{cell.value}'
-            for cell, (style, sign) in _LOOK.items()
-        )
-        + "</p>"
-    )
+    marks = (f'<span class="{one.value}">{sign}</span>{one.value}' for one, sign in _SIGNS.items())
+    return f'<p class="key">{"".join(marks)}</p>'
 
 
 def _cells(grid: Grid) -> str:
@@ -131,7 +125,7 @@ def _cells(grid: Grid) -> str:
         cells = []
         for tp in grid.partitions:
             cell = grid.cells.get((row, tp))
-            style, sign = ("", "") if cell is None else _LOOK[cell]
+            style, sign = ("", "") if cell is None else (cell.value, _SIGNS[cell])
             first = " first" if tp in firsts else ""
             what = "" if cell is None else f' title="{escaped(f"{tp} {cell.value}: {name}")}"'
             cells.append(f'<td class="{style}{first}"{what}>{sign}</td>')

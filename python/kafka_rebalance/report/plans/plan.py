@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.group.ownership import Delta
+from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.notes.lost_rack import step_note
 from kafka_rebalance.plans import RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes import SwitchAssignor
@@ -69,7 +69,7 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
 
 
 def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
-    """Returns the steps before another assignor takes over, if the plan is a bounce to it."""
+    """Returns the steps in which the old assignor still answers, if the plan is a switch."""
     if len(plan.changes) != 1 or not isinstance(plan.changes[0], SwitchAssignor):
         return ()
     still = takewhile(lambda step: step.before.assignor == plan.assignor, plan.steps)
@@ -77,10 +77,7 @@ def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns the notes on a step that do not concern one of its rounds.
-
-    Each is printed after the step's cause.
-    """
+    """Returns notes on a step, but not on its rounds; they are printed after its cause."""
     notes = []
     if step.waiting and "comes back" not in step.cause and step.rounds:
         notes.append(
@@ -115,12 +112,8 @@ def step_notes(step: Step) -> list[str]:
 
 def round_title(plan: RebalancePlan, cause: str, number: int, one: Round) -> str:
     unit = "group epoch" if one.kind == "broker" else "generation"
-    return f"{cause}, round {number} ({one.kind}), {unit} {generation_text(plan, one)}"
-
-
-def generation_text(plan: RebalancePlan, one: Round) -> str:
-    """Returns a round's generation, or text such as `+3` if the group's own is unknown."""
-    return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
+    more = "" if plan.knows_generation else "+"
+    return f"{cause}, round {number} ({one.kind}), {unit} {more}{one.generation_id}"
 
 
 def names_in_plan(plan: RebalancePlan) -> dict[str, str]:
@@ -132,21 +125,26 @@ def names_in_plan(plan: RebalancePlan) -> dict[str, str]:
     return member_names(client_ids, plan.made_up)
 
 
+def _with_some(part: Assignment) -> set[str]:
+    return {who for who, count in zip(part, part.counts(), strict=True) if count}
+
+
+def changing_members(one: Round) -> set[str]:
+    return _with_some(one.revoked) | _with_some(one.gained) | _with_some(one.withheld)
+
+
 ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
 
 
 def round_rows(
     one: Round, names: dict[str, str], most: int | None = None, *, everything: bool = False
 ) -> list[tuple[str, ...]]:
-    """Returns a row for each member with changes, or for every member; see ROUND_COLUMNS.
-
-    A list of partitions is cut after `most` characters.
-    """
-    rows = []
+    """Returns a row for each member with changes, or all; a list has at most `most` characters."""
+    rows, changing = [], changing_members(one)
     for member in one.group.members:
         who = member.member_id
-        parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
-        if everything or any(parts):
+        if everything or who in changing:
+            parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
             texts = (partitions_text(part, most) for part in parts)
             rows.append((names[who], str(len(one.kept[who])), *texts))
     return rows
@@ -203,11 +201,9 @@ def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -
 
 
 def quiet_notes(one: Round) -> list[str]:
-    """Returns the notes on members without changes: how many keep something, and are idle."""
-    changed = (one.revoked, one.gained, one.withheld)
-    ids = [member.member_id for member in one.group.members]
-    quiet = [who for who in ids if not any(part.get(who) for part in changed)]
-    idle = sum(not one.kept[who] for who in quiet)
+    """Returns sentences on members without changes: how many keep partitions, how many are idle."""
+    quiet = {member.member_id for member in one.group.members} - changing_members(one)
+    idle = len(quiet - _with_some(one.kept))
     kept, notes = len(quiet) - idle, []
     if kept:
         notes.append(f"{counted(kept, 'member')} keep{'' if kept > 1 else 's'} what ")
@@ -218,14 +214,14 @@ def quiet_notes(one: Round) -> list[str]:
 
 
 def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
-    """Prints which ids, racks and orders the plan made up; a star refers to one in a table."""
+    """Prints which ids, racks and orders the plan made up; in tables, `*` marks a made-up id."""
     if plan.newcomers:
-        changed = {who for one in plan.rounds for who, owned in one.gained.items() if owned}
+        changed = {who for one in plan.rounds for who in _with_some(one.gained)}
         mark = "* " if everything or changed & {*plan.made_up} else ""
         made = len(plan.newcomers)
         others = "another" if made == 1 else "others"
         ids = counted(made, "id")
-        who = "members" if plan.final.assignor in SERVER_SIDE else "the broker"
+        who = "members" if plan.steps[-1].before.assignor in SERVER_SIDE else "the broker"
         print(f"{mark}{ids} made up: {who} will choose {others}, and ids break ties.")
     if plan.places_guessed:
         print_wrapped(
@@ -242,7 +238,7 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
 
 
 def _print_draws(samples: Samples, names: dict[str, str]) -> None:
-    """Prints which partitions end at different members in the draws."""
+    """Prints which partitions have different owners at the end of different draws."""
     depends, varied = samples.depends, _varied(samples)
     if samples.throws:
         both = samples.draws + len(samples.throws)
@@ -275,7 +271,7 @@ def _print_draws(samples: Samples, names: dict[str, str]) -> None:
 
 
 def _varied(samples: Samples) -> str:
-    """Returns in words which made-up things differ between the draws."""
+    """Returns a list in words of the made-up facts that differ between the draws."""
     drawn = ["racks of new replicas"] if samples.places_guessed else []
     if samples.has_newcomers:
         drawn += ["client ids", "UUIDs"] if samples.varied else ["UUIDs"]

@@ -16,8 +16,7 @@ from kafka_rebalance.plans.rounds import protocol_of
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.switching.migrations import Migration
-from kafka_rebalance.switching.remote import BROKERS_DEFAULT
-from kafka_rebalance.switching.rounds import Bounce
+from kafka_rebalance.switching.rounds import BROKERS_DEFAULT, Bounce
 
 from .notes import print_line
 
@@ -36,7 +35,7 @@ _TIE = (
 
 
 def _new_ids(migration: Migration) -> str:
-    """Returns a sentence about ids, which static members' places do not depend on."""
+    """Returns a sentence on dynamic members, which get new ids; "" if all members are static."""
     if not migration.dynamic_members:
         return ""
     every = migration.dynamic_members == migration.bounces[0].restarts
@@ -72,7 +71,7 @@ def print_migration(migration: Migration, group_id: str) -> None:
 
 
 def _print_remote_switch(migration: Migration, cost: str) -> None:
-    """Prints the only bounce with its setting; `cost` is the text of its counts."""
+    """Prints the single rolling bounce and its setting; `cost` is the text with its counts."""
     clients = in_words([one.client for one in migration.recipes])
     print_wrapped(f"{f'{clients}: ' if clients else ''}one rolling bounce")
     print_wrapped(f"1. {cost}", "  ", "   ")
@@ -96,7 +95,7 @@ def _how(migration: Migration) -> str:
 
 
 def print_completion(migration: Migration) -> None:
-    """Prints the bounce that ends an eager group's eager rounds, before another way is printed."""
+    """Prints the bounce after which an eager group rebalances cooperatively."""
     (bounce,) = migration.bounces
     print_wrapped(
         f"First, one rolling bounce with {protocol_name(migration.new)} alone ends the eager "
@@ -125,11 +124,6 @@ def _print_recipe(one: Recipe, migration: Migration) -> None:
         )
 
 
-def _listed(migration: Migration) -> tuple[str, str]:
-    """Returns the old and the new assignor's names as clients list them, without a dialect."""
-    return protocol_name(migration.old), protocol_name(migration.new)
-
-
 def _counts(bounce: Bounce) -> str:
     least = "" if bounce.is_exact else "at least "
     text = f"{counted(bounce.restarts, 'restart')}, {least}"
@@ -139,7 +133,7 @@ def _counts(bounce: Bounce) -> str:
 
 def _cost(bounce: Bounce, migration: Migration) -> str:
     text = _counts(bounce)
-    old, new = _listed(migration)
+    old, new = protocol_name(migration.old), protocol_name(migration.new)
     if migration.is_by_brokers:
         until = f"; {old} assigns until {bounce.takes_over}, then {new} assigns"
         return text + (until if bounce.takes_over else "")

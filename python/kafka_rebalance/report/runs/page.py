@@ -10,8 +10,7 @@ from kafka_rebalance.simulator import Run, settlings, totals
 from kafka_rebalance.simulator.measure import stops_of
 
 from .run import chapter_columns, chapter_rows, settled_text, total_cells, total_columns
-from .time_axis import TimeAxis
-from .timeline import Bar, Look, Mark, Timeline, timeline_of
+from .timeline import Bar, Look, Mark, TimeAxis, Timeline, timeline_of
 
 # The shades are so light that black text is legible on them. Without colours some shades look
 # alike; the labels in the wider bars name the holders.
@@ -199,7 +198,7 @@ def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
 
 
 def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
-    """Draws how many partitions nobody works on. During stops, the axis below is a red line.
+    """Draws how many partitions nobody works on. Where it is above 0, the axis is a red line.
 
     So a stop of one partition among many is visible, too, although its step is very low.
     """

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes simulated runs as Parquet: a row for each interval in which one member held a partition.
 
-A Connect task counts as a partition. In an interval without a holder, `member` is null. The schema
-in `write_runs` lists the columns.
+A Connect task counts as a partition. In an interval without a holder, `member` is null.
 """
 
 from collections.abc import Mapping

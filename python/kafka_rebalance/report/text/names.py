@@ -67,7 +67,7 @@ def shortened(text: str, names: Mapping[str, str]) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Returns the `shown` text in at most `width` characters; a longer text loses its middle."""
+    """Returns the escaped text in at most `width` characters; a longer one loses its middle."""
     text = shown(text)
     if len(text) <= width:
         return text

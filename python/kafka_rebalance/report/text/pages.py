@@ -8,7 +8,7 @@ from string import Template
 from kafka_rebalance.group.html_tables import escaped, html_table
 from kafka_rebalance.report.text.names import cut
 
-_WIDTH, _NAMES, _NUMBERS = 440, 170, 85  # of a chart, of its names, of the numbers after the bars
+_WIDTH, _NAMES, _NUMBERS = 440, 170, 85  # widths: a chart, its names, the numbers after its bars
 _LETTERS = 23
 _LINE, _BAR, _GAP = 15, 12, 7
 _COLOURS = ("#2b6a99", "#bcd6ea", "#b3404a")
@@ -30,10 +30,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str = "r
 
 
 def bar_chart(label: str, names: Sequence[str], series: Mapping[str, Sequence[int]]) -> str:
-    """Returns an SVG picture with one bar a series (at most 3) for each name, and its number.
-
-    It fits the screen of a phone.
-    """
+    """Returns an SVG picture for a phone's width: a bar for each name and series (at most 3)."""
     most = max((number for numbers in series.values() for number in numbers), default=0) or 1
     marks = [
         _rect(0, n * _LINE + 2, 10, 10, colour) + _text(16, n * _LINE + 11, name)

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints sentences on standard error: notes, warnings and errors of the command.
 
-One rule decides how many lines a sentence has. If standard error is a terminal, the sentence is
-wrapped after a word at the terminal's width (or COLUMNS, and at most 100 columns, as tables are),
-and its further lines are indented. Else the sentence is one line, because programs look for it in a
-log with tools such as grep; COLUMNS does not change that.
-
+On a terminal, a sentence is wrapped at its width (or COLUMNS, and at most 100 columns), and its
+further lines are indented. Else it is one line, because programs look for it in a log.
 Sentences on standard output are part of a report, and always wrapped (`print_wrapped`).
 """
 
@@ -66,7 +63,7 @@ def print_sentence(text: str) -> None:
 
 
 def _lines(text: str, stream: TextIO) -> list[str]:
-    """Returns the lines of a sentence as the stream shows it."""
+    """Returns the lines of a sentence: wrapped if the stream is a terminal, else one line."""
     if not stream.isatty():
         return [shown(text)]
     indent = " " * (len(text) - len(text.lstrip(" ")))
@@ -74,10 +71,7 @@ def _lines(text: str, stream: TextIO) -> list[str]:
 
 
 def _columns(stream: TextIO) -> int:
-    """Returns the columns of a terminal: COLUMNS, or else those of this stream; at most 100.
-
-    shutil.get_terminal_size measures standard output, which may be a file.
-    """
+    """Returns the width of a terminal in columns, at most 100; it may be standard error's."""
     given = os.environ.get("COLUMNS", "")
     try:
         found = int(given) if given.isdecimal() else os.get_terminal_size(stream.fileno()).columns

@@ -3,9 +3,8 @@
 
 A text that is too long continues in the next line, after a word. Figures, such as `6 (2)`, stay in
 one line: their headings are wrapped instead. If that is not enough, the first cell of each row gets
-a line of its own, so that names stay whole and can be copied; then further cells that are names
-share this line. If the table is still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`,
-`:`, `,`), else anywhere.
+a line of its own, so that names can be copied; then further names share this line. If the table is
+still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`, `:`, `,`), else anywhere.
 """
 
 import os
@@ -22,7 +21,7 @@ from kafka_rebalance.errors import shown
 from .terminal import bold
 
 MOST_COLUMNS = 100
-_LONG = 36  # a longer word may be broken even if the terminal is wide enough for it
+_LONG = 36  # characters; a longer word may be broken even if the terminal is wide enough
 _WORDS = re.compile(r"\S+")
 _FIGURE = re.compile(r"[^a-zA-Z]*")  # a cell without letters
 _PARTS = re.compile(r"[^-_./:,]*[-_./:,]+|[^-_./:,]+")
@@ -39,7 +38,7 @@ def print_table(
     """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
     With `whole`, the first column is wrapped only if the table is too wide otherwise. The first
-    `names` columns are names: none is broken before each row has a line of its own for them.
+    `names` columns are names; before a name is broken, names get a line of their own in each row.
     """
     for line in table_lines(columns, rows, width(), left=left, whole=whole, names=names):
         print(line)
@@ -48,10 +47,7 @@ def print_table(
 def print_filled_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()
 ) -> None:
-    """Prints a table without the columns that are empty in every row.
-
-    Columns are left-aligned, except for those whose names are in `right`.
-    """
+    """Prints a table without its empty columns; only those in `right` are right-aligned."""
     filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     print_table(
         [columns[i] for i in filled],
@@ -76,10 +72,7 @@ def table_lines(
     whole: bool = False,
     names: int = 1,
 ) -> Iterator[str]:
-    """Yields the lines of a table; an empty line is above the table and another below.
-
-    `shown` escapes the cells, so that a name can break no line.
-    """
+    """Yields the lines, with an empty one above and below; `shown` escapes the cells."""
     columns, *rows = ([shown(cell) for cell in row] for row in (columns, *rows))
     by_column = list(zip(columns, *rows, strict=True))
     layout = _layout(by_column, most - 1, whole=whole, names=names)
@@ -133,7 +126,7 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
 
 
 def _words(cell: str) -> list[str]:
-    """Returns the pieces after which a cell may be wrapped; a figure is one piece."""
+    """Returns the pieces of a cell; a line may end after each piece. A figure is one piece."""
     return [cell] if _FIGURE.fullmatch(cell) else _WORDS.findall(cell)
 
 
@@ -154,7 +147,7 @@ def _padding(text: str, size: int) -> str:
 
 
 def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None:
-    """Returns the widths after shrinking the widest; None if the columns still do not fit."""
+    """Returns widths that fit into `room`: the widest columns shrink first. None: none fit."""
     widths = list(natural)
     while sum(widths) > room:
         place = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]), default=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The standard streams of the command: its own emphasis, and no control characters from outside.
+"""The command's standard streams: bold and red text, but no control characters of foreign names.
 
 Names from outside pass two steps (`shown` escapes in both):
 
@@ -15,11 +15,11 @@ import codecs
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from kafka_rebalance.errors import shown
 
@@ -44,7 +44,7 @@ def _styled(text: str, code: str, stream: TextIO | None) -> str:
 
 
 class ShownStream:
-    """A text stream that escapes what `shown` escapes, except for a line break at the end.
+    """A text stream that escapes control characters, except for a line break at the end.
 
     On a terminal, a write may begin with text in this file's bold or red. `own` is the stream
     behind this one, for progress bars.
@@ -73,13 +73,13 @@ class ShownStream:
 
 
 class _ShownBytes:
-    """The binary stream below, for lines of JSON: line breaks are between them, never in names."""
+    """The binary stream below, for JSON lines: each line break is between lines, not in a name."""
 
     def __init__(self, own: Any, decoder: codecs.IncrementalDecoder) -> None:
         self._own, self._decoder = own, decoder
 
     def write(self, data: bytes) -> int:
-        if not data.isascii() or b"\x7f" in data:  # a piece may end within a character
+        if not data.isascii() or b"\x7f" in data:  # a write may end within a character
             lines = self._decoder.decode(data).split("\n")
             self._own.write("\n".join(map(shown, lines)).encode())
         else:
@@ -106,3 +106,61 @@ def shown_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdin, sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
+    """Shows how much of a file has been read; call the yielded function with the file."""
+    total = _size(source)
+    if total is None or sys.stdout.isatty():  # a pipe has no size; a terminal shows the lines
+        yield lambda _: None
+        return
+    with _bar("groups", total) as update:
+        yield lambda file: update(file.tell())
+
+
+@contextmanager
+def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
+    """Shows how much virtual time has passed; call the yielded function with the time."""
+    with _bar(what, until_ms) as update:
+        yield update
+
+
+@contextmanager
+def item_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows how many items are done; call the yielded function with that number and the total."""
+    if sys.stdout.isatty():  # a terminal shows the lines
+        yield lambda *_: None
+        return
+    with _bar(what, 100) as update:
+        yield lambda done, total: update(100 * done // max(1, total))
+
+
+@contextmanager
+def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows a bar if standard error is a terminal, and removes it at the end."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    last = -1
+    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # passes control characters
+
+    def update(done: int) -> None:
+        nonlocal last
+        percent = min(100, 100 * done // max(1, total))
+        if percent != last:
+            last = percent
+            print(f"\r{shown(what)} {'█' * (percent // 4):░<25} {percent:3}%", end="", file=own)
+
+    try:
+        yield update
+    finally:
+        print("\r\x1b[K", end="", file=own, flush=True)
+
+
+def _size(source: BinaryIO) -> int | None:
+    """Returns the bytes of a regular file; None for a pipe or a terminal."""
+    try:
+        return os.fstat(source.fileno()).st_size if source.seekable() else None
+    except OSError:  # or its subclass io.UnsupportedOperation: a stream without a file
+        return None

@@ -18,7 +18,6 @@
 
 use super::owners::Owners;
 use super::smallest::Smallest;
-use super::spread::Spread;
 use super::{Build, Run};
 use crate::assignors::classic::claims::NOBODY;
 use crate::assignors::classic::movements::{self, Movements};
@@ -193,7 +192,6 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
             })
     }
 
-    /// The member to which a partition moves; None if the partition stays.
     fn better_owner(&mut self, id: PartitionId) -> Result<Option<MemberId>, GroupError> {
         let owner = self.build.current.owner(id);
         let size = self.size(owner)?;
@@ -318,4 +316,50 @@ pub fn score(mut sizes: Vec<i64>) -> i32 {
 fn mixed(id: PartitionId, owner: MemberId) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault};
     BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one((id, owner))
+}
+
+/// The fewest and the most partitions of any member that is not fixed; updated at every move.
+pub struct Spread {
+    /// `members[n]` is the number of members with n partitions.
+    members: Vec<u32>,
+    pub least: usize,
+    pub most: usize,
+}
+
+impl Spread {
+    pub fn of(sizes: impl Iterator<Item = u32> + Clone) -> Self {
+        let least = sizes.clone().min().unwrap_or(0) as usize;
+        let most = sizes.clone().max().unwrap_or(0) as usize;
+        let mut members = vec![0; most + 1];
+        for size in sizes {
+            members[size as usize] += 1;
+        }
+        Self {
+            members,
+            least,
+            most,
+        }
+    }
+
+    /// Records that one member has one partition more or less.
+    pub fn resized(&mut self, before: u32, after: u32) {
+        let (before, after) = (before as usize, after as usize);
+        if after >= self.members.len() {
+            self.members.resize(after + 1, 0);
+        }
+        self.members[before] -= 1;
+        self.members[after] += 1;
+        if self.members[before] == 0 {
+            // The member's size changed by one. So a member that alone had the least (or most)
+            // partitions before still has the least (or most).
+            if self.least == before {
+                self.least = after;
+            }
+            if self.most == before {
+                self.most = after;
+            }
+        }
+        self.least = self.least.min(after);
+        self.most = self.most.max(after);
+    }
 }

@@ -11,12 +11,11 @@ use crate::group::model::{MemberId, PartitionId};
 /// Marks an entry of the log whose partition was taken away.
 const GONE: PartitionId = PartitionId::MAX;
 
-/// The length of the log at which its gaps are closed; the members hold `held` partitions.
+/// The log's length at which its gaps are closed, if the members hold `held` partitions.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
 
-/// The log, with its indexes.
 pub struct Holdings {
     /// By partition: the member that got it last.
     owner: Vec<MemberId>,
@@ -90,7 +89,6 @@ impl Holdings {
         }
     }
 
-    /// All pairs of member and partition, in the order of the log.
     pub fn iter(&self) -> impl Iterator<Item = (MemberId, PartitionId)> {
         let entries = self.log.iter().enumerate().filter(|&(_, &id)| id != GONE);
         entries.map(|(place, &id)| match &self.holder {
@@ -107,7 +105,7 @@ impl Holdings {
         lists
     }
 
-    /// Returns the result of `lists`, but first frees memory.
+    /// Returns the result of `lists`, but frees other memory before the lists are made.
     pub fn into_lists(mut self) -> Lists {
         self.place = Vec::new();
         self.lists()

@@ -41,7 +41,6 @@ impl Balance<'_, '_, '_> {
                 .is_ok_and(|better| better.as_ref().is_some_and(shows))
     }
 
-    /// Whether the group is balanced: it has no witness.
     pub(super) fn is_balanced(&mut self) -> Result<bool, GroupError> {
         if self.unbalanced {
             return Ok(false);
@@ -59,7 +58,6 @@ impl Balance<'_, '_, '_> {
         Ok(!self.unbalanced)
     }
 
-    /// Whether a witness found earlier still proves imbalance, so that no new search is needed.
     fn still_holds(&self, known: Witness) -> bool {
         let build = &self.build;
         let size = build.current.size(known.gainer);
@@ -70,7 +68,6 @@ impl Balance<'_, '_, '_> {
             && build.claims.topic(known.partition) == known.topic
     }
 
-    /// Searches for a witness among the largest holders of all topics.
     fn find_witness(&self) -> Option<Witness> {
         let build = &self.build;
         let largest = self.largest_holders();

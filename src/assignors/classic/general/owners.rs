@@ -38,7 +38,6 @@ impl<'g, 'a> Owners<'g, 'a> {
         }
     }
 
-    /// The members that are not fixed, in order.
     pub fn order(&self) -> Vec<MemberId> {
         self.table.keys()
     }

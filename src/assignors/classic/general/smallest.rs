@@ -7,7 +7,6 @@
 type Key = u64;
 const NONE: Key = Key::MAX;
 
-/// A tree of members; each member has an index in it.
 #[derive(Default)]
 pub struct Smallest {
     /// The root is at 1, the children of n at 2n and 2n + 1, the members in the second half.
@@ -15,7 +14,6 @@ pub struct Smallest {
 }
 
 impl Smallest {
-    /// Sets the members' sizes; None stands for a member that takes no part in balancing.
     pub fn fill(&mut self, sizes: impl ExactSizeIterator<Item = Option<u32>>) {
         let leaves = sizes.len().next_power_of_two();
         self.tree.clear();

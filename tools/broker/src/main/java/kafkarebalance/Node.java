@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package kafkarebalance;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.PrintStream;
 
-/** Kafka's own server. It ends when its standard input ends, so that no broker outlives its test. */
+/**
+ * Kafka's own server, which formats its directory first: `Node CONFIG CLUSTER_ID VOTER`.
+ *
+ * It ends when its standard input ends, so that no broker outlives its test.
+ */
 public final class Node {
     private static final long GRACE_MS = 10_000;
 
@@ -13,7 +19,19 @@ public final class Node {
         Thread watchdog = new Thread(Node::stopAtEndOfInput, "watchdog");
         watchdog.setDaemon(true);
         watchdog.start();
-        kafka.Kafka.main(arguments);
+        format(arguments[0], arguments[1], arguments[2]);
+        kafka.Kafka.main(new String[] {arguments[0]});
+    }
+
+    /** Writes the cluster id into the directory; VOTER says whether the node is the only voter. */
+    private static void format(String config, String cluster, String voter) {
+        ByteArrayOutputStream output = new ByteArrayOutputStream();
+        String[] command = {"format", voter, "-t", cluster, "-c", config};
+        int code = kafka.tools.StorageTool.execute(command, new PrintStream(output, true));
+        if (code != 0) {
+            System.err.println("formatting failed:\n" + output);
+            System.exit(code);
+        }
     }
 
     private static void stopAtEndOfInput() {

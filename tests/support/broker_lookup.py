@@ -1,39 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds a group's coordinator, and the broker that a client asks for it.
 
-Source   GroupMetadataManager.partitionFor (Utils.abs), KafkaApis FindCoordinator;
-         NetworkClient.leastLoadedNode.
+Source   KafkaApis FindCoordinator; NetworkClient.leastLoadedNode.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_rebalance.java.order import string_hash
-
-from .classic_groups import FindCoordinatorResponse
-from .error_codes import ErrorCode
-
-
-def partition_for(group_id: str, partitions: int = 50) -> int:
-    """Returns the group's partition of `__consumer_offsets`; its leader coordinates the group.
-
-    >>> partition_for("my-group")
-    12
-    """
-    signed = string_hash(group_id)
-    if signed >= 1 << 31:
-        signed -= 1 << 32
-    # Utils.abs maps Integer.MIN_VALUE, which has no positive counterpart, to 0.
-    return 0 if signed == -(1 << 31) else abs(signed) % partitions
+from kafka_rebalance.wire.classic_groups import FindCoordinatorResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_records import partition_for
 
 
 def find_coordinator(
     group_id: str, leaders: Mapping[int, int], partitions: int = 50
 ) -> FindCoordinatorResponse:
-    """Returns the group's coordinator; `leaders` maps an offsets partition to its leader.
-
-    If the partition has no leader, the error is COORDINATOR_NOT_AVAILABLE; clients then retry.
-    """
+    """Returns the group's coordinator; `leaders` maps partitions to leaders, if they have one."""
     node = leaders.get(partition_for(group_id, partitions))
     if node is None:
         return FindCoordinatorResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -2,13 +2,15 @@
 """Runs the job of `fleet assign`, `plan` or `compare`: on Spark's rows, or on files in tasks."""
 
 import argparse
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.errors import GroupError
-
-from .fleet_groups import read
+from kafka_rebalance.group.model import shell_option, shell_word
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -16,10 +18,43 @@ if TYPE_CHECKING:
     from kafka_rebalance.spark.jobs import Done
 
 
-def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> bool:
-    """Returns whether the tasks read and write the files: `--direct`, or both paths are local.
+def read(
+    args: argparse.Namespace, spark: "SparkSession", *, plain: bool
+) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
+    """Returns the groups to assign, and a function to call after the job: it counts the rest."""
+    from kafka_rebalance.spark import jobs
 
-    Rows of groups of all kinds have to be filtered by Spark. Errors: GroupError at `--direct`.
+    groups, passed_over = jobs.read_groups(
+        spark,
+        args.input,
+        format=args.format,
+        topics=args.topics,
+        assume_assigned=args.assume_assigned,
+        partitions=args.tasks,
+        plain=plain,
+    )
+    left, left_out = jobs.assignable(groups)
+    return left, lambda: {**left_out(), **passed_over()}
+
+
+def command(
+    args: argparse.Namespace, file: Path | str, group_id: str | None, changes: Sequence[Any]
+) -> str:
+    """Returns a command that plans or compares one group, with the assignor of this job."""
+    words = ["kafka-rebalance", "compare" if args.word == "compare" else "plan"]
+    words.append(shell_word(os.fspath(file)))
+    if group_id is not None:
+        words.append(shell_option("--group", group_id))
+    if getattr(args, "assignor", None) is not None:
+        words.append(shell_option("--assignor", args.assignor))
+    return " ".join([*words, *(shell_option("--change", str(change)) for change in changes)])
+
+
+def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> bool:
+    """Returns whether tasks read and write the files: with `--direct`, or if both are local.
+
+    If the rows may be groups of other kinds, Spark has to filter them. Errors: GroupError at
+    `--direct`.
     """
     from kafka_rebalance.spark import paths
 
@@ -63,44 +98,35 @@ def answer_files(args: argparse.Namespace, spark: "SparkSession") -> "Done":
 
     from kafka_rebalance.spark import assign_files, compare_files, plan_files
 
-    most, tasks, overwrite = args.max_partitions, args.tasks, args.overwrite
-    given = {"format": args.format, "tasks": tasks, "overwrite": overwrite, "max_partitions": most}
-    source, target = args.input, args.output
-    if args.word == "assign":
-        done = assign_files(spark, source, target, assignor=args.assignor, **given)
-    elif args.word == "plan":
-        changes = args.changes
-        done = plan_files(spark, source, target, assignor=args.assignor, changes=changes, **given)
-    else:
-        done = compare_files(spark, source, target, changes=args.changes, **given)
+    runs: dict[str, Any] = {"assign": assign_files, "plan": plan_files, "compare": compare_files}
+    how = {name: getattr(args, name) for name in ("format", "tasks", "overwrite")}
+    done: Done = runs[args.word](spark, args.input, args.output, **how, **_asked(args))
     counts = [column.alias(name) for name, column in _counts(args.word).items()]
-    (row,) = spark.read.parquet(target).agg(*counts).collect()
+    (row,) = spark.read.parquet(args.output).agg(*counts).collect()
     return replace(done, counts=row.asDict())
 
 
 def answer(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> tuple["Done", dict[str, int]]:
-    """Runs the job on rows of Spark; returns the groups and records that were left out, too."""
+    """Runs the job on Spark's rows; also returns how many groups and records it left out."""
     from kafka_rebalance.spark import assign_groups, compare_groups, jobs, plan_groups
 
+    runs: dict[str, Any] = {"assign": assign_groups, "plan": plan_groups, "compare": compare_groups}
     left, left_out = read(args, spark, plain=plain)
-    most = args.max_partitions
-    if args.word == "assign":
-        answers = assign_groups(left, assignor=args.assignor, max_partitions=most)
-    elif args.word == "plan":
-        name, changes = args.assignor, args.changes
-        answers = plan_groups(left, assignor=name, changes=changes, max_partitions=most)
-    else:
-        answers = compare_groups(left, changes=args.changes, max_partitions=most)
-    counts = _counts(args.word)
-    overwrite = args.overwrite
-    done = jobs.write(answers, args.output, overwrite=overwrite, plain=plain, counts=counts)
+    answers, counts = runs[args.word](left, **_asked(args)), _counts(args.word)
+    done = jobs.write(answers, args.output, overwrite=args.overwrite, plain=plain, counts=counts)
     return done, left_out()
 
 
+def _asked(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the job's parameters that this command has as options: `assign` has no changes."""
+    names = ("assignor", "changes", "max_partitions")
+    return {name: vars(args)[name] for name in names if name in vars(args)}
+
+
 def _counts(word: str) -> "dict[str, Column]":
-    """Returns the counts of the answers that the command prints besides groups and errors."""
+    """Returns further columns to count: the command prints them after the groups and errors."""
     from pyspark.sql import functions as f
 
     if word == "assign":

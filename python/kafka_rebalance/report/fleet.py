@@ -1,12 +1,90 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fleet's report as one HTML page that loads nothing else: no script, no font, no network."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
 
-from .fleet_report import ChangeTotals, FleetReport
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The number of groups whose figure is from `low` to `high`, both included."""
+
+    low: int
+    high: int
+    groups: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.low:,}" if self.low == self.high else f"{self.low:,}-{self.high:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTotals:
+    """One change's totals over all groups, and percentiles of moves; `change` "" is no change."""
+
+    change: str
+    groups: int
+    errors: int
+    not_affected: int
+    without_members: int
+    unsettled: int
+    uneven: int
+    moves: int
+    least_moves: int
+    moves_p50: int
+    moves_p99: int
+    moves_max: int
+    with_unavailable: int
+    with_waiting: int
+    with_leaderless: int
+
+    @property
+    def affected(self) -> int:
+        """Returns how many groups have members after the change, and figures."""
+        return self.groups - self.errors - self.not_affected - self.without_members
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTotals:
+    """The totals of one cluster for the next rebalance."""
+
+    cluster: str
+    groups: int
+    errors: int
+    uneven: int
+    moves: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorstGroup:
+    """One of the worst groups: its figures after `change`, and a command that prints this plan."""
+
+    cluster: str | None
+    group_id: str
+    change: str
+    spread: int
+    possible: int
+    without_reader: int
+    moves: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class FleetReport:
+    """The data of the page. `spreads` and `possible` are histograms: spreads now and at best."""
+
+    title: str
+    notes: Sequence[str]
+    spreads: Sequence[Bin]
+    possible: Sequence[Bin]
+    changes: Sequence[ChangeTotals]
+    racks: Mapping[str, ChangeTotals]
+    clusters: Sequence[ClusterTotals]
+    worst: Sequence[WorstGroup]
+
 
 _MOST_BARS = 12
 
@@ -63,33 +141,36 @@ def _figure(title: str, svg: str) -> str:
     return f"<figure><figcaption>{escaped(title)}</figcaption>\n{svg}</figure>"
 
 
+_COLUMNS = {
+    "groups affected": "affected",
+    "errors": "errors",
+    "moves": "moves",
+    "fewest": "least_moves",
+    "moves of a group: half": "moves_p50",
+    "99%": "moves_p99",
+    "most": "moves_max",
+    "no member left": "without_members",
+    "uneven after": "uneven",
+    "never settle": "unsettled",
+    "pause": "with_unavailable",
+    "lose members": "with_waiting",
+    "no leader": "with_leaderless",
+}
+"""A column of the table of changes -> the attribute of ChangeTotals."""
+
+
 def _changes(changes: Sequence[ChangeTotals]) -> str:
-    heads = [
-        "change", "groups affected", "errors", "moves", "fewest", "moves of a group: half",
-        "99%", "most", "no member left", "uneven after", "never settle", "pause", "lose members",
-        "no leader",
-    ]  # fmt: skip
     rows = [
-        [
-            one.change or "next rebalance",
-            *(
-                f"{value:,}"
-                for value in (
-                    one.affected, one.errors, one.moves, one.least_moves, one.moves_p50,
-                    one.moves_p99, one.moves_max, one.without_members, one.uneven, one.unsettled,
-                    one.with_unavailable, one.with_waiting, one.with_leaderless,
-                )
-            ),
-        ]
+        [one.change or "next rebalance", *(f"{getattr(one, name):,}" for name in _COLUMNS.values())]
         for one in changes
-    ]  # fmt: skip
+    ]
     note = (
         "The last six columns count groups: those without a member that reads, those that end less "
         "even than possible, those whose assignor moves partitions for ever, those with partitions "
         "that nobody reads for a round, those with members in a lost rack, and those with "
         "partitions that lose all known replicas."
     )
-    return _table(heads, rows) + f'<p class="note">{note}</p>'
+    return _table(["change", *_COLUMNS], rows) + f'<p class="note">{note}</p>'
 
 
 def _clusters(report: FleetReport) -> str:

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exchanges record batches by the Arrow C data interface (PyCapsule protocol) with any library
-//! that supports it; none of these libraries is imported.
+//! Many groups in one call. Record batches are exchanged by the Arrow C data interface (PyCapsule
+//! protocol) with any library that supports it; none of these libraries is imported.
 
 use std::ffi::CStr;
+use std::io;
 use std::ptr::NonNull;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::{Array, RecordBatch, StructArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 
 use super::{listed, listed_or_none, options};
 use crate::bulk::batch::{self, Form, SchemaError};
-use crate::bulk::commits;
-use crate::bulk::imported;
-use crate::bulk::records;
+use crate::bulk::{commits, imported, lines, records};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -156,7 +156,7 @@ impl GivenForm {
 }
 
 /// Partition counts and racks of topics, for reading records. With `assume_assigned`, a topic that
-/// is not here is assumed to end with its highest assigned partition.
+/// the inventory lacks is assumed to end with its highest assigned partition.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct TopicInventory(records::Inventory);
 
@@ -236,4 +236,54 @@ fn schema_error(error: SchemaError) -> PyErr {
 
 fn arrow_error(error: arrow_schema::ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// One result line, or one error line.
+#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
+pub struct ResultLine {
+    line: Py<PyBytes>,
+    is_error: bool,
+}
+
+#[pyfunction]
+pub fn assign_lines(
+    py: Python<'_>,
+    #[pyo3(from_py_with = listed)] lines: Vec<PyBackedBytes>,
+    first: u64,
+    assignor: Option<&str>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<Vec<ResultLine>> {
+    let options = options(py, assignor, max_partitions, threads)?;
+    let answers = py.detach(|| {
+        let lines: Vec<&[u8]> = lines.iter().map(|line| &**line).collect();
+        lines::assign_lines(&lines, first, options)
+    });
+    let answers = answers.into_iter();
+    Ok(answers
+        .map(|answer| ResultLine {
+            line: PyBytes::new(py, &answer.line).unbind(),
+            is_error: answer.is_error,
+        })
+        .collect())
+}
+
+/// Passes a result line to `write` in pieces and returns None, or returns an error line.
+#[pyfunction]
+pub fn assign_long_line(
+    py: Python<'_>,
+    line: PyBackedBytes,
+    number: u64,
+    assignor: Option<&str>,
+    max_partitions: u64,
+    write: Py<PyAny>,
+) -> PyResult<Option<Py<PyBytes>>> {
+    let options = options(py, assignor, max_partitions, 1)?;
+    let pass = |piece: &[u8]| {
+        let called = Python::attach(|py| write.call1(py, (PyBytes::new(py, piece),)));
+        called.map(drop).map_err(io::Error::other)
+    };
+    // An error of `write` becomes a Python error again.
+    let error_line = py.detach(|| lines::assign_long_line(&line, number, options, pass))?;
+    Ok(error_line.map(|line| PyBytes::new(py, &line).unbind()))
 }

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The report of a fleet: many groups in one Spark job."""

@@ -2,22 +2,19 @@
 """`kafka-rebalance scale`: shows which numbers of members help, and what each step costs."""
 
 import argparse
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.report.text.sentences import print_note
-from kafka_rebalance.scaling import Scaled, choose, scale
-from kafka_rebalance.scaling.load import Given
+from kafka_rebalance.scaling import Scaled, scale
 
 from .groups import add_input, answers
 from .lines import written
-from .options import MOST_DIGITS, add_assignor, cluster_configs, whole
+from .options import add_leader, cluster_configs, whole
 from .tally import Tally
 
 _MOST_COUNTS = 1000
@@ -35,15 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--members",
         type=_counts,
         metavar="N..M",
-        help="the numbers of members, such as 1..20 or 4,8,12 (default: 1 to twice the present "
-        "number)",
-    )
-    parser.add_argument(
-        "--per-replica",
-        type=whole(1),
-        default=1,
-        metavar="N",
-        help="each replica has N members (threads); --members then counts replicas",
+        help="the numbers of members, such as 1..20, 4..32/4 (for 4 a replica) or 4,8,12 "
+        "(default: 1 to twice the present number)",
     )
     for name, what in (
         ("rate", "records a second that arrive"),
@@ -59,60 +49,43 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--capacity", type=whole(1), metavar="N", help="records a second that one member can read"
     )
-    add_assignor(parser)
+    add_leader(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE.html", help="draw the counts as an HTML page"
     )
-    parser.set_defaults(run=run, parser=parser, changes=[])
+    parser.set_defaults(changes=[])
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.assignor is not None and not is_known(args.assignor):
-        args.parser.error(f"argument --assignor: {unknown(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
-    tally = Tally()
-    many: list[Scaled] = []
-    for (group, scaled), _, alone in answers(args, tally, partial(_answer, args)):
-        is_whole = args.group is not None or not alone
-        one = scaled if is_whole else _scaled(args, group, in_detail=True)
+    tally, found = Tally(), list[Scaled]()
+
+    def work(group: GroupSpec, _: Sequence[Change]) -> tuple[GroupSpec, Scaled]:
+        return group, _scaled(args, group, in_detail=args.group is not None)
+
+    for (group, scaled), _, alone in answers(args, tally, work):
+        redo = alone and args.group is None
+        found.append(_scaled(args, group, in_detail=True) if redo else scaled)
         if args.json:
-            choice = {"choice": choose(one).to_dict()} if one.load.is_known else {}
-            print(contract.dumps(one.to_dict() | choice), flush=True)
-        elif alone:
-            from kafka_rebalance.report.plans.scale import print_scaled
+            print(contract.dumps(found.pop().to_dict()), flush=True)
+    if args.output is not None and len(found) != 1:
+        args.parser.error("--output needs one group, without --json: name it with --group")
+    if found:
+        from kafka_rebalance.report.plans.scale import print_scaled, scale_page
 
-            print_scaled(one)
-        else:
-            many.append(one)
-        if args.output is not None:
-            if not alone:
-                args.parser.error("--output needs one group: name it with --group")
-            from kafka_rebalance.report.plans.scale import scale_page
-
-            with written(args.output) as path:
-                path.write_text(scale_page(one), encoding="utf-8")
-            print_note(f"drawn to {args.output}")
-    if many:
-        from kafka_rebalance.report.plans.scale import print_many
-
-        print_many(many)
-        print("--group G shows one group in detail.")
+        print_scaled(found)
+    if args.output is not None:
+        with written(args.output) as path:
+            path.write_text(scale_page(found[0]), encoding="utf-8")
+        print_note(f"drawn to {args.output}")
     return tally.finish(args)
-
-
-def _answer(
-    args: argparse.Namespace, group: GroupSpec, _: Sequence[Change]
-) -> tuple[GroupSpec, Scaled]:
-    return group, _scaled(args, group, in_detail=args.group is not None)
 
 
 def _scaled(args: argparse.Namespace, group: GroupSpec, *, in_detail: bool) -> Scaled:
     return scale(
         group,
         args.members,
-        assignor=args.assignor,
-        per_replica=args.per_replica,
         rate=None if args.rate is None else dict(args.rate),
         lag=_lag(args, group) if args.lag is None else dict(args.lag),
         capacity=args.capacity,
@@ -122,32 +95,25 @@ def _scaled(args: argparse.Namespace, group: GroupSpec, *, in_detail: bool) -> S
     )
 
 
-def _lag(args: argparse.Namespace, group: GroupSpec) -> Given | None:
+def _lag(args: argparse.Namespace, group: GroupSpec) -> Mapping[TopicPartition, int] | None:
     """Returns the lag of one live group, whose partitions are not tasks; None otherwise."""
     if args.bootstrap_server is None or args.group is None or group.subtopologies is not None:
         return None
     from kafka_rebalance.live import group_lags
 
-    read = {topic for member in group.members for topic in member.topics}
-    partitions = [
-        TopicPartition(topic.name, p)
-        for topic in group.topics
-        if topic.name in read
-        for p in range(topic.partitions)
-    ]
-    of_group, configs = {group.group_id: partitions}, cluster_configs(args)
-    return group_lags(args.bootstrap_server, of_group, configs=configs)[group.group_id]
+    every = [TopicPartition(one.name, p) for one in group.topics for p in range(one.partitions)]
+    lags = group_lags(args.bootstrap_server, {group.group_id: every}, configs=cluster_configs(args))
+    return lags.get(group.group_id)
 
 
 def _counts(text: str) -> list[int]:
-    """Parses `1..20`, `4,8,12` or a mix of both."""
+    """Parses `1..20`, `4,8,12`, `4..32/4` (every fourth), or a mix of them."""
     found: list[int] = []
     for part in text.split(","):
-        first, dots, last = part.partition("..")
-        ends = [first, last] if dots else [first]
-        if not all(one.isascii() and one.isdigit() and len(one) <= MOST_DIGITS for one in ends):
-            raise argparse.ArgumentTypeError(f"{text} is not a list of numbers, such as 1..20")
-        found += range(int(ends[0]), int(ends[-1]) + 1)[: _MOST_COUNTS + 1]
+        ends, _, every = part.partition("/")
+        first, _, last = ends.partition("..")
+        each = range(whole(0)(first), whole(0)(last or first) + 1, whole(1)(every or "1"))
+        found += each[: _MOST_COUNTS + 1]
     if not 0 < len(found) <= _MOST_COUNTS:
         problem = f"lists {len(found) or 'no'} numbers, not 1 to {_MOST_COUNTS}"
         raise argparse.ArgumentTypeError(f"{text} {problem}")

@@ -8,15 +8,16 @@ from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.report.text.pages import bar_chart, page, table
 from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table, print_table
-from kafka_rebalance.scaling import Count, Scaled, choose
-from kafka_rebalance.scaling.sentences import read_text
+from kafka_rebalance.report.text.tables import print_filled_table
+from kafka_rebalance.scaling import Count, Scaled
+
+from .figures import median_text, seconds_notes
 
 _LONGEST_ID = 40
-_COLUMNS = (
-    "fullest", "possible", "records/s", "lag", "catch up s", "moves", "stop", "idle", "settled s",
-    "unread s",
-)  # fmt: skip
+_FIGURES = (
+    *("fullest", "possible", "busiest", "lag", "catch up s"),
+    *("moves", "no reader", "idle", "settles", "unread"),
+)
 _WHY = {
     "ids": "the ids of new members",
     "leaving": "which members leave (figures: those that joined last)",
@@ -24,124 +25,93 @@ _WHY = {
 }
 
 
-def print_scaled(scaled: Scaled) -> None:
-    """Prints the answer in words, a row for each count, and what the figures assume."""
-    print_wrapped(f"{scaled.group_id}: {scaled.because}.")
-    if scaled.load.is_known:
-        print_wrapped(f"For an autoscaler: {choose(scaled).because}.")
-    print_filled_table(_columns(scaled), _rows(scaled), right=_COLUMNS)
-    for note in _notes(scaled):
+def print_scaled(found: Sequence[Scaled]) -> None:
+    """Prints one group's answer in words, a row for each count, and what the figures assume; of
+    several groups, the rows of the present count and of the next that helps.
+    """
+    alone = len(found) == 1
+    if alone:
+        print_wrapped(f"{found[0].group_id}: {found[0].because}.")
+    rows = [
+        ["" if alone else cut(one.group_id, _LONGEST_ID), *_row(one, count)]
+        for one in found
+        for count in (one.counts if alone else _steps(one))
+    ]
+    print_filled_table(("group", "members", *_FIGURES), rows, right=_FIGURES)
+    for note in _notes(found[0]) if alone else ["--group G shows one group in detail."]:
         print_wrapped(note)
-
-
-def print_many(scaled: Sequence[Scaled]) -> None:
-    """Prints a line for each group: the present count, the least that does as well, the next."""
-    heads = (
-        "group", "assignor", "members", "fullest", "enough", "next step", "then", "moves", "stop",
-    )  # fmt: skip
-    rows = []
-    for one in scaled:
-        row = [cut(one.group_id, _LONGEST_ID), one.assignor, f"{one.members}", read_text(one.now)]
-        enough = [members for members in one.worth if members <= one.members]
-        steps = [each for each in one.counts if each.useful and each.members > one.members]
-        row.append(f"{enough[-1]}" if enough else "")
-        row += [f"{n}" for each in steps[:1] for n in (each.members, read_text(each))]
-        row += [f"{n}" for each in steps[:1] for n in (each.moves, each.stops)]
-        rows.append(row + [""] * (len(heads) - len(row)))
-    print_table(heads, rows, whole=True, names=2)
 
 
 def scale_page(scaled: Scaled) -> str:
     """Returns an HTML page: the answer, pictures of the fullest member and the moves, the table."""
     answered = [one for one in scaled.counts if one.error is None]
-    names = [_named(one, scaled) for one in answered]
-    pictures = {
-        "What each number brings": {
-            "partitions of the fullest member": [one.fullest or 0 for one in answered],
-            "the least possible": [one.possible or 0 for one in answered],
-        },
-        "What the step to it costs": {
-            "moves": [one.moves or 0 for one in answered],
-            "partitions that stop": [one.stops or 0 for one in answered],
-        },
-    }
-    drawn = "".join(
-        f"<figure><figcaption>{title}</figcaption>\n{bar_chart(title, names, bars)}</figure>"
-        for title, bars in pictures.items()
-    )
+    names = [_row(scaled, one)[0] for one in answered]
+    drawn = ""
+    for title, bars in (
+        ("Partitions of the fullest member", ("fullest", "possible")),
+        ("What the step costs", ("moves", "stops")),
+    ):
+        series = {bar: [getattr(one, bar) for one in answered] for bar in bars}
+        picture = bar_chart(title, names, series)
+        drawn += f"<figure><figcaption>{title}</figcaption>\n{picture}</figure>"
     parts = [
         f"<p>{escaped(scaled.because)}.</p>",
         f'<div class="pictures">{drawn}</div>',
-        table(_columns(scaled), _rows(scaled)),
+        table(("members", *_FIGURES), [_row(scaled, one) for one in scaled.counts]),
         *(f'<p class="note">{escaped(note)}</p>' for note in _notes(scaled)),
     ]
     return page(f"{scaled.group_id}, {scaled.assignor}: how many members", parts)
 
 
-def _columns(scaled: Scaled) -> list[str]:
-    return ["members" if scaled.per_replica == 1 else "replicas", *_COLUMNS]
+def _steps(scaled: Scaled) -> list[Count]:
+    """Returns the least count that does as well as the present one, that one, and the next step."""
+    worth = [one for one in scaled.counts if one.useful]
+    as_well = [one for one in worth if one.members < scaled.members and not scaled.now.useful]
+    return [*as_well[-1:], scaled.now, *[one for one in worth if one.members > scaled.members][:1]]
 
 
-def _rows(scaled: Scaled) -> list[list[str]]:
-    return [[_named(one, scaled), *_figures(one)] for one in scaled.counts]
-
-
-def _named(one: Count, scaled: Scaled) -> str:
-    """Returns the number of replicas; marks the present one, useless ones and those with errors."""
-    if one.members == scaled.members:
-        return f"{one.replicas} now"
-    mark = "error" if one.error is not None else "" if one.useful else "nothing"
-    return f"{one.replicas} {mark}".rstrip()
-
-
-def _figures(one: Count) -> list[str]:
+def _row(scaled: Scaled, one: Count) -> list[str]:
+    """Returns the number of members with its mark, and the figures; none beside an error."""
+    mark = "now" if one.members == scaled.members else "" if one.useful else "nothing"
     if one.error is not None:
-        return [""] * len(_COLUMNS)
-    times = one.times
+        return [f"{one.members} error", *[""] * len(_FIGURES)]
     return [
+        f"{one.members} {mark}".rstrip(),
         _ranged(one, "fullest"),
         f"{one.possible}",
-        _number(one.rate),
+        "" if one.busiest == one.fullest else _number(one.busiest),
         _number(one.lag),
         _number(one.catch_up_s),
         _ranged(one, "moves"),
         _ranged(one, "stops"),
         _ranged(one, "idle") if one.idle else "",
-        "" if times is None else ("never" if times.settled_s is None else f"{times.settled_s:.1f}"),
-        "" if times is None else f"{times.unread_partition_s:,.1f}",
+        *(
+            "" if one.times is None else median_text(getattr(one.times, name))
+            for name in ("settled", "unread")
+        ),
     ]
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else "never" if value == math.inf else f"{value:,.0f}"
+    return "" if value is None else "never" if value == math.inf else f"{value:,.6g}"
 
 
 def _ranged(one: Count, name: str) -> str:
-    value = f"{getattr(one, name)}"
-    least, most = one.ranges.get(name, (None, None))
-    return value if least is None else f"{value} ({least}-{most})"
+    least, most = one.ranges.get(name, (0, 0))
+    return f"{getattr(one, name)}{f' ({least}-{most})' * (least < most)}"
 
 
 def _notes(scaled: Scaled) -> list[str]:
     """Returns sentences about the ranges, about steps that never settle, and about the seconds."""
-    depends = dict.fromkeys(why for one in scaled.counts for why in one.depends_on)
-    draws = max((one.draws for one in scaled.counts), default=0)
-    found = []
-    if draws:
-        on = "; on ".join(text for why, text in _WHY.items() if why in depends)
-        ranges = f"Ranges in brackets depend on {on}" if on else "No figure varies"
-        found.append(f"{ranges}: each step was played up to {draws} times with others.")
+    depends = {why for one in scaled.counts for why in one.depends_on}
+    on = "; on ".join(text for why, text in _WHY.items() if why in depends)
+    found = [f"Ranges in brackets depend on {on}."] if on else []
     if "timing" in depends:
         found.append("Some steps can take one rebalance more, if a member is slow to join again.")
-    found += [f"{one.replicas}: {one.error}." for one in scaled.counts if one.error]
-    unsettled = [str(one.replicas) for one in scaled.counts if one.settled is False]
+    found += [f"{one.members}: {one.error}." for one in scaled.counts if one.error]
+    unsettled = [str(one.members) for one in scaled.counts if one.settled is False]
     if unsettled:
         found.append(f"The group never settles with {', '.join(unsettled)}.")
-    missing = dict.fromkeys(one.times_missing for one in scaled.counts if one.times_missing)
-    found += [f"No figures in seconds: {why}." for why in missing]
-    if scaled.assumed is not None:
-        found.append(
-            "Seconds until it has settled, and partition-seconds without a reader, are simulated, "
-            f"as `simulate --from` does it: {scaled.assumed}."
-        )
+    for is_timed, why in ((True, scaled.times_assumed), (False, scaled.times_missing)):
+        found += seconds_notes(why or "", is_timed=is_timed)
     return found

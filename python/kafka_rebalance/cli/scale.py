@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             type=_of_topic,
             action="append",
             metavar="TOPIC=N",
-            help=f"{what} in a topic, spread evenly, or in a partition: orders-3=40",
+            help=f"{what} in a topic, spread evenly over its partitions",
         )
     parser.add_argument(
         "--capacity", type=whole(1), metavar="N", help="records a second that one member can read"
@@ -64,16 +64,17 @@ def run(args: argparse.Namespace) -> int:
     def work(group: GroupSpec, _: Sequence[Change]) -> tuple[GroupSpec, Scaled]:
         return group, _scaled(args, group, in_detail=args.group is not None)
 
-    for (group, scaled), _, alone in answers(args, tally, work):
-        redo = alone and args.group is None
-        found.append(_scaled(args, group, in_detail=True) if redo else scaled)
+    for (group, one), _, alone in answers(args, tally, work):
+        if alone and args.group is None:
+            one = _scaled(args, group, in_detail=True)
         if args.json:
-            print(contract.dumps(found.pop().to_dict()), flush=True)
+            print(contract.dumps(one.to_dict()), flush=True)
+        found.append(one)
     if args.output is not None and len(found) != 1:
-        args.parser.error("--output needs one group, without --json: name it with --group")
-    if found:
-        from kafka_rebalance.report.plans.scale import print_scaled, scale_page
+        args.parser.error("--output needs one group: name it with --group")
+    from kafka_rebalance.report.plans.scale import print_scaled, scale_page
 
+    if found and not args.json:
         print_scaled(found)
     if args.output is not None:
         with written(args.output) as path:

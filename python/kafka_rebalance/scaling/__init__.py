@@ -3,6 +3,6 @@
 
 from .choice import choose
 from .counts import Count, Scaled, scale
-from .steps import Given, MemberLoad, Ranges
+from .steps import Given, Loads, Ranges
 
-__all__ = ["Count", "Given", "MemberLoad", "Ranges", "Scaled", "choose", "scale"]
+__all__ = ["Count", "Given", "Loads", "Ranges", "Scaled", "choose", "scale"]

@@ -18,14 +18,12 @@ def answer(counts: Sequence["Count"], members: int, noun: str, *, knows_owners: 
     `noun` is what members read: "partition", "task", or "record" (a second).
     """
     now = next(one for one in counts if one.members == members)
-    if now.error is not None:
-        return f"the present {counted(members)} cannot be compared: {now.error}"
     said = _compared(counts, now, noun)
     if now.idle:
         said.append(f"{now.idle} of the {counted(members)} have nothing to read")
     if now.catch_up_s is not None:
-        enough = (one for one in counts if one.error is None and one.catch_up_s != math.inf)
-        least = next((f"{counted(one.members)} or more" for one in enough), "none of these numbers")
+        enough = (f"{counted(one.members)} or more" for one in counts if one.catch_up_s != math.inf)
+        least = next(enough, "none of these numbers")
         said.append(f"{least} can read what arrives")
     said.append(f"worth having: {_spans(counts)}")
     if not knows_owners:
@@ -33,40 +31,37 @@ def answer(counts: Sequence["Count"], members: int, noun: str, *, knows_owners: 
     return "; ".join(said)
 
 
+def is_less(one: "Count", other: "Count") -> bool:
+    """Returns whether the busiest member reads less; sums of rates are equal if nearly equal."""
+    return one.busiest < other.busiest * (1 - 1e-9)
+
+
 def _compared(counts: Sequence["Count"], now: "Count", noun: str) -> list[str]:
     """Returns which smaller counts do as well, which larger ones bring nothing, and which help."""
     more = [one for one in counts if one.members > now.members]
     useless = [*takewhile(lambda one: not one.useful, more)]
-    as_well = [
-        one.members for one in counts if one.error is None and _busiest(one) <= _busiest(now)
-    ]
+    as_well = next(one for one in counts if not is_less(now, one))
     alike = []
-    if as_well[0] < now.members:
-        alike.append(f"{counted(as_well[0])} would do as well as {now.members}")
+    if as_well is not now:
+        alike.append(f"{counted(as_well.members)} would do as well as {now.members}")
     if useless:
         alike.append(f"{_span(useless)} members bring nothing")
     has = f"the fullest member has {_reads(now, noun)}"
-    or_more = " or more" * any(_busiest(one) > _busiest(now) for one in useless)
+    or_more = " or more" * any(is_less(now, one) for one in useless)
     said = [f"{', and '.join(alike)}: {has}{or_more} either way"] if alike else []
     if len(useless) < len(more):
         step = more[len(useless)]
         helps = f"{step.members} is the next step" if useless else f"{counted(step.members)} help"
-        cost = f"{counted(step.moves or 0, 'move')}, {step.stops} without a reader on the way"
+        cost = f"{counted(step.moves, 'move')}, {step.stops} without a reader on the way"
         said.append(f"{helps}: the fullest member then has {_reads(step, noun)} ({cost})")
     return said or [f"{counted(now.members)} now: {has}"]
 
 
-def _busiest(one: "Count") -> float:
-    """Returns what the busiest member reads, rounded: rates are sums of floats."""
-    return float(f"{one.busiest or 0.0:.9g}")
-
-
 def _reads(one: "Count", noun: str) -> str:
     """Returns `3 partitions`, `6 to 7 partitions` or `1,200 records a second`."""
-    least, most = one.ranges.get("fullest", (0, 0))
-    number = f"{_busiest(one):,.0f}" if _busiest(one) >= 10 else f"{_busiest(one):.3g}"
-    if noun != "record" and least < most and one.busiest == one.fullest:
-        number = f"{least} to {most}"
+    number = f"{one.busiest:,.0f}" if one.busiest >= 10 else f"{one.busiest:.3g}"
+    if noun != "record" and "fullest" in one.ranges and one.busiest == one.fullest:
+        number = " to ".join(map(str, one.ranges["fullest"]))
     return f"{number} {noun}{'s' * (number != '1')}{' a second' * (noun == 'record')}"
 
 

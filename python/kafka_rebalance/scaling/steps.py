@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, combinations
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.field_paths import a_type
@@ -31,52 +31,46 @@ from kafka_rebalance.plans.rebalance_plan import replay
 from kafka_rebalance.plans.samples import enough_draws
 
 Given = Mapping[TopicPartition, float] | Mapping[str, float] | Mapping[TopicPartition | str, float]
-"""Partition (also as "orders-3") or topic -> a number; a topic's is spread over its partitions."""
+"""Partition or topic -> a number; that of a topic is spread evenly over its partitions."""
 
 Numbers = Mapping[TopicPartition, float] | None
 """Partition -> a number, 0 for those that are not there; None if nothing is known."""
 
 Ranges = dict[str, tuple[int, int]]
 
-
-class MemberLoad(NamedTuple):
-    """The partitions of a member, the records that arrive in a second, and those that wait."""
-
-    partitions: float
-    rate: float
-    lag: float
+Loads = tuple[tuple[float, float, float], ...]
+"""Of each member: its partitions, the records that arrive in a second, and those that wait."""
 
 
-def figures_of(plan: RebalancePlan, present: Assignment | None = None) -> dict[str, int]:
-    """Returns the figures of a step; `present`: nothing happens, and members own this."""
-    after = plan.after if present is None else present
-    happens = present is None
+def figures_of(plan: RebalancePlan, *, stays: bool = False) -> dict[str, Any]:
+    """Returns the figures of a step; if the group `stays` as it is, nothing moves or stops."""
+    after = plan.before if stays else plan.after
     return {
         "fullest": after.balance.max,
-        "moves": plan.moves * happens,
-        "rebalances": len(plan.rounds) * happens,
-        "stops": len(plan.unavailable) * happens,
+        "moves": plan.moves * (not stays),
+        "rebalances": len(plan.rounds) * (not stays),
+        "stops": len(plan.unavailable) * (not stays),
         "idle": sum(not owned for owned in after.values()),
     }
 
 
-def varied(
-    planned: RebalancePlan, led: Sequence[RebalancePlan], samples: int | None
-) -> dict[str, Any]:
-    """Returns the fields of a Count on `samples` more plays, and on the plans of other leaders."""
+def varied(led: Sequence[RebalancePlan], samples: int | None) -> dict[str, Any]:
+    """Returns `ranges` and `depends_on` of a Count: over the plans `led` by all possible leaders,
+    and over `samples` plays of the first of them.
+    """
+    planned = led[0]
     draws = enough_draws(planned) if samples is None else samples
     gone = sum(one.count or 0 for one in planned.changes if isinstance(one, RemoveMembers))
-    plays = [*(_other_leaving(planned, gone, draws) if gone else _other_ids(planned, draws))]
-    sources = {"leaving" if gone else "ids": _ranges([planned, *plays]), "leader": _ranges(led)}
-    ranges = _ranges([planned, *plays, *led])
+    plays = [planned, *(_other_leaving if gone else _other_ids)(planned, gone, draws)]
+    sources = {"leaving" if gone else "ids": _ranges(plays), "leader": _ranges(led)}
+    ranges = _ranges([*plays, *led])
     missed = any(note.kind == "missed" for note in may_happen(planned))
     if planned.rounds and (missed or extra_rebalances(planned.group, planned.changes)):
         rounds = len(planned.rounds)
         least, most = ranges.get("rebalances", (rounds, rounds))
         sources["timing"] = {"rebalances": (least, most + 1)}
         ranges |= sources["timing"]
-    depends_on = tuple(why for why, found in sources.items() if found)
-    return {"draws": len(plays), "depends_on": depends_on, "ranges": ranges}
+    return {"depends_on": tuple(why for why, of in sources.items() if of), "ranges": ranges}
 
 
 def _ranges(plays: Sequence[RebalancePlan]) -> Ranges:
@@ -86,7 +80,7 @@ def _ranges(plays: Sequence[RebalancePlan]) -> Ranges:
     return {name: (min(of), max(of)) for name, of in each.items() if min(of) < max(of)}
 
 
-def _other_ids(planned: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
+def _other_ids(planned: RebalancePlan, _: int, draws: int) -> Iterator[RebalancePlan]:
     for number in range(1, draws + 1) if planned.has_guesses else ():
         ids = Draw(number, draws, planned.newcomers)
         with suppress(AssignorThrows):  # with the ids of this play alone
@@ -114,18 +108,19 @@ def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[R
             yield replay(other, (leave,), planned.engine, PLANNED, planned.possible)
 
 
-def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> tuple[MemberLoad, ...]:
+def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> Loads:
     """Returns the load of each member; what is not known is 0."""
     readers = Counter(chain.from_iterable(assignment.values()))
-    weights = (dict.fromkeys(readers, 1.0), rates or {}, lags or {})
-    return tuple(
-        MemberLoad(*(math.fsum(w.get(tp, 0.0) / readers[tp] for tp in owned) for w in weights))
-        for owned in assignment.values()
-    )
+
+    def of(owned: Sequence[TopicPartition], numbers: Mapping[TopicPartition, float]) -> float:
+        return math.fsum(numbers.get(tp, 0.0) / readers[tp] for tp in owned)
+
+    ones = dict.fromkeys(readers, 1.0)
+    return tuple((of(o, ones), of(o, rates or {}), of(o, lags or {})) for o in assignment.values())
 
 
 def spread(group: GroupSpec, path: str, given: Given | None) -> Numbers:
-    """Returns partition -> number. The number of a partition replaces that of its topic.
+    """Returns partition -> number; a partition's number replaces that of its topic before it.
 
     Errors   GroupError at `path` for an unknown name or a number below 0; TypeError.
     """
@@ -133,18 +128,13 @@ def spread(group: GroupSpec, path: str, given: Given | None) -> Numbers:
         return None
     if not isinstance(given, Mapping):
         raise TypeError(f"{path}: {a_type(given)} is not a mapping; give {{topic: number}}")
-    counts = partition_or_task_counts(group)
-    of_topics: dict[TopicPartition, float] = {}
-    own: dict[TopicPartition, float] = {}
+    counts, found = partition_or_task_counts(group), dict[TopicPartition, float]()
     for name, number in given.items():
         if not isinstance(number, int | float) or not 0 <= number < math.inf:
             raise GroupError(path, f"{number!r} is not a number from 0 on")
-        topic, _, digits = str(name).rpartition("-")
-        if isinstance(name, str) and name in counts:
-            each = number / counts[name]
-            of_topics |= {TopicPartition(name, p): each for p in range(counts[name])}
-        elif digits.isdecimal() and len(digits) < 11 and int(digits) < counts.get(topic, 0):
-            own[TopicPartition(topic, int(digits))] = number
-        else:
+        whole = [TopicPartition(str(name), p) for p in range(counts.get(str(name), 0))]
+        each = [name] if isinstance(name, TopicPartition) else whole
+        if not each or each[-1].partition >= counts.get(each[-1].topic, 0):
             raise GroupError(path, f"the group has no topic or partition {quoted(str(name))}")
-    return of_topics | own
+        found |= dict.fromkeys(each, number / len(each))
+    return found

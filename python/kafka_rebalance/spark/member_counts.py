@@ -20,7 +20,7 @@ SCALE_SCHEMA = (
     "group_id string, assignor string, members int, because string, worth array<int>, "
     "counts array<struct<members: int, fullest: int, possible: int, moves: bigint, "
     "rebalances: int, stops: int, idle: int, busiest: double, useful: boolean, settled: boolean, "
-    "depends_on: array<string>, error: string>>, error string"
+    "depends_on: array<string>>>, error string"
 )
 """The columns of `scale_groups`: those of `kafka_rebalance.Scaled`, and of its counts. All but
 `group_id` and `error` are null if there is an `error`."""

@@ -17,7 +17,7 @@ from kafka_rebalance.simulator.timing import Timed
 from kafka_rebalance.switching.comparison import Comparison, alone_label
 from kafka_rebalance.switching.recommendation import Candidate, lacking_clients
 
-from .figures import its, median_text, moves_text, seconds_notes, seconds_text, waits
+from .figures import its, median_text, moves_text, seconds_text, waits
 from .recipes import print_completion, print_migration
 
 Times = Mapping[str, Timed]
@@ -57,7 +57,14 @@ def print_comparison(
 
 def _table_notes(comparison: Comparison, times: Times, assumed: str) -> list[str]:
     """Returns the sentences below the table: seconds, members that are down, and errors."""
-    notes = seconds_notes(assumed, is_timed=bool(times))
+    notes = []
+    if times:
+        notes.append(
+            "unread: partition-seconds without a reader; settles: seconds. Both are simulated, as "
+            f"`simulate --from` does it: {assumed}. --json has the ranges."
+        )
+    elif assumed:
+        notes.append(f"No figures in seconds: {assumed}.")
     waiting = max((one.figures.waiting for one in comparison.candidates if one.figures), default=0)
     if waiting:
         notes.append(

@@ -126,17 +126,6 @@ def print_times(times: "Timed | None", assumed: str) -> None:
     print_wrapped(f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}")
 
 
-def seconds_notes(assumed: str, *, is_timed: bool) -> list[str]:
-    """Returns a note on the columns "unread" and "settles"; without times, `assumed` is why."""
-    if assumed and not is_timed:
-        return [f"No figures in seconds: {assumed}."]
-    text = (
-        "unread: partition-seconds without a reader; settles: seconds. Both are simulated, as "
-        f"`simulate --from` does it: {assumed}. --json has the ranges."
-    )
-    return [text] if is_timed and assumed else []
-
-
 def median_text(spread: "Spread") -> str:
     return "never" if spread.median is None else seconds_text(spread.median)
 

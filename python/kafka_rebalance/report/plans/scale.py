@@ -11,12 +11,12 @@ from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.scaling import Count, Scaled
 
-from .figures import median_text, seconds_notes
+from .figures import median_text
 
 _LONGEST_ID = 40
 _FIGURES = (
-    *("fullest", "possible", "busiest", "lag", "catch up s"),
-    *("moves", "no reader", "idle", "settles", "unread"),
+    *("fullest", "possible", "moves", "no reader", "idle"),
+    *("busiest", "lag", "catch up s", "settles", "unread"),
 )
 _WHY = {
     "ids": "the ids of new members",
@@ -44,23 +44,16 @@ def print_scaled(found: Sequence[Scaled]) -> None:
 
 def scale_page(scaled: Scaled) -> str:
     """Returns an HTML page: the answer, pictures of the fullest member and the moves, the table."""
-    answered = [one for one in scaled.counts if one.error is None]
-    names = [_row(scaled, one)[0] for one in answered]
-    drawn = ""
-    for title, bars in (
-        ("Partitions of the fullest member", ("fullest", "possible")),
-        ("What the step costs", ("moves", "stops")),
-    ):
-        series = {bar: [getattr(one, bar) for one in answered] for bar in bars}
-        picture = bar_chart(title, names, series)
-        drawn += f"<figure><figcaption>{title}</figcaption>\n{picture}</figure>"
-    parts = [
-        f"<p>{escaped(scaled.because)}.</p>",
-        f'<div class="pictures">{drawn}</div>',
-        table(("members", *_FIGURES), [_row(scaled, one) for one in scaled.counts]),
-        *(f'<p class="note">{escaped(note)}</p>' for note in _notes(scaled)),
-    ]
-    return page(f"{scaled.group_id}, {scaled.assignor}: how many members", parts)
+    rows, pictures = [_row(scaled, one) for one in scaled.counts], []
+    for bars in (("fullest", "possible"), ("moves", "stops")):
+        series = {bar: [getattr(one, bar) for one in scaled.counts] for bar in bars}
+        title = "Partitions of the fullest member" if "fullest" in bars else "Cost of the step"
+        drawn = bar_chart(title, [row[0] for row in rows], series)
+        pictures.append(f"<figure><figcaption>{title}</figcaption>\n{drawn}</figure>")
+    notes = (f'<p class="note">{escaped(note)}</p>' for note in _notes(scaled))
+    shown = f'<div class="pictures">{"".join(pictures)}</div>'
+    parts = [f"<p>{escaped(scaled.because)}.</p>", shown, table(("members", *_FIGURES), rows)]
+    return page(f"{scaled.group_id}, {scaled.assignor}: how many members", [*parts, *notes])
 
 
 def _steps(scaled: Scaled) -> list[Count]:
@@ -71,24 +64,15 @@ def _steps(scaled: Scaled) -> list[Count]:
 
 
 def _row(scaled: Scaled, one: Count) -> list[str]:
-    """Returns the number of members with its mark, and the figures; none beside an error."""
-    mark = "now" if one.members == scaled.members else "" if one.useful else "nothing"
-    if one.error is not None:
-        return [f"{one.members} error", *[""] * len(_FIGURES)]
+    """Returns the number of members with its mark, and the figures."""
+    mark = " now" if one.members == scaled.members else "" if one.useful else " nothing"
+    times = () if one.times is None else (one.times.settled, one.times.unread)
     return [
-        f"{one.members} {mark}".rstrip(),
-        _ranged(one, "fullest"),
-        f"{one.possible}",
-        "" if one.busiest == one.fullest else _number(one.busiest),
-        _number(one.lag),
+        f"{one.members}{mark}{'' if one.settled else ', never settles'}",
+        *(_ranged(one, name) for name in ("fullest", "possible", "moves", "stops", "idle")),
+        *map(_number, (None if one.busiest == one.fullest else one.busiest, one.lag)),
         _number(one.catch_up_s),
-        _ranged(one, "moves"),
-        _ranged(one, "stops"),
-        _ranged(one, "idle") if one.idle else "",
-        *(
-            "" if one.times is None else median_text(getattr(one.times, name))
-            for name in ("settled", "unread")
-        ),
+        *([median_text(each) for each in times] or ["", ""]),
     ]
 
 
@@ -102,16 +86,15 @@ def _ranged(one: Count, name: str) -> str:
 
 
 def _notes(scaled: Scaled) -> list[str]:
-    """Returns sentences about the ranges, about steps that never settle, and about the seconds."""
+    """Returns sentences about the ranges, the errors and the seconds."""
     depends = {why for one in scaled.counts for why in one.depends_on}
     on = "; on ".join(text for why, text in _WHY.items() if why in depends)
     found = [f"Ranges in brackets depend on {on}."] if on else []
     if "timing" in depends:
         found.append("Some steps can take one rebalance more, if a member is slow to join again.")
-    found += [f"{one.members}: {one.error}." for one in scaled.counts if one.error]
-    unsettled = [str(one.members) for one in scaled.counts if one.settled is False]
-    if unsettled:
-        found.append(f"The group never settles with {', '.join(unsettled)}.")
-    for is_timed, why in ((True, scaled.times_assumed), (False, scaled.times_missing)):
-        found += seconds_notes(why or "", is_timed=is_timed)
+    found += [f"{members}: {error}." for members, error in scaled.errors.items()]
+    if scaled.times_assumed:
+        timed = "settles (s) and unread (partition-seconds without a reader) are simulated"
+        what = timed if any(one.times for one in scaled.counts) else "No figures in seconds"
+        found.append(f"{what}: {scaled.times_assumed}.")
     return found

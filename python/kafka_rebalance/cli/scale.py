@@ -22,29 +22,23 @@ _MOST_COUNTS = 1000
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays the step from the present members to each number of members, as Kafka would. Shows "
-        "how much the fullest member then has to read, what would be possible, and what the step "
-        "costs: moves, partitions that stop, seconds. Says which numbers help, and which bring "
-        "nothing. Members that leave are those that joined last; ranges are over other choices."
+        "Plays the step from the present members to each number of members. Shows what the fullest "
+        "member then has to read, what would be possible, and the costs: moves, partitions without "
+        "a reader, seconds. Says which numbers help, and which bring nothing."
     )
     add_input(parser)
     parser.add_argument(
         "--members",
         type=_counts,
         metavar="N..M",
-        help="the numbers of members, such as 1..20, 4..32/4 (for 4 a replica) or 4,8,12 "
-        "(default: 1 to twice the present number)",
+        help="such as 1..20, 4..32/4 (4 in each pod) or 4,8,12 (default: to twice the present)",
     )
     for name, what in (
-        ("rate", "records a second that arrive"),
-        ("lag", "records not yet read (default: those of the cluster, with --group)"),
+        ("rate", "records a second that arrive in a topic"),
+        ("lag", "records not yet read in a topic (default: the cluster's, with --group)"),
     ):
         parser.add_argument(
-            f"--{name}",
-            type=_of_topic,
-            action="append",
-            metavar="TOPIC=N",
-            help=f"{what} in a topic, spread evenly over its partitions",
+            f"--{name}", type=_of_topic, action="append", metavar="TOPIC=N", help=what
         )
     parser.add_argument(
         "--capacity", type=whole(1), metavar="N", help="records a second that one member can read"

@@ -29,8 +29,8 @@ def choose(
 
         waiting   those that still wait then: of each member, its lag, and what arrives above its
                   capacity
-        the step  those that arrive for the partitions that stop, for `pause_s` each (default: a
-                  Java member's heartbeat interval)
+        the step  those that arrive in `pause_s` for the partitions that stop (default: a Java
+                  member's heartbeat interval)
         members   `member_share` of what the members could read: what a member has to save
 
     The present number has no step: so no step is chosen whose cost exceeds its gain, and none is

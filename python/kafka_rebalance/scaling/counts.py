@@ -26,7 +26,7 @@ from kafka_rebalance.plans.leaders import has_no_answer
 from kafka_rebalance.simulator.timing import Timed, timed_or_why
 
 from .sentences import answer, is_less
-from .steps import Given, Loads, Numbers, Ranges, figures_of, loads_of, spread, varied
+from .steps import Given, KnownLoad, Loads, Ranges, figures_of, loads_of, ranges_of, spread
 
 _FEWEST_SHOWN, _NEAR = 12, 8
 
@@ -35,17 +35,16 @@ _FEWEST_SHOWN, _NEAR = 12, 8
 class Count:
     """A number of members: the group after the step from its present members to this number.
 
-    `fullest`     the most partitions (tasks, in a streams group) of one member.
-    `possible`    the least that the fullest member could have, under any assignor; proven.
+    `fullest`     the most partitions (tasks, in a streams group) of one member; `possible` is the
+                  least that it could have under any assignor, proven.
     `moves`, `rebalances`, `stops`, `settled`  the plan's moves, rounds, unavailable partitions.
     `idle`        members without a partition.
     `busiest`     what the member with the most has to read: records a second if rates are known,
                   else partitions, where one that n members share counts 1 / n.
     `lag`         records that wait for the member with the most; None if no lag is known.
     `catch_up_s`  seconds until no record waits, "never" in JSON if infinite; None if not known.
-    `ranges`      figure -> its least and most value in more plays, where it depends on something
-                  unknown. `depends_on` lists that: the "ids" of new members, which are "leaving",
-                  the "leader", or "timing": a slow member may cause one rebalance more.
+    `ranges`      figure -> its least and most value, where it depends on what nobody knows: the ids
+                  of new members, which members leave, or which member leads.
     `times`       the simulated times, if `how_long`.
     """
 
@@ -61,7 +60,6 @@ class Count:
     lag: float | None
     catch_up_s: float | None
     useful: bool = False
-    depends_on: tuple[str, ...] = ()
     ranges: Ranges = field(default_factory=dict, hash=False)
     times: Timed | None = None
     loads: Loads = field(default=(), repr=False)
@@ -117,12 +115,10 @@ def scale(
 
     `counts` are numbers of members; None means up to twice the present number. `rate` and `lag` are
     records a second that arrive, and records not yet read; a member can read `capacity` records a
-    second. `samples` is how often each step is played with other ids, or other members that leave
-    (None: 8 to 32 times, as `RebalancePlan.sample`). With `how_long`, the simulator plays each
-    step.
+    second. `samples` is how often each step is played for its ranges (None: as often as by
+    `RebalancePlan.sample`). With `how_long`, the simulator plays each step.
 
-    Errors   those of `plan` for the present members; GroupError at `counts[i]`, `rate`, `lag`,
-             `capacity`.
+    Errors   those of `plan`; GroupError at `counts[i]`, `rate`, `lag` or `capacity`.
     """
     name, now = assignor_of(group, None), len(group.members)
     rates, lags = spread(group, "rate", rate), spread(group, "lag", lag)
@@ -139,8 +135,8 @@ def scale(
             errors[members] = error.problem
             continue
         stays = owns and members == now
-        one = _count(members, plans[0], rates, lags, capacity, stays=stays)
-        one = one if stays else replace(one, **varied(plans, samples))
+        one = _count(members, plans[0], (rates, lags, capacity), stays=stays)
+        one = one if stays else replace(one, ranges=ranges_of(plans, samples))
         if how_long and plans[0].changes:
             times, text = timed_or_why(plans[0].group, plans[0].changes, plans[0].assignor)
             one, assumed = replace(one, times=times), text if times or not assumed else assumed
@@ -151,9 +147,7 @@ def scale(
 
 
 def _plans(group: GroupSpec, more: int, engine: Engine) -> list[RebalancePlan]:
-    """Returns the plans of the step, one for each assignor that may lead; without `more`, those of
-    the next rebalance. Errors: those of `plan`, and AssignorThrows if no leader has an answer.
-    """
+    """Returns the step's plans, one for each assignor that may lead. Errors: those of `plan`."""
     changes = [AddMembers(more)] if more > 0 else [RemoveMembers(count=-more)] if more else []
     led = plans_by_leader(group, changes, engine=engine)
     if has_no_answer(led):
@@ -161,19 +155,12 @@ def _plans(group: GroupSpec, more: int, engine: Engine) -> list[RebalancePlan]:
     return [one.plan for one in led if one.plan is not None]
 
 
-def _count(
-    members: int,
-    step: RebalancePlan,
-    rates: Numbers,
-    lags: Numbers,
-    capacity: float | None,
-    *,
-    stays: bool,
-) -> Count:
+def _count(members: int, step: RebalancePlan, load: KnownLoad, *, stays: bool) -> Count:
     """Returns the figures of a step, or of the group as it is now if it `stays`."""
+    rates, lags, capacity = load
     loads = loads_of(step.before if stays else step.after, rates, lags)
-    parts, rate, lag = (max(each) for each in zip(*loads, strict=True))
-    free = [(lag, (capacity or 0.0) - rate) for _, rate, lag in loads]
+    parts, rate, lag = map(max, zip(*loads, strict=True))
+    free = ((lag, (capacity or 0.0) - rate) for _, rate, lag in loads)
     waits_s = (lag / rest if rest > 0 else math.inf for lag, rest in free if lag or rest < 0)
     return Count(
         members,
@@ -189,7 +176,6 @@ def _count(
 
 
 def _default(group: GroupSpec) -> list[int]:
-    """Returns the counts near now, and up to twice of it those with fewer partitions a member."""
     now, total = len(group.members), sum(partition_or_task_counts(group).values())
     most = max(2 * now, _FEWEST_SHOWN)
     if not shares_partitions(group.assignor):

@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Sequence
-from itertools import groupby, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.group.spec import counted
@@ -13,19 +13,15 @@ if TYPE_CHECKING:
 
 
 def answer(counts: Sequence["Count"], members: int, noun: str, *, knows_owners: bool) -> str:
-    """Returns the answer about counts in ascending order; that of `members` is the present one.
-
-    `noun` is what members read: "partition", "task", or "record" (a second).
-    """
+    """Returns the answer; `members` is the present count, `noun` a partition, task or record."""
     now = next(one for one in counts if one.members == members)
     said = _compared(counts, now, noun)
     if now.idle:
         said.append(f"{now.idle} of the {counted(members)} have nothing to read")
     if now.catch_up_s is not None:
-        enough = (f"{counted(one.members)} or more" for one in counts if one.catch_up_s != math.inf)
-        least = next(enough, "none of these numbers")
-        said.append(f"{least} can read what arrives")
-    said.append(f"worth having: {_spans(counts)}")
+        enough = (one.members for one in counts if one.catch_up_s != math.inf)
+        said.append(f"{next(enough, 'no number')} is enough to read what arrives")
+    said.append(f"worth having: {', '.join(str(one.members) for one in counts if one.useful)}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
     return "; ".join(said)
@@ -45,7 +41,8 @@ def _compared(counts: Sequence["Count"], now: "Count", noun: str) -> list[str]:
     if as_well is not now:
         alike.append(f"{counted(as_well.members)} would do as well as {now.members}")
     if useless:
-        alike.append(f"{_span(useless)} members bring nothing")
+        first, last = useless[0].members, useless[-1].members
+        alike.append(f"{first}{f' to {last}' * (first < last)} members bring nothing")
     has = f"the fullest member has {_reads(now, noun)}"
     or_more = " or more" * any(is_less(now, one) for one in useless)
     said = [f"{', and '.join(alike)}: {has}{or_more} either way"] if alike else []
@@ -63,14 +60,3 @@ def _reads(one: "Count", noun: str) -> str:
     if noun != "record" and "fullest" in one.ranges and one.busiest == one.fullest:
         number = " to ".join(map(str, one.ranges["fullest"]))
     return f"{number} {noun}{'s' * (number != '1')}{' a second' * (noun == 'record')}"
-
-
-def _span(run: Sequence["Count"]) -> str:
-    first, last = run[0].members, run[-1].members
-    return f"{first} to {last}" if first < last else f"{first}"
-
-
-def _spans(counts: Sequence["Count"]) -> str:
-    """Returns the useful counts, such as `1 to 4, 6`: a span has no other count inside."""
-    runs = ([*run] for useful, run in groupby(counts, key=lambda one: one.useful) if useful)
-    return ", ".join(_span(part) for run in runs for part in ([run] if len(run) > 2 else zip(run)))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a step to another number of members does, how much of that varies, and what members read.
 
-Unknown before a step are the ids of new members, which members leave, and sometimes which member
-leads. A plan lets the members leave that joined last. Kubernetes takes the highest numbers of a
-StatefulSet, and any pods of a Deployment: so `varied` also lets other sets of members leave.
+Unknown before a step are the ids of new members, which members leave (those that joined last in a
+plan; any pods of a Kubernetes Deployment), and sometimes which member leads: see `ranges_of`.
 
 A partition that several members share counts for each of them with an equal part.
 """
@@ -22,8 +21,6 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
-from kafka_rebalance.notes.extra_rebalances import extra_rebalances
-from kafka_rebalance.notes.may_happen import may_happen
 from kafka_rebalance.plans import RebalancePlan
 from kafka_rebalance.plans.changes import RemoveMembers
 from kafka_rebalance.plans.changes.made_up import PLANNED, Draw
@@ -35,6 +32,9 @@ Given = Mapping[TopicPartition, float] | Mapping[str, float] | Mapping[TopicPart
 
 Numbers = Mapping[TopicPartition, float] | None
 """Partition -> a number, 0 for those that are not there; None if nothing is known."""
+
+KnownLoad = tuple[Numbers, Numbers, float | None]
+"""Records a second, records that wait, and the records a second that a member can read."""
 
 Ranges = dict[str, tuple[int, int]]
 
@@ -54,33 +54,19 @@ def figures_of(plan: RebalancePlan, *, stays: bool = False) -> dict[str, Any]:
     }
 
 
-def varied(led: Sequence[RebalancePlan], samples: int | None) -> dict[str, Any]:
-    """Returns `ranges` and `depends_on` of a Count: over the plans `led` by all possible leaders,
-    and over `samples` plays of the first of them.
+def ranges_of(led: Sequence[RebalancePlan], samples: int | None) -> Ranges:
+    """Returns figure -> its least and most value, for those that vary: over the plans `led` by all
+    possible leaders, and over `samples` plays of the first of them.
     """
-    planned = led[0]
-    draws = enough_draws(planned) if samples is None else samples
-    gone = sum(one.count or 0 for one in planned.changes if isinstance(one, RemoveMembers))
-    plays = [planned, *(_other_leaving if gone else _other_ids)(planned, gone, draws)]
-    sources = {"leaving" if gone else "ids": _ranges(plays), "leader": _ranges(led)}
-    ranges = _ranges([*plays, *led])
-    missed = any(note.kind == "missed" for note in may_happen(planned))
-    if planned.rounds and (missed or extra_rebalances(planned.group, planned.changes)):
-        rounds = len(planned.rounds)
-        least, most = ranges.get("rebalances", (rounds, rounds))
-        sources["timing"] = {"rebalances": (least, most + 1)}
-        ranges |= sources["timing"]
-    return {"depends_on": tuple(why for why, of in sources.items() if of), "ranges": ranges}
-
-
-def _ranges(plays: Sequence[RebalancePlan]) -> Ranges:
-    """Returns each figure that is not equal in all plays, with its least and most value."""
-    rows = [figures_of(one) for one in plays]
+    draws = enough_draws(led[0]) if samples is None else samples
+    gone = sum(one.count or 0 for one in led[0].changes if isinstance(one, RemoveMembers))
+    plays = _other_leaving(led[0], gone, draws) if gone else _other_ids(led[0], draws)
+    rows = [figures_of(one) for one in (*led, *plays)]
     each = {name: [row[name] for row in rows] for name in rows[0]}
     return {name: (min(of), max(of)) for name, of in each.items() if min(of) < max(of)}
 
 
-def _other_ids(planned: RebalancePlan, _: int, draws: int) -> Iterator[RebalancePlan]:
+def _other_ids(planned: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
     for number in range(1, draws + 1) if planned.has_guesses else ():
         ids = Draw(number, draws, planned.newcomers)
         with suppress(AssignorThrows):  # with the ids of this play alone
@@ -112,11 +98,13 @@ def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> Loads:
     """Returns the load of each member; what is not known is 0."""
     readers = Counter(chain.from_iterable(assignment.values()))
 
-    def of(owned: Sequence[TopicPartition], numbers: Mapping[TopicPartition, float]) -> float:
-        return math.fsum(numbers.get(tp, 0.0) / readers[tp] for tp in owned)
+    def load(owned: Sequence[TopicPartition]) -> tuple[float, float, float]:
+        def of(numbers: Numbers) -> float:
+            return math.fsum((numbers or {}).get(tp, 0.0) / readers[tp] for tp in owned)
 
-    ones = dict.fromkeys(readers, 1.0)
-    return tuple((of(o, ones), of(o, rates or {}), of(o, lags or {})) for o in assignment.values())
+        return math.fsum(1 / readers[tp] for tp in owned), of(rates), of(lags)
+
+    return tuple(map(load, assignment.values()))
 
 
 def spread(group: GroupSpec, path: str, given: Given | None) -> Numbers:

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 from kafka_rebalance.bulk.lines import group_id_of
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.scaling.counts import checked, scale
 
@@ -19,46 +18,42 @@ from .recorded_patterns import each_group
 SCALE_SCHEMA = (
     "group_id string, assignor string, members int, because string, worth array<int>, "
     "counts array<struct<members: int, fullest: int, possible: int, moves: bigint, "
-    "rebalances: int, stops: int, idle: int, busiest: double, useful: boolean, settled: boolean, "
-    "depends_on: array<string>>>, error string"
+    "rebalances: int, stops: int, idle: int, busiest: double, useful: boolean, settled: boolean>>, "
+    "error string"
 )
 """The columns of `scale_groups`: those of `kafka_rebalance.Scaled`, and of its counts. All but
 `group_id` and `error` are null if there is an `error`."""
 
 
-def scale_groups(
-    groups: DataFrame, counts: Sequence[int] | None = None, *, samples: int = 0
-) -> DataFrame:
+def scale_groups(groups: DataFrame, counts: Sequence[int] | None = None) -> DataFrame:
     """Plays the step to each number of members, for every group: INPUT_SCHEMA in, SCALE_SCHEMA out.
 
-    Parameters and answers are those of `kafka_rebalance.scale`; Python plays the steps in the
-    workers. A bad group has an `error`. If the groups have a column `cluster`, it is the first
-    column of the answers, too.
+    Answers are those of `kafka_rebalance.scale`; Python plays each step once in the workers. A bad
+    group has an `error`. A column `cluster` is the first column of the answers, too.
 
-    Raises SchemaError for columns that do not fit the contract, and for GroupRecords
-    (`current_groups` makes groups of records); GroupError for a wrong count.
+    Raises SchemaError for columns that do not fit the contract; GroupError for a wrong count.
     """
     if not hasattr(groups, "mapInArrow"):
-        raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark")
+        raise SchemaError("groups: give a DataFrame; current_groups makes one of records")
     schema.check(groups.schema)
     keys = schema.keys(groups.schema)
     wanted = None if counts is None else checked(counts)
 
     def answers(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for row in rows:
-            yield {name: row[name] for name in keys} | _answer(row, wanted, samples)
+            yield {name: row[name] for name in keys} | _answer(row, wanted)
 
     return each_group(groups, groups.columns[:1], answers, schema.with_keys(SCALE_SCHEMA, keys))
 
 
-def _answer(fields: dict[str, Any], counts: list[int] | None, samples: int) -> dict[str, Any]:
+def _answer(fields: dict[str, Any], counts: list[int] | None) -> dict[str, Any]:
     """Returns a row of SCALE_SCHEMA; the answer's other fields are left out by Arrow."""
     error = fields.pop("error", None)
     try:
         if "line" in fields:
             fields = contract.parse(fields["line"] or b"")
         if error is None:
-            return scale(GroupSpec.from_dict(fields), counts, samples=samples).to_dict()
+            return scale(GroupSpec.from_dict(fields), counts, samples=0).to_dict()
     except GroupError as problem:
         error = str(problem)
     return {"group_id": group_id_of(fields), "error": error}

@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
-from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.report.text.pages import bar_chart, page, table
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
@@ -13,16 +12,14 @@ from kafka_rebalance.scaling import Count, Scaled
 
 from .figures import median_text
 
-_LONGEST_ID = 40
 _FIGURES = (
     *("fullest", "possible", "moves", "no reader", "idle"),
     *("busiest", "lag", "catch up s", "settles", "unread"),
 )
-_WHY = {
-    "ids": "the ids of new members",
-    "leaving": "which members leave (figures: those that joined last)",
-    "leader": "which member leads",
-}
+_RANGES = (
+    "Ranges in brackets: with other ids of new members, with other members that leave (figures: "
+    "those that joined last), or with another leader."
+)
 
 
 def print_scaled(found: Sequence[Scaled]) -> None:
@@ -33,7 +30,7 @@ def print_scaled(found: Sequence[Scaled]) -> None:
     if alone:
         print_wrapped(f"{found[0].group_id}: {found[0].because}.")
     rows = [
-        ["" if alone else cut(one.group_id, _LONGEST_ID), *_row(one, count)]
+        ["" if alone else one.group_id, *_row(one, count)]
         for one in found
         for count in (one.counts if alone else _steps(one))
     ]
@@ -87,11 +84,7 @@ def _ranged(one: Count, name: str) -> str:
 
 def _notes(scaled: Scaled) -> list[str]:
     """Returns sentences about the ranges, the errors and the seconds."""
-    depends = {why for one in scaled.counts for why in one.depends_on}
-    on = "; on ".join(text for why, text in _WHY.items() if why in depends)
-    found = [f"Ranges in brackets depend on {on}."] if on else []
-    if "timing" in depends:
-        found.append("Some steps can take one rebalance more, if a member is slow to join again.")
+    found = [_RANGES] if any(one.ranges for one in scaled.counts) else []
     found += [f"{members}: {error}." for members, error in scaled.errors.items()]
     if scaled.times_assumed:
         timed = "settles (s) and unread (partition-seconds without a reader) are simulated"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import urlsafe_b64encode
 from dataclasses import replace
 from random import Random
@@ -19,6 +20,7 @@ from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.scaling import choose
 from tests.support.generate import generate
 from tests.support.groups_by_library import group as of_library
+from tests.support.imports import ROOT
 from tests.support.planned_groups import captured
 from tests.support.prompt import command
 
@@ -268,7 +270,10 @@ def test_a_count_without_an_answer_has_the_plans_words() -> None:
         ({"counts": "1..3"}, "counts[0]: a string is not a number"),
         ({"counts": [100_001]}, "counts[0]: 100001 is not a number from 0 to 100000"),
         ({"rate": {"u": 1}}, 'rate: the group has no topic or partition "u"'),
-        ({"rate": {kr.TopicPartition("t", 12): 1}}, 'rate: the group has no topic or partition "t-1'),
+        (
+            {"rate": {kr.TopicPartition("t", 12): 1}},
+            'rate: the group has no topic or partition "t-1',
+        ),
         ({"rate": {"t": "1"}}, "rate: '1' is not a number from 0 on"),
         ({"lag": {"t": -1}}, "lag: -1 is not a number from 0 on"),
         ({"lag": {"t": float("nan")}}, "lag: nan is not a number from 0 on"),
@@ -280,6 +285,11 @@ def test_wrong_arguments_are_named(change: dict[str, Any], text: str) -> None:
     with pytest.raises(kr.GroupError) as raised:
         kr.scale(formed(12, 3), **change)
     assert str(raised.value).startswith(text)
+
+
+def test_replicas_have_a_member_or_more() -> None:
+    with pytest.raises(kr.GroupError, match="per_replica: 0 is not a number from 1"):
+        choose(formed(12, 3), capacity=9, rate={"t": 1}, per_replica=0)
 
 
 def test_a_list_of_rates_is_a_type_error() -> None:
@@ -338,6 +348,15 @@ def test_the_document_is_what_keda_reads() -> None:
         "because": "8 members instead of 4: in 300 s, 0 records wait instead of 105,000; 1,125 "
         "arrive for partitions that the step stops",
     }
+
+
+def test_the_page_shows_what_choose_returns() -> None:
+    page = (ROOT / "docs" / "how-many-consumers.md").read_text("utf-8")
+    (call,) = re.findall(r"^choose\(group, (.*)\)$", page, re.MULTILINE)
+    (shown,) = re.findall(r"^```json\n(.*)\n```$", page, re.MULTILINE)
+    assert call == 'range(1, 49), rate={"orders": 900}, lag={"orders": 30_000}, capacity=100'
+    load: dict[str, Any] = {"rate": {"orders": 900}, "lag": {"orders": 30_000}, "capacity": 100}
+    assert json.loads(shown) == choose(SAMPLE["orders"], range(1, 49), **load)
 
 
 def test_a_step_is_taken_only_if_it_gains_more_than_it_costs() -> None:
@@ -433,8 +452,8 @@ def test_the_picture_has_each_count(sample: Path, tmp_path: Path) -> None:
     [
         (["--members", "3..x"], "x is not a number from 0 to 2147483647"),
         (["--members", "3..9/0"], "0 is not a number from 1 to 2147483647"),
-        (["--members", "9..3"], "9..3 lists no numbers, not 1 to 1000"),
-        (["--members", "1..2000"], "1..2000 lists 1001 numbers, not 1 to 1000"),
+        (["--members", "9..3"], "9..3 is not 1 to 1000 numbers"),
+        (["--members", "1..2000"], "1..2000 is not 1 to 1000 numbers"),
         (["--rate", "orders"], "orders is not TOPIC=N, such as orders=1200"),
         (["--capacity", "0"], "0 is not a number from 1 to 2147483647"),
         (["--output", "page.txt"], "name a file that ends in .html"),

@@ -34,7 +34,7 @@ from kafka_rebalance import (
     plan,
 )
 from kafka_rebalance.plans import plans_by_leader
-from kafka_rebalance.scaling import choose, counts, scale
+from kafka_rebalance.scaling import choose, counts
 from kafka_rebalance.simulator.timing import timed
 from tests.support.imports import ROOT
 
@@ -208,18 +208,17 @@ def _plans(group: GroupSpec, changes: tuple[Change, ...], engine: Engine) -> tup
 def _chosen(day: Day, member_share: float) -> int:
     rates = [sum(each) / len(day.recent) for each in zip(*day.recent, strict=True)]
     tps = [TopicPartition("orders", p) for p in range(len(rates))]
-    scaled = scale(
+    document = choose(
         day.group,
         range(day.scenario["hpa"]["least"], day.scenario["hpa"]["most"] + 1),
         rate=dict(zip(tps, rates, strict=True)),
         lag=dict(zip(tps, day.lag, strict=True)),
         capacity=day.scenario["capacity"],
-        samples=0,
+        horizon_s=day.scenario["scale"]["horizon_s"],
+        member_share=member_share,
+        tolerance=day.scenario["hpa"]["tolerance"],
     )
-    horizon_s, tolerance = day.scenario["scale"]["horizon_s"], day.scenario["hpa"]["tolerance"]
-    return choose(
-        scaled, horizon_s=horizon_s, member_share=member_share, tolerance=tolerance
-    ).replicas
+    return int(document["replicas"])
 
 
 def play(scenario: dict[str, Any], curve: list[list[float]], rule: Rule) -> Day:

@@ -64,13 +64,13 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print(contract.dumps(one.to_dict()), flush=True)
         found.append(one)
-    if args.output is not None and len(found) != 1:
+    if args.output is not None and len(found) > 1:
         args.parser.error("--output needs one group: name it with --group")
     from kafka_rebalance.report.plans.scale import print_scaled, scale_page
 
     if found and not args.json:
         print_scaled(found)
-    if args.output is not None:
+    if found and args.output is not None:
         with written(args.output) as path:
             path.write_text(scale_page(found[0]), encoding="utf-8")
         print_note(f"drawn to {args.output}")
@@ -110,8 +110,7 @@ def _counts(text: str) -> list[int]:
         each = range(whole(0)(first), whole(0)(last or first) + 1, whole(1)(every or "1"))
         found += each[: _MOST_COUNTS + 1]
     if not 0 < len(found) <= _MOST_COUNTS:
-        problem = f"lists {len(found) or 'no'} numbers, not 1 to {_MOST_COUNTS}"
-        raise argparse.ArgumentTypeError(f"{text} {problem}")
+        raise argparse.ArgumentTypeError(f"{text} is not 1 to {_MOST_COUNTS} numbers")
     return found
 
 

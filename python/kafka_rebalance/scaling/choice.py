@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from kafka_rebalance.group.field_paths import integer
 from kafka_rebalance.group.spec import GroupSpec, counted
 
 from .counts import Count, scale
@@ -23,27 +24,23 @@ def choose(
     tolerance: float = 0.1,
     pause_s: float = 3.0,
 ) -> dict[str, Any]:
-    """Chooses a number of replicas, each with `per_replica` members (threads), by its cost.
+    """Chooses one of `replicas` (None: up to twice the present number) by its cost in records.
 
-    The cost of a number is counted in records, over the next `horizon_s` seconds:
-
-        waiting   those that still wait then: of each member, its lag, and what arrives above its
-                  capacity
+        waiting   those that wait after `horizon_s` seconds: of each member, its lag, and what
+                  arrives above its capacity
         the step  those that arrive in `pause_s` for the partitions that stop (default: a Java
                   member's heartbeat interval)
         members   `member_share` of what the members could read: what a member has to save
 
     The present number has no step: so no step is chosen whose cost exceeds its gain, and none is
     taken back while rates and lag stay the same. Numbers within `tolerance` of the present one are
-    left out, because Kubernetes' HorizontalPodAutoscaler ignores them. `replicas` are those to
-    choose from (None: up to twice the present number); the load is given as to `scale`.
+    left out, because Kubernetes' HorizontalPodAutoscaler ignores them. Each replica has
+    `per_replica` members (threads); the load is given as to `scale`, whose errors are raised.
 
     Returns, for JSON, `group_id`, `replicas` to ask for, `replicas_now` and `because`. KEDA's
     scaler `metrics-api` reads it with the valueLocation `replicas` and the targetValue 1.
-
-    Errors   those of `scale`.
     """
-    now_replicas = -(-len(group.members) // per_replica)
+    now_replicas = -(-len(group.members) // integer(per_replica, "per_replica", "number", 1))
     asked = range(1, 2 * now_replicas + 1) if replicas is None else replicas
     load: dict[str, Any] = {"rate": rate, "lag": lag, "capacity": capacity}
     scaled = scale(group, [n * per_replica for n in asked], samples=0, **load)

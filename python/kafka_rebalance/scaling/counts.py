@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each number of members brings, and what the step to it from now costs.
 
-For each count, one change is planned: that many members join or leave in one rebalance, under the
-assignor of the members that may lead (`plans/leaders.py`); then again with what nobody knows before
-(`steps.py`). A count is *useful* if its busiest member has less to read than with every smaller
-count.
+Each step is a plan: that many members join or leave in one rebalance, under the assignor of those
+that may lead. A count is *useful* if its busiest member reads less than with every smaller count.
 """
 
 import math

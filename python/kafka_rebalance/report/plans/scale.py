@@ -16,6 +16,10 @@ _FIGURES = (
     *("fullest", "possible", "moves", "no reader", "idle"),
     *("busiest", "lag", "catch up s", "settles", "unread"),
 )
+_PICTURES = {
+    "Partitions of the fullest member": {"fullest": "fullest", "possible": "possible"},
+    "Cost of the step": {"moves": "moves", "no reader": "stops"},
+}
 _RANGES = (
     "Ranges in brackets: with other ids of new members, with other members that leave (figures: "
     "those that joined last), or with another leader."
@@ -42,9 +46,8 @@ def print_scaled(found: Sequence[Scaled]) -> None:
 def scale_page(scaled: Scaled) -> str:
     """Returns an HTML page: the answer, pictures of the fullest member and the moves, the table."""
     rows, pictures = [_row(scaled, one) for one in scaled.counts], []
-    for bars in (("fullest", "possible"), ("moves", "stops")):
-        series = {bar: [getattr(one, bar) for one in scaled.counts] for bar in bars}
-        title = "Partitions of the fullest member" if "fullest" in bars else "Cost of the step"
+    for title, bars in _PICTURES.items():
+        series = {label: [getattr(one, n) for one in scaled.counts] for label, n in bars.items()}
         drawn = bar_chart(title, [row[0] for row in rows], series)
         pictures.append(f"<figure><figcaption>{title}</figcaption>\n{drawn}</figure>")
     notes = (f'<p class="note">{escaped(note)}</p>' for note in _notes(scaled))

@@ -293,7 +293,7 @@ def test_replicas_have_a_member_or_more() -> None:
 
 
 def test_a_list_of_rates_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="rate: a list is not a mapping; give {topic: number}"):
+    with pytest.raises(TypeError, match="rate: a list is not a mapping"):
         kr.scale(formed(12, 3), rate=[1])  # type: ignore[arg-type]
 
 
@@ -335,8 +335,8 @@ def test_with_rates_a_count_helps_if_the_busiest_member_has_less() -> None:
 
 
 def chosen(group: kr.GroupSpec, rate: float, lag: float = 0.0, **options: float) -> Any:
-    load: dict[str, Any] = {"rate": {"t": rate}, "lag": {"t": lag}, "capacity": 100}
-    return choose(group, range(1, 25), **load, **options)
+    asked: dict[str, Any] = {"rate": {"t": rate}, "lag": {"t": lag}, "capacity": 100} | options
+    return choose(group, range(1, 25), **asked)
 
 
 def test_the_document_is_what_keda_reads() -> None:

@@ -2,13 +2,12 @@
 """`kafka-rebalance scale`: shows which numbers of members help, and what each step costs."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.scaling import Scaled, scale
 
@@ -55,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         args.parser.error("argument --output: name a file that ends in .html")
     tally, found = Tally(), list[Scaled]()
 
-    def work(group: GroupSpec, _: Sequence[Change]) -> tuple[GroupSpec, Scaled]:
+    def work(group: GroupSpec, _: object) -> tuple[GroupSpec, Scaled]:
         return group, _scaled(args, group, in_detail=args.group is not None)
 
     for (group, one), _, alone in answers(args, tally, work):

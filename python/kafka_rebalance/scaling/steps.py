@@ -3,8 +3,6 @@
 
 Unknown before a step are the ids of new members, which members leave (those that joined last in a
 plan; any pods of a Kubernetes Deployment), and sometimes which member leads: see `ranges_of`.
-
-A partition that several members share counts for each of them with an equal part.
 """
 
 import math
@@ -39,7 +37,7 @@ KnownLoad = tuple[Numbers, Numbers, float | None]
 Ranges = dict[str, tuple[int, int]]
 
 Loads = tuple[tuple[float, float, float], ...]
-"""Of each member: its partitions, the records that arrive in a second, and those that wait."""
+"""Of each member: partitions, records a second, records that wait; of shared ones, its part."""
 
 
 def figures_of(plan: RebalancePlan, *, stays: bool = False) -> dict[str, Any]:
@@ -73,10 +71,6 @@ def _other_ids(planned: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
             yield replay(planned.group, planned.changes, planned.engine, ids, planned.possible)
 
 
-_LEAVES = "leaves"
-"""The client id of members that leave together, and of no other; no assignor reads client ids."""
-
-
 def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[RebalancePlan]:
     """Yields the plans in which `count` other members leave: all of them, or `draws` at random."""
     group, places = planned.group, range(len(planned.group.members))
@@ -84,12 +78,13 @@ def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[R
     if math.comb(len(places), count) > draws:
         random = Random(f"{group.group_id}/{count}")
         chosen = (random.sample(places, count) for _ in range(draws))
+    leave = RemoveMembers(client_id="leaves")  # no assignor reads client ids
     for gone in chosen:
         marked = (
-            replace(one, client_id=_LEAVES if i in gone else None)
+            replace(one, client_id=leave.client_id if i in gone else None)
             for i, one in enumerate(group.members)
         )
-        other, leave = group.edited(members=tuple(marked)), RemoveMembers(client_id=_LEAVES)
+        other = group.edited(members=tuple(marked))
         with suppress(AssignorThrows):  # on the group of this play alone
             yield replay(other, (leave,), planned.engine, PLANNED, planned.possible)
 

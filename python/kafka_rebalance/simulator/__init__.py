@@ -20,6 +20,6 @@ __all__ = [
     "Absence", "ConsumerConfig", "CoordinatorConfig", "CoordinatorEntry", "Costs", "Entry",
     "EpochEntry", "Gap", "Happening", "Hold", "Kind", "MemberConfig", "MemberEntry", "MemberPlan",
     "Network", "Pace", "Part", "Rebalance", "Run", "Scenario", "SeedRuns", "Settling", "Spread",
-    "Stopped", "Timed", "TopicPlan", "Totals", "WorkerConfig", "load", "ready", "scenario_from_group",
-    "settlings", "simulate", "simulate_seeds", "stops", "totals",
+    "Stopped", "Timed", "TopicPlan", "Totals", "WorkerConfig", "load", "ready",
+    "scenario_from_group", "settlings", "simulate", "simulate_seeds", "stops", "totals",
 ]  # fmt: skip

@@ -27,9 +27,7 @@ _RANGES = (
 
 
 def print_scaled(found: Sequence[Scaled]) -> None:
-    """Prints one group's answer in words, a row for each count, and what the figures assume; of
-    several groups, the rows of the present count and of the next that helps.
-    """
+    """Prints one group's answer, rows and notes; of several, rows of the present and next count."""
     alone = len(found) == 1
     if alone:
         print_wrapped(f"{found[0].group_id}: {found[0].because}.")

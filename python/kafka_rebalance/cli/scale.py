@@ -21,9 +21,8 @@ _MOST_COUNTS = 1000
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays the step from the present members to each number of members. Shows what the fullest "
-        "member then has to read, what would be possible, and the costs: moves, partitions without "
-        "a reader, seconds. Says which numbers help, and which bring nothing."
+        "Shows which numbers of members help, which bring nothing, and what the step from the "
+        "present members to each of them costs: moves, partitions without a reader, seconds."
     )
     add_input(parser)
     parser.add_argument(

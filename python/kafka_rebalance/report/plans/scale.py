@@ -49,8 +49,10 @@ def scale_page(scaled: Scaled) -> str:
         drawn = bar_chart(title, [row[0] for row in rows], series)
         pictures.append(f"<figure><figcaption>{title}</figcaption>\n{drawn}</figure>")
     notes = (f'<p class="note">{escaped(note)}</p>' for note in _notes(scaled))
+    columns = zip(("members", *_FIGURES), *rows, strict=True)
+    heads, *cells = zip(*(each for each in columns if any(each[1:])), strict=True)
     shown = f'<div class="pictures">{"".join(pictures)}</div>'
-    parts = [f"<p>{escaped(scaled.because)}.</p>", shown, table(("members", *_FIGURES), rows)]
+    parts = [f"<p>{escaped(scaled.because)}.</p>", shown, table(heads, cells)]
     return page(f"{scaled.group_id}, {scaled.assignor}: how many members", [*parts, *notes])
 
 

@@ -54,6 +54,8 @@ def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
         (("plan", SAMPLE, "--add-members", "1"), "cooperative-sticky"),
         (("compare", *ONE), " cooperative-sticky <"),
         (("compare", SAMPLE, "--add-members", "1"), "cooperative-sticky"),
+        (("scale", *ONE[:3]), "4 members help"),
+        (("scale", SAMPLE), "chat-moderation"),
         (("describe", *ONE[:3]), "chat-moderation"),
         (("describe", SAMPLE), "recommendations"),
         (("simulate", "rolling-bounce", "--compare", "eager,cooperative"), " cooperative"),

@@ -73,6 +73,8 @@ COMMANDS = [
     ["plan", "FILE", "ONE", "--switch-protocol", "consumer/uniform"],
     ["plan", "FILE", "ONE", "--remove-rack", "--json"],
     ["compare", "FILE", "ONE", "--remove-rack"],
+    ["scale", "FILE"],
+    ["scale", "FILE", "ONE", "--members", "0,1..5"],
     ["explain", "PARTITION", "FILE", "ONE", "--bounce-members"],
     ["simulate", "--from", "FILE", "ONE", "--bounce-members"],
     ["simulate", "--from", "FILE", "ONE", "--add-members", "1", "--seeds", "2"],

@@ -13,6 +13,7 @@ from . import live as live
 from . import notes as notes
 from . import plans as plans
 from . import present as present
+from . import scaling as scaling
 from . import simulator as simulator
 from . import switching as switching
 from .assignors import assign as assign
@@ -45,6 +46,8 @@ from .plans.changes import SwitchAssignor as SwitchAssignor
 from .plans.changes import SwitchProtocol as SwitchProtocol
 from .present import Description as Description
 from .present import describe as describe
+from .scaling import Scaled as Scaled
+from .scaling import scale as scale
 from .simulator import Scenario as Scenario
 from .simulator import scenario_from_group as scenario_from_group
 from .simulator import simulate as simulate

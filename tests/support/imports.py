@@ -31,6 +31,7 @@ ROWS = [
     ("member",),
     ("playback",),
     ("simulator", "bulk", "live", "history", "serve"),
+    ("scaling",),
     ("report", "spark", "clients", "data", "testing"),
     ("__init__",),
     ("cli",),

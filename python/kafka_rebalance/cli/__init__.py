@@ -37,6 +37,7 @@ COMMANDS = {
     "history": "show past rebalances with their causes, from __consumer_offsets",
     "explain": "explain why a partition goes to its owner",
     "plan": "play changes: moves, pauses and balance, round by round",
+    "scale": "show which numbers of members help, and what each step costs",
     "compare": "play changes with every assignor, and recommend one",
     "watch": "follow a live group: was each rebalance as predicted?",
     "simulate": "play a rebalance in virtual time: who stops, and for how long",
@@ -71,6 +72,10 @@ EXAMPLES = {
         "plan groups.jsonl --group payments --add-members 2",
         "plan groups.jsonl --partitions payments=24",
         f"plan {_LIVE} --group payments --bounce-members --output plan.html",
+    ],
+    "scale": [
+        "scale groups.jsonl --group payments --members 8..20",
+        f"scale {_LIVE} --group payments --rate payments=1200 --capacity 100",
     ],
     "compare": [f"compare {_LIVE} --group payments --add-members 1"],
     "watch": [f"watch {_LIVE} --group payments --add-members 1 --rebalances 1"],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, unknown
-from kafka_rebalance.errors import GroupError, NotAffected
+from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.all_notes import plan_notes
@@ -18,7 +18,6 @@ from kafka_rebalance.plans import RebalancePlan, Samples, plan
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
-from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.report.text.names import shortened
 from kafka_rebalance.report.text.sentences import print_note
 
@@ -204,14 +203,9 @@ def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None
 
 def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
     """Returns the times and the assumptions, or no times and the reason."""
-    from kafka_rebalance.simulator.timing import assumed, timed, why_untimed
+    from kafka_rebalance.simulator.timing import timed_or_why
 
-    changes = parse_changes(planned.changes)
-    try:
-        times = timed(planned.group, changes, planned.assignor)
-        return times, assumed(planned.group, changes, [planned.assignor])
-    except GroupError as error:
-        return None, why_untimed(error)
+    return timed_or_why(planned.group, planned.changes, planned.assignor)
 
 
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:

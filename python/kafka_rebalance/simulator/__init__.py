@@ -14,11 +14,12 @@ from .scenario import Costs, Happening, Kind, MemberConfig, MemberPlan, Scenario
 from .scenario_files import load, ready
 from .seeds import Part, SeedRuns, Spread, simulate_seeds
 from .simulation import simulate
+from .timing import Timed
 
 __all__ = [
     "Absence", "ConsumerConfig", "CoordinatorConfig", "CoordinatorEntry", "Costs", "Entry",
     "EpochEntry", "Gap", "Happening", "Hold", "Kind", "MemberConfig", "MemberEntry", "MemberPlan",
     "Network", "Pace", "Part", "Rebalance", "Run", "Scenario", "SeedRuns", "Settling", "Spread",
-    "Stopped", "TopicPlan", "Totals", "WorkerConfig", "load", "ready", "scenario_from_group",
-    "settlings", "simulate", "simulate_seeds", "stops", "totals",
+    "Stopped", "Timed", "TopicPlan", "Totals", "WorkerConfig", "load", "ready",
+    "scenario_from_group", "settlings", "simulate", "simulate_seeds", "stops", "totals",
 ]  # fmt: skip

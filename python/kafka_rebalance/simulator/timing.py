@@ -59,6 +59,16 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
     )
 
 
+def timed_or_why(
+    group: GroupSpec, changes: Sequence[Change], assignor: str
+) -> tuple[Timed | None, str]:
+    """Returns the times and what they assume; without times, None and the reason."""
+    try:
+        return timed(group, changes, assignor), assumed(group, changes, [assignor])
+    except GroupError as error:
+        return None, why_untimed(error)
+
+
 def why_untimed(error: GroupError) -> str:
     """Returns the text of an error of `timed`; a simpler text if no change is given."""
     return "no change is given" if error.path == "changes" else str(error)

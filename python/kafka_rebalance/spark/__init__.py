@@ -45,6 +45,7 @@ from .kafka_records import (
     stream_consumer_offsets,
 )
 from .kept_groups import keep_current_groups, kept_records
+from .member_counts import SCALE_SCHEMA, scale_groups
 from .probe import ExecutorPython, probe_executors
 from .recorded_lines import EVENTS_SCHEMA, coordinator_events, with_broker_logs
 from .recorded_patterns import PATTERNS_SCHEMA, rebalance_patterns
@@ -67,11 +68,13 @@ __all__ = [
     "ASSIGNMENT_SCHEMA", "BOUNDS_SCHEMA", "CAUSES_SCHEMA", "COMMITS_SCHEMA", "COMPARE_SCHEMA",
     "EACH_CHANGE_SCHEMA", "EVENTS_SCHEMA", "GROUPS_SCHEMA", "HISTOGRAM_SCHEMA", "HISTORY_SCHEMA",
     "INPUT_SCHEMA", "KINDS_SCHEMA", "OUTPUT_SCHEMA", "OWNERS_SCHEMA", "PATTERNS_SCHEMA",
-    "PLAN_SCHEMA", "RECORDS_SCHEMA", "SUMMARY_SCHEMA", "Done", "ExecutorPython", "GroupRecords",
+    "PLAN_SCHEMA", "RECORDS_SCHEMA", "SCALE_SCHEMA",
+    "SUMMARY_SCHEMA", "Done", "ExecutorPython", "GroupRecords",
     "Inventories", "SchemaError", "assign_files", "assign_groups", "assign_lines", "assign_owners",
     "assign_udf", "committed_offsets", "compare_files", "compare_groups", "coordinator_events",
     "count_causes", "count_records", "current_groups", "explode_assignment", "fleet_histogram",
     "fleet_summary", "keep_current_groups", "kept_records", "offset_bounds", "plan_each_change",
     "plan_files", "plan_groups", "probe_executors", "read_consumer_offsets", "rebalance_history",
-    "rebalance_patterns", "register_functions", "stream_consumer_offsets", "with_broker_logs",
+    "rebalance_patterns", "register_functions", "scale_groups",
+    "stream_consumer_offsets", "with_broker_logs",
 ]  # fmt: skip

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance scale`: shows which numbers of members help, and what each step costs."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.scaling import Scaled, scale
+
+from .groups import add_input, answers
+from .lines import written
+from .options import add_leader, cluster_configs, whole
+from .tally import Tally
+
+_MOST_COUNTS = 1000
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Shows which numbers of members help, which bring nothing, and what the step from the "
+        "present members to each of them costs: moves, partitions without a reader, seconds."
+    )
+    add_input(parser)
+    parser.add_argument(
+        "--members",
+        type=_counts,
+        metavar="N..M",
+        help="such as 1..20, 4..32/4 (4 in each pod) or 4,8,12 (default: to twice the present)",
+    )
+    for name, what in (
+        ("rate", "records a second that arrive in a topic"),
+        ("lag", "records not yet read in a topic (default: the cluster's, with --group)"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=_of_topic, action="append", metavar="TOPIC=N", help=what
+        )
+    parser.add_argument(
+        "--capacity", type=whole(1), metavar="N", help="records a second that one member can read"
+    )
+    add_leader(parser)
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE.html", help="draw the counts as an HTML page"
+    )
+    parser.set_defaults(changes=[])
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.output is not None and args.output.suffix != ".html":
+        args.parser.error("argument --output: name a file that ends in .html")
+    tally, found = Tally(), list[Scaled]()
+
+    def work(group: GroupSpec, _: object) -> tuple[GroupSpec, Scaled]:
+        return group, _scaled(args, group, in_detail=args.group is not None)
+
+    for (group, one), _, alone in answers(args, tally, work):
+        if alone and args.group is None:
+            one = _scaled(args, group, in_detail=True)
+        if args.json:
+            print(contract.dumps(one.to_dict()), flush=True)
+        found.append(one)
+    if args.output is not None and len(found) > 1:
+        args.parser.error("--output needs one group: name it with --group")
+    from kafka_rebalance.report.plans.scale import print_scaled, scale_page
+
+    if found and not args.json:
+        print_scaled(found)
+    if found and args.output is not None:
+        with written(args.output) as path:
+            path.write_text(scale_page(found[0]), encoding="utf-8")
+        print_note(f"drawn to {args.output}")
+    return tally.finish(args)
+
+
+def _scaled(args: argparse.Namespace, group: GroupSpec, *, in_detail: bool) -> Scaled:
+    return scale(
+        group,
+        args.members,
+        rate=None if args.rate is None else dict(args.rate),
+        lag=_lag(args, group) if args.lag is None else dict(args.lag),
+        capacity=args.capacity,
+        samples=None if in_detail else 0,
+        how_long=in_detail,
+        engine=args.engine,
+    )
+
+
+def _lag(args: argparse.Namespace, group: GroupSpec) -> Mapping[TopicPartition, int] | None:
+    """Returns the lag of one live group, whose partitions are not tasks; None otherwise."""
+    if args.bootstrap_server is None or args.group is None or group.subtopologies is not None:
+        return None
+    from kafka_rebalance.live import group_lags
+
+    every = [TopicPartition(one.name, p) for one in group.topics for p in range(one.partitions)]
+    lags = group_lags(args.bootstrap_server, {group.group_id: every}, configs=cluster_configs(args))
+    return lags.get(group.group_id)
+
+
+def _counts(text: str) -> list[int]:
+    """Parses `1..20`, `4,8,12`, `4..32/4` (every fourth), or a mix of them."""
+    found: list[int] = []
+    for part in text.split(","):
+        ends, _, every = part.partition("/")
+        first, _, last = ends.partition("..")
+        each = range(whole(0)(first), whole(0)(last or first) + 1, whole(1)(every or "1"))
+        found += each[: _MOST_COUNTS + 1]
+    if not 0 < len(found) <= _MOST_COUNTS:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 to {_MOST_COUNTS} numbers")
+    return found
+
+
+def _of_topic(text: str) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not TOPIC=N, such as orders=1200") from None

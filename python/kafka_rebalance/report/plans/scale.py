@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints and draws what each number of members of a group brings."""
+
+import math
+from collections.abc import Sequence
+
+from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.report.text.pages import bar_chart, page, table
+from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.tables import print_filled_table
+from kafka_rebalance.scaling import Count, Scaled
+
+from .figures import median_text
+
+_FIGURES = (
+    *("fullest", "possible", "moves", "no reader", "idle"),
+    *("busiest", "lag", "catch up s", "settles", "unread"),
+)
+_PICTURES = {
+    "Partitions of the fullest member": {"fullest": "fullest", "possible": "possible"},
+    "Cost of the step": {"moves": "moves", "no reader": "stops"},
+}
+_RANGES = (
+    "Ranges in brackets: with other ids of new members, with other members that leave (figures: "
+    "those that joined last), or with another leader."
+)
+
+
+def print_scaled(found: Sequence[Scaled]) -> None:
+    """Prints one group's answer, rows and notes; of several, rows of the present and next count."""
+    alone = len(found) == 1
+    if alone:
+        print_wrapped(f"{found[0].group_id}: {found[0].because}.")
+    rows = [
+        ["" if alone else one.group_id, *_row(one, count)]
+        for one in found
+        for count in (one.counts if alone else _steps(one))
+    ]
+    print_filled_table(("group", "members", *_FIGURES), rows, right=_FIGURES)
+    for note in _notes(found[0]) if alone else ["--group G shows one group in detail."]:
+        print_wrapped(note)
+
+
+def scale_page(scaled: Scaled) -> str:
+    """Returns an HTML page: the answer, pictures of the fullest member and the moves, the table."""
+    rows, pictures = [_row(scaled, one) for one in scaled.counts], []
+    for title, bars in _PICTURES.items():
+        series = {label: [getattr(one, n) for one in scaled.counts] for label, n in bars.items()}
+        drawn = bar_chart(title, [row[0] for row in rows], series)
+        pictures.append(f"<figure><figcaption>{title}</figcaption>\n{drawn}</figure>")
+    notes = (f'<p class="note">{escaped(note)}</p>' for note in _notes(scaled))
+    columns = zip(("members", *_FIGURES), *rows, strict=True)
+    heads, *cells = zip(*(each for each in columns if any(each[1:])), strict=True)
+    shown = f'<div class="pictures">{"".join(pictures)}</div>'
+    parts = [f"<p>{escaped(scaled.because)}.</p>", shown, table(heads, cells)]
+    return page(f"{scaled.group_id}, {scaled.assignor}: how many members", [*parts, *notes])
+
+
+def _steps(scaled: Scaled) -> list[Count]:
+    """Returns the least count that does as well as the present one, that one, and the next step."""
+    worth = [one for one in scaled.counts if one.useful]
+    as_well = [one for one in worth if one.members < scaled.members and not scaled.now.useful]
+    return [*as_well[-1:], scaled.now, *[one for one in worth if one.members > scaled.members][:1]]
+
+
+def _row(scaled: Scaled, one: Count) -> list[str]:
+    """Returns the number of members with its mark, and the figures."""
+    mark = " now" if one.members == scaled.members else "" if one.useful else " nothing"
+    times = () if one.times is None else (one.times.settled, one.times.unread)
+    return [
+        f"{one.members}{mark}{'' if one.settled else ', never settles'}",
+        *(_ranged(one, name) for name in ("fullest", "possible", "moves", "stops", "idle")),
+        *map(_number, (None if one.busiest == one.fullest else one.busiest, one.lag)),
+        _number(one.catch_up_s),
+        *([median_text(each) for each in times] or ["", ""]),
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else "never" if value == math.inf else f"{value:,.6g}"
+
+
+def _ranged(one: Count, name: str) -> str:
+    least, most = one.ranges.get(name, (0, 0))
+    return f"{getattr(one, name)}{f' ({least}-{most})' * (least < most)}"
+
+
+def _notes(scaled: Scaled) -> list[str]:
+    """Returns sentences about the ranges, the errors and the seconds."""
+    found = [_RANGES] if any(one.ranges for one in scaled.counts) else []
+    found += [f"{members}: {error}." for members, error in scaled.errors.items()]
+    if scaled.times_assumed:
+        timed = "settles (s) and unread (partition-seconds without a reader) are simulated"
+        what = timed if any(one.times for one in scaled.counts) else "No figures in seconds"
+        found.append(f"{what}: {scaled.times_assumed}.")
+    return found

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which number of replicas an autoscaler should ask for, as a document that it can read."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafka_rebalance.group.field_paths import integer
+from kafka_rebalance.group.spec import GroupSpec, counted
+
+from .counts import Count, scale
+from .steps import Given
+
+
+def choose(
+    group: GroupSpec,
+    replicas: Iterable[int] | None = None,
+    *,
+    capacity: float,
+    rate: Given | None = None,
+    lag: Given | None = None,
+    per_replica: int = 1,
+    horizon_s: float = 300.0,
+    member_share: float = 0.02,
+    tolerance: float = 0.1,
+    pause_s: float = 3.0,
+) -> dict[str, Any]:
+    """Chooses one of `replicas` (None: up to twice the present number) by its cost in records.
+
+        waiting   those that wait after `horizon_s` seconds: of each member, its lag, and what
+                  arrives above its capacity
+        the step  those that arrive in `pause_s` for the partitions that stop (default: a Java
+                  member's heartbeat interval)
+        members   `member_share` of what the members could read: what a member has to save
+
+    The present number has no step: so no step is chosen whose cost exceeds its gain, and none is
+    taken back while rates and lag stay the same. Numbers within `tolerance` of the present one are
+    left out, because Kubernetes' HorizontalPodAutoscaler ignores them. Each replica has
+    `per_replica` members (threads); the load is given as to `scale`, whose errors are raised.
+
+    Returns, for JSON, `group_id`, `replicas` to ask for, `replicas_now` and `because`. KEDA's
+    scaler `metrics-api` reads it with the valueLocation `replicas` and the targetValue 1.
+    """
+    now_replicas = -(-len(group.members) // integer(per_replica, "per_replica", "number", 1))
+    asked = range(1, 2 * now_replicas + 1) if replicas is None else replicas
+    load: dict[str, Any] = {"rate": rate, "lag": lag, "capacity": capacity}
+    scaled = scale(group, [n * per_replica for n in asked], samples=0, **load)
+    now = scaled.now
+
+    def waiting(one: Count) -> float:
+        return sum(max(0.0, lag + (rate - capacity) * horizon_s) for _, rate, lag in one.loads)
+
+    def cost(one: Count) -> tuple[float, bool]:
+        members = member_share * capacity * horizon_s * one.members
+        return waiting(one) + one.stopped_rate * pause_s + members, one is not now
+
+    others = (one for one in scaled.counts if abs(one.members / now.members - 1) > tolerance)
+    chosen = min(now, *others, key=cost)
+    because = f"{counted(now.members)} stay: in {horizon_s:g} s, no step gains more than it costs"
+    if chosen is not now:
+        because = (
+            f"{counted(chosen.members)} instead of {now.members}: in {horizon_s:g} s, "
+            f"{waiting(chosen):,.0f} records wait instead of {waiting(now):,.0f}; "
+            f"{chosen.stopped_rate * pause_s:,.0f} arrive for partitions that the step stops"
+        )
+    document = {"group_id": group.group_id, "replicas": -(-chosen.members // per_replica)}
+    return document | {"replicas_now": now_replicas, "because": because}

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each number of members brings, and what the step to it from now costs.
+
+Each step is a plan: that many members join or leave in one rebalance, under the assignor of those
+that may lead. A count is *useful* if its busiest member reads less than with every smaller count.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from kafka_rebalance.assignors.assigning import assignor_of
+from kafka_rebalance.assignors.registry import Engine, shares_partitions
+from kafka_rebalance.errors import AssignorThrows, GroupError, NoMembersLeft
+from kafka_rebalance.group.field_paths import integer
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
+from kafka_rebalance.notes.leaders import no_answer
+from kafka_rebalance.plans import RebalancePlan, plans_by_leader
+from kafka_rebalance.plans.changes import AddMembers, RemoveMembers
+from kafka_rebalance.plans.changes.members import MOST_NEW_MEMBERS
+from kafka_rebalance.plans.leaders import has_no_answer
+from kafka_rebalance.simulator.timing import Timed, timed_or_why
+
+from .sentences import answer, is_less
+from .steps import Given, KnownLoad, Loads, Ranges, figures_of, loads_of, ranges_of, spread
+
+_FEWEST_SHOWN, _NEAR = 12, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of members: the group after the step from its present members to this number.
+
+    `fullest`     the most partitions (tasks, in a streams group) of one member; `possible` is the
+                  least that it could have under any assignor, proven.
+    `moves`, `rebalances`, `stops`, `settled`  the plan's moves, rounds, unavailable partitions.
+    `idle`        members without a partition.
+    `busiest`     what the member with the most has to read: records a second if rates are known,
+                  else partitions, where one that n members share counts 1 / n.
+    `lag`         records that wait for the member with the most; None if no lag is known.
+    `catch_up_s`  seconds until no record waits, "never" in JSON if infinite; None if not known.
+    `ranges`      figure -> its least and most value, where it depends on what nobody knows: the ids
+                  of new members, which members leave, or which member leads.
+    `times`       the simulated times, if `how_long`.
+    """
+
+    members: int
+    fullest: int
+    possible: int
+    moves: int
+    rebalances: int
+    settled: bool
+    stops: int
+    idle: int
+    busiest: float
+    lag: float | None
+    catch_up_s: float | None
+    useful: bool = False
+    ranges: Ranges = field(default_factory=dict, hash=False)
+    times: Timed | None = None
+    loads: Loads = field(default=(), repr=False)
+    stopped_rate: float = field(default=0.0, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        row = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
+        never = {"catch_up_s": "never"} if self.catch_up_s == math.inf else {}
+        return row | never | {"times": self.times and self.times.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """The counts of one group, in ascending order; that of its `members` now is always there.
+
+    `because` is the answer in words, `worth` lists the useful counts, and `errors` says why other
+    counts have no answer. `times_assumed` is what simulated times assume, or why there are none.
+    """
+
+    group_id: str
+    assignor: str
+    members: int
+    because: str
+    counts: tuple[Count, ...]
+    errors: dict[int, str] = field(hash=False)
+    times_assumed: str
+
+    @property
+    def now(self) -> Count:
+        return next(one for one in self.counts if one.members == self.members)
+
+    @property
+    def worth(self) -> list[int]:
+        return [one.members for one in self.counts if one.useful]
+
+    def to_dict(self) -> dict[str, Any]:
+        row = {one.name: getattr(self, one.name) for one in fields(self)}
+        return row | {"worth": self.worth, "counts": [one.to_dict() for one in self.counts]}
+
+
+def scale(
+    group: GroupSpec,
+    counts: Iterable[int] | None = None,
+    *,
+    rate: Given | None = None,
+    lag: Given | None = None,
+    capacity: float | None = None,
+    samples: int | None = None,
+    how_long: bool = False,
+    engine: Engine = "rust",
+) -> Scaled:
+    """Returns what each number of members brings, and what the step to it from now costs.
+
+    `counts` are numbers of members; None means up to twice the present number. `rate` and `lag` are
+    records a second that arrive, and records not yet read; a member can read `capacity` records a
+    second. `samples` is how often each step is played for its ranges (None: as often as by
+    `RebalancePlan.sample`). With `how_long`, the simulator plays each step.
+
+    Errors   those of `plan`; GroupError at `counts[i]`, `rate`, `lag` or `capacity`.
+    """
+    name, now = assignor_of(group, None), len(group.members)
+    rates, lags = spread(group, "rate", rate), spread(group, "lag", lag)
+    if capacity is not None and (capacity <= 0 or (rates is None and lags is None)):
+        raise GroupError("capacity", "give records a second above 0, and the rate or the lag")
+    owns, found, assumed = any(Assignment.owned(group).values()), list[Count](), ""
+    errors: dict[int, str] = {}
+    for members in sorted({*(_default(group) if counts is None else checked(counts)), now}):
+        try:
+            plans = _plans(group, members - now, engine)
+        except (AssignorThrows, NoMembersLeft) as error:
+            if members == now:
+                raise
+            errors[members] = error.problem
+            continue
+        stays = owns and members == now
+        one = _count(members, plans[0], (rates, lags, capacity), stays=stays)
+        one = one if stays else replace(one, ranges=ranges_of(plans, samples))
+        if how_long and plans[0].changes:
+            times, text = timed_or_why(plans[0].group, plans[0].changes, plans[0].assignor)
+            one, assumed = replace(one, times=times), text if times or not assumed else assumed
+        found.append(replace(one, useful=all(is_less(one, other) for other in found)))
+    noun = "task" if group.subtopologies is not None else "partition"
+    because = answer(found, now, noun if rates is None else "record", knows_owners=owns)
+    return Scaled(group.group_id, name, now, because, tuple(found), errors, assumed)
+
+
+def _plans(group: GroupSpec, more: int, engine: Engine) -> list[RebalancePlan]:
+    """Returns the step's plans, one for each assignor that may lead. Errors: those of `plan`."""
+    changes = [AddMembers(more)] if more > 0 else [RemoveMembers(count=-more)] if more else []
+    led = plans_by_leader(group, changes, engine=engine)
+    if has_no_answer(led):
+        raise AssignorThrows("assignor", no_answer(led))
+    return [one.plan for one in led if one.plan is not None]
+
+
+def _count(members: int, step: RebalancePlan, load: KnownLoad, *, stays: bool) -> Count:
+    """Returns the figures of a step, or of the group as it is now if it `stays`."""
+    rates, lags, capacity = load
+    loads = loads_of(step.before if stays else step.after, rates, lags)
+    parts, rate, lag = map(max, zip(*loads, strict=True))
+    free = ((lag, (capacity or 0.0) - rate) for _, rate, lag in loads)
+    waits_s = (lag / rest if rest > 0 else math.inf for lag, rest in free if lag or rest < 0)
+    return Count(
+        members,
+        possible=step.possible.balance.max,
+        settled=stays or step.settled,
+        busiest=parts if rates is None else rate,
+        lag=None if lags is None else lag,
+        catch_up_s=None if capacity is None else max(waits_s, default=0.0),
+        loads=loads,
+        stopped_rate=math.fsum((rates or {}).get(tp, 0.0) for tp in step.unavailable) * (not stays),
+        **figures_of(step, stays=stays),
+    )
+
+
+def _default(group: GroupSpec) -> list[int]:
+    now, total = len(group.members), sum(partition_or_task_counts(group).values())
+    most = max(2 * now, _FEWEST_SHOWN)
+    if not shares_partitions(group.assignor):
+        most = min(most, max(now, total) + 1)
+    steps = {-(-total // n): n for n in range(most, 0, -1)}.values()
+    return [n for n in range(1, most + 1) if abs(n - now) <= _NEAR or n in steps]
+
+
+def checked(counts: Iterable[int]) -> list[int]:
+    """Returns the counts. Errors: GroupError at `counts[i]`."""
+    return [integer(n, f"counts[{i}]", "number", 0, MOST_NEW_MEMBERS) for i, n in enumerate(counts)]

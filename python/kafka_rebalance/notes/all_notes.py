@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import counted
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
@@ -44,6 +46,7 @@ def plan_notes(
         kafkas = f"The answer below is that of Kafka's {plan.assignor}, as if a Java member led."
         found.append(Note("no answer", f"WARNING: {no_answer(led)}. {kafkas}"))
     found += commit_waits(plan)
+    found += _idle(plan)
     if not cheap:
         if (never := endless_plan(plan)) is not None:
             found.append(endless_note(never))
@@ -56,6 +59,21 @@ def plan_notes(
     if not cheap:
         found += may_happen(plan)
     return (*found, *_leaders(plan, led))
+
+
+def _idle(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note if more members own nothing at the end than now."""
+    after = plan.after
+    idle = tuple(member_id for member_id, owned in after.items() if not owned)
+    now = sum(not owned for owned in Assignment.owned(plan.group).values())
+    if len(idle) > now and plan.changes and len(idle) < len(after):
+        # Several members of a share group own one partition.
+        partitions = len({tp for owned in after.values() for tp in owned})
+        tasks = plan.group.subtopologies is not None
+        what = counted(partitions, "task" if tasks else "partition")
+        gets = "gets" if len(idle) == 1 else "get"
+        text = f"{what} for {len(after)} members: {len(idle)} {gets} nothing."
+        yield Note("idle", text, idle)
 
 
 def _lists(plan: RebalancePlan) -> Iterator[Note]:

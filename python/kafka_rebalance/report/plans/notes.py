@@ -13,7 +13,7 @@ from kafka_rebalance.report.text.tables import print_table
 
 from .plan import names_in_plan
 
-FIRST = ("no answer", "commit waits")
+FIRST = ("no answer", "commit waits", "idle")
 """The kinds of notes that are printed above the figures."""
 
 SAID_OF_STEPS = ("lost rack",)

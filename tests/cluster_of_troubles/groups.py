@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 LIBRARIES = {
     "java": SentBy("consumer-java"),
     "librdkafka": SentBy(
-        "rdkafka", "range", "librdkafka/range", 3, b"", "", assignment_version=0, assignment_data=b""
+        "rdkafka", "range", "librdkafka/range", 3, b"", "",
+        assignment_version=0, assignment_data=b"",
     ),
     "kafka-python": SentBy(
-        "kafka-python-3.0.12", "range", "kafka-python/range", 1, b"",
+        "kafka-python-3.0.12", "range", "kafka-python/range", 0, b"",
         assignment_version=0, assignment_data=b"",
     ),
     "aiokafka": SentBy(

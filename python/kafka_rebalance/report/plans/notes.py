@@ -13,11 +13,11 @@ from kafka_rebalance.report.text.tables import print_table
 
 from .plan import names_in_plan
 
-FIRST = ("no answer", "commit waits", "idle")
+FIRST = ("no answer", "commit waits")
 """The kinds of notes that are printed above the figures."""
 
-SAID_OF_STEPS = ("lost rack",)
-"""The kinds of notes that a report prints at a step, and not among the notes of the plan."""
+SAID_ELSEWHERE = ("idle", "lost rack")
+"""The kinds of notes that the first sentence or a step of a report says already."""
 
 _WITH_LINES = ("hangs", "rolling", "refused", "stop all")
 _MEANT_TO_BE_COPIED = ("hangs", "dies", "never settles")

@@ -2,7 +2,8 @@
 """`describe` of many groups: a sentence, then the groups that need a look, the worst first."""
 
 import json
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,23 @@ import pytest
 
 from kafka_rebalance import TopicPartition, live
 from kafka_rebalance.cli import main
-from kafka_rebalance.errors import GroupError
-from kafka_rebalance.live import Listed
+from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
+from kafka_rebalance.live import Listed, NoLogError, NoTopicError
 from kafka_rebalance.present.connect_workers import ConnectGroup
+from kafka_rebalance.wire import (
+    AssignmentData,
+    Subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetsRecord,
+    encode_key,
+    encode_value,
+)
 from tests.test_describe import _group, _member
 
 Lines = list[dict[str, Any]]
@@ -35,7 +50,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Returns a function that sets what a cluster lists and answers."""
 
     def set_up(
-        lines: Lines, empty: dict[str, int], workers: dict[str, ConnectGroup | GroupError]
+        lines: Lines,
+        empty: dict[str, int],
+        workers: dict[str, ConnectGroup | GroupError],
+        records: Iterable[OffsetsRecord] = (),
     ) -> None:
         listed = {
             **{one["group_id"]: Listed(1, "Classic", "consumer", "Stable") for one in lines},
@@ -64,6 +82,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(live, "snapshot_lines", snapshot_lines)
         monkeypatch.setattr(live, "group_lags", group_lags)
         monkeypatch.setattr(live, "connect_groups", lambda *_, **__: workers.items())
+        monkeypatch.setattr(live, "offsets_records", lambda *_, **__: iter(records))
 
     return set_up
 
@@ -74,7 +93,7 @@ def _rows(printed: str) -> list[str]:
     return [line.split()[0] for line in body.splitlines()]
 
 
-LIVE = ("describe", "--bootstrap-server", "broker:9092")
+LIVE = ["describe", "--bootstrap-server", "broker:9092"]
 
 
 def test_a_cluster_has_a_summary_and_its_worst_groups_first(
@@ -86,7 +105,7 @@ def test_a_cluster_has_a_summary_and_its_worst_groups_first(
         "workers": GroupError("state", "CompletingRebalance, it is rebalancing: ask again"),
     }
     cluster([IDLE, *WELL, rebalancing, UNREAD], {"dead": 5000, "gone": 7, "old": 0}, workers)
-    assert main([*LIVE]) == 0
+    assert main(LIVE) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     assert " ".join(printed.out.split()).startswith(
@@ -102,10 +121,10 @@ def test_one_group_without_members_is_a_row_too(
     cluster: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster([WELL[0]], {"dead": 5000}, {})
-    assert main([*LIVE]) == 0
+    assert main(LIVE) == 0
     assert _rows(capsys.readouterr().out) == ["dead"]
     cluster([WELL[0]], {}, {})
-    assert main([*LIVE]) == 0
+    assert main(LIVE) == 0
     assert "well-0, sticky: 2 members" in capsys.readouterr().out  # alone: in detail
 
 
@@ -156,6 +175,64 @@ def test_json_has_the_kind_of_group_its_state_and_the_place_of_each_finding(
         ],
     }
     assert (idle["group_type"], idle["state"], idle["lag"]) == ("classic", "Stable", 0)
+
+
+def _generation(offset: int, at_ms: int, generation_id: int, member_id: str) -> OffsetsRecord:
+    """Returns the record of a generation with one member, which has client id "c"."""
+    sent = encode_subscription(Subscription(("a",)))
+    given = encode_assignment(AssignmentData((TopicPartition("a", 0),)))
+    member = MemberMetadata(member_id, None, "c", "/h", 60_000, 10_000, sent, given)
+    value = GroupMetadataValue("consumer", generation_id, "range", member_id, at_ms, (member,))
+    key = encode_key(GroupMetadataKey("well-0"))
+    return OffsetsRecord(0, offset, at_ms, key, encode_value(value))
+
+
+@pytest.mark.parametrize(("ids", "kind"), [(("m",) * 12, "storm"), ("abcde", "flapping")])
+def test_the_newest_records_show_storms_and_flapping_members(
+    ids: Sequence[str],
+    kind: str,
+    cluster: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_ms = 1_700_000_000_000
+    records = [_generation(n, at_ms + 1000 * n, n + 1, f"c-{one}") for n, one in enumerate(ids)]
+    cluster(WELL, {}, {}, records)
+    monkeypatch.setattr(time, "time", lambda: at_ms / 1000 + 60)
+    assert main([*LIVE, "--json", "--only", "warning"]) == 0
+    line = json.loads(capsys.readouterr().out)
+    (found,) = line["findings"]
+    assert (line["group_id"], found["kind"]) == ("well-0", kind)
+    monkeypatch.setattr(time, "time", lambda: at_ms / 1000 + 7200)  # it is over
+    assert main([*LIVE, "--json", "--only", "warning"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (NotReachedError("broker:9092: no broker answers"), 1, "no broker answers"),
+        (NoLogError("no permission: Read"), 0, "are not known: no permission: Read"),
+        (NoTopicError("no topic"), 0, ""),
+    ],
+)
+def test_records_that_cannot_be_read_are_said_and_a_dead_cluster_is_an_error(
+    error: ClusterError,
+    code: int,
+    said: str,
+    cluster: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def records() -> Iterator[OffsetsRecord]:
+        raise error
+        yield
+
+    cluster(WELL, {}, {}, records())
+    assert main(LIVE) == code
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert bool(printed.err) == bool(said)
+    assert printed.out.startswith("3 groups: 3 well.") == (code == 0)
 
 
 def test_a_file_of_many_groups_is_sorted_alike(

@@ -2,6 +2,7 @@
 """Reads many groups of a file or a cluster, and shows them in the order of their findings."""
 
 import argparse
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, get_args
@@ -11,6 +12,8 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.history.all_groups import recorded_in_order
+from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES
 from kafka_rebalance.present.description import Description, describe, read_partitions
 from kafka_rebalance.present.triage import (
@@ -19,6 +22,7 @@ from kafka_rebalance.present.triage import (
     in_order,
     state_in,
     with_any,
+    with_patterns,
 )
 from kafka_rebalance.report.text.sentences import print_note
 
@@ -34,6 +38,9 @@ if TYPE_CHECKING:
     from kafka_rebalance.present.broker_assigned import Lags
 
 CONNECT = "connect"
+_NEWEST = 200_000
+"""How many of the newest offsets of `__consumer_offsets` are read: kafka-python takes seconds."""
+_RECENT_MS = 3_600_000
 _Shows = Callable[[argparse.Namespace, GroupSpec, Leaderless], None]
 
 
@@ -117,7 +124,7 @@ def _triaged(
         *_rows(args, groups, states, noted, listed),
         *_connect_rows(args, [one for one in connect if _fits(one, patterns)]),
     ]
-    return rows, bad
+    return with_patterns(rows, _recent_patterns(args)) if listed else rows, bad
 
 
 def _rows(
@@ -150,6 +157,26 @@ def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterato
             yield TriagedGroup.undescribed(group_id, CONNECT, state)
         else:
             note_left_out(group_id, str(one))
+
+
+def _recent_patterns(args: argparse.Namespace) -> list[Pattern]:
+    """Returns the patterns of the last hour in the newest records; a user may lack the right."""
+    from kafka_rebalance.live import NoLogError, NoTopicError, offsets_records
+
+    def note_missing(problem: str) -> None:
+        print_note(f"{problem}: storms and flapping members of their groups are not known")
+
+    where, configs = args.bootstrap_server, cluster_configs(args)
+    read = offsets_records(where, configs=configs, newest=_NEWEST, on_missing=note_missing)
+    try:
+        rows = [row for row, _ in recorded_in_order(read)]
+    except NoTopicError:
+        return []
+    except NoLogError as error:
+        print_note(f"storms and flapping members are not known: {error}")
+        return []
+    since_ms = time.time() * 1000 - _RECENT_MS
+    return find_patterns(row for row in rows if row.time_ms >= since_ms)
 
 
 def _show_rows(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> None:

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.ownership import Assignment
-from kafka_rebalance.group.spec import counted
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
@@ -62,18 +60,10 @@ def plan_notes(
 
 
 def _idle(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if more members own nothing at the end than now."""
-    after = plan.after
-    idle = tuple(member_id for member_id, owned in after.items() if not owned)
-    now = sum(not owned for owned in Assignment.owned(plan.group).values())
-    if len(idle) > now and plan.changes and len(idle) < len(after):
-        # Several members of a share group own one partition.
-        partitions = len({tp for owned in after.values() for tp in owned})
-        tasks = plan.group.subtopologies is not None
-        what = counted(partitions, "task" if tasks else "partition")
-        gets = "gets" if len(idle) == 1 else "get"
-        text = f"{what} for {len(after)} members: {len(idle)} {gets} nothing."
-        yield Note("idle", text, idle)
+    """Yields a note for programs: the plan's first sentence says it to people."""
+    idle = tuple(member_id for member_id, owned in plan.after.items() if not owned)
+    if idle and len(idle) < len(plan.after):
+        yield Note("idle", "they own nothing at the end", idle)
 
 
 def _lists(plan: RebalancePlan) -> Iterator[Note]:

@@ -7,7 +7,7 @@ Order    the worst finding first (`notes/findings.py`), then the largest lag, th
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, FindingKind, rank
@@ -20,6 +20,7 @@ from .description import Description
 
 Order = Literal["severity", "lag", "members", "name"]
 EMPTY = ("Empty", "Dead")
+_PATTERNS = ("storm", "flapping")
 _BY_STATE: dict[str, FindingKind] = {
     "NotReady": "not ready",
     "Reconciling": "reconciling",
@@ -50,12 +51,11 @@ class TriagedGroup:
         if isinstance(one, ConnectGroup):
             return cls(one.group_id, "connect", one.state, one.findings, None, one)
         kind = CLASSIC if one.group.assignor is None else protocol_kind(one.group.assignor)
-        found = list(one.findings)
+        found = one.findings
         if state in _BY_STATE and kind != CLASSIC:
             finding = _BY_STATE[state]
-            found.append(Note(finding, FINDINGS[finding].meaning))
-            found.sort(key=lambda note: rank(note.kind))
-        return cls(one.group.group_id, kind, state, tuple(found), one.lag, one)
+            found = _sorted((*found, Note(finding, FINDINGS[finding].meaning)))
+        return cls(one.group.group_id, kind, state, found, one.lag, one)
 
     @classmethod
     def undescribed(
@@ -89,9 +89,25 @@ class TriagedGroup:
 
     def to_dict(self) -> dict[str, Any]:
         known = {"group_id": self.group_id, "group_type": self.group_type, "state": self.state}
-        if self.described is not None:
-            return known | self.described.to_dict()
-        return {**known, "lag": self.lag, "findings": [one.to_dict() for one in self.findings]}
+        described = {"lag": self.lag} if self.described is None else self.described.to_dict()
+        return {**known, **described, "findings": [one.to_dict() for one in self.findings]}
+
+
+def with_patterns(groups: Iterable[TriagedGroup], patterns: Iterable[Any]) -> list[TriagedGroup]:
+    """Returns the groups; those of `patterns` (of `history`) have findings of these kinds."""
+    found: dict[str, list[Note]] = {}
+    for one in patterns:
+        if one.kind in _PATTERNS:
+            text = f"{one.told}; {one.instead}" if one.instead else one.told
+            found.setdefault(one.group_id, []).append(Note(one.kind, text, ask="history"))
+    return [
+        replace(one, findings=_sorted((*one.findings, *found.get(one.group_id, ()))))
+        for one in groups
+    ]
+
+
+def _sorted(findings: Iterable[Note]) -> tuple[Note, ...]:
+    return tuple(sorted(findings, key=lambda one: rank(one.kind)))
 
 
 def state_in(error: str) -> str | None:

@@ -346,6 +346,15 @@ def test_laws(seeds: Seeds) -> None:
         _check_the_end(run, scenario, seed)
 
 
+def test_a_connector_that_is_created_again_at_once_gets_its_tasks_again() -> None:
+    """Its worker reads deletion and creation together, restarts it, and it configures its tasks."""
+    seed = 731556560
+    scenario = _drawn(seed)
+    run = simulate(scenario)
+    assert [one.member for one in run.holds if one.partition == "c2"] == ["w1", "w1"]
+    _check_the_end(run, scenario, seed)
+
+
 def _check_the_end(run: Run, scenario: Scenario, seed: int) -> None:
     """At the end, the cluster has settled, and each configured connector and task runs once."""
     assert all(one.to_ms is not None for one in run.rebalances), seed

@@ -150,8 +150,8 @@ def test_tables_do_not_say_which_python_library_it_is(
     groups = (either.edited(members=members), replace(either, group_id="sure", members=known))
     file = tmp_path / "groups.jsonl"
     file.write_text("\n".join(group.to_json() for group in groups), encoding="utf-8")
-    for word in ("describe", "plan", "compare"):
-        assert main([word, str(file)]) == 0
+    for words in (("describe", "--all"), ("plan",), ("compare",)):
+        assert main([*words, str(file)]) == 0
         one, other = (
             line for line in capsys.readouterr().out.splitlines() if "/roundrobin " in line
         )
@@ -281,8 +281,8 @@ def test_seconds_are_those_of_simulate() -> None:
 def test_the_best_by_seconds_is_printed_if_rounds_recommend_another() -> None:
     line = captured("orders").to_json()
     run = command("compare", "-", "--add-members", 1, stdin=line)
-    assert "Recommended: cooperative-sticky" in run.stdout
-    assert "In seconds, range and roundrobin are best: 0.7 partition-seconds unread" in run.stdout
+    assert "Switch to cooperative-sticky" in run.stdout
+    assert "0.7 under range and\nroundrobin." in run.stdout
     without = command("compare", "-", stdin=line)
     assert "unread" not in without.stdout.partition("Recommended")[0]
     arguments = ("compare", "-", "--group", "orders", "--add-members", 1, "--json")
@@ -305,5 +305,5 @@ def test_the_row_of_an_eager_groups_own_assignor_alone_has_seconds() -> None:
     assert "cooperative-sticky alone" not in of_plain
     shown = command(*arguments[:-1], stdin=eager.to_json()).stdout
     assert re.search(
-        r"partition-seconds unread, [0-9.]+\s+under\s+cooperative-sticky\s+alone", shown
+        r"[0-9.]+\s+partition-seconds\s+unread\s+under\s+cooperative-sticky\s+alone", shown
     )

@@ -48,7 +48,7 @@ def _java(given: dict[str, Any], address: str) -> None:
     one._ask("close")
 
 
-def _confluent(given: dict[str, Any], address: str) -> None:
+def _confluent(given: dict[str, Any], _: str) -> None:
     import confluent_kafka
 
     logger = logging.getLogger("silent")

@@ -146,8 +146,9 @@ class Client:
         """Returns the file, and the document in it if there are several: `a.yaml, documents[1]`."""
         return self.file if self.number is None else f"{self.file}, documents[{self.number}]"
 
-    def line_of(self, name: str) -> int:
-        return self.lines.get(name, min(self.lines.values(), default=1))
+    @property
+    def first_line(self) -> int:
+        return min(self.lines.values(), default=1)
 
 
 def _dotted(name: str, library: Library) -> str:

@@ -88,6 +88,7 @@ class Breach(NamedTuple):
     line: int
 
 
+_MOST_CHARACTERS = 200
 _PLACEHOLDER = re.compile(r"\{([a-z. ]+)\}")
 
 
@@ -98,7 +99,9 @@ def broken(rule: Rule, client: Client, around: Surroundings) -> Breach | None:
     several = {} if isinstance(rule.setting, str) else rule.setting(client)
     if not several and not rule.when(client, around):
         return None
-    name = rule.setting if isinstance(rule.setting, str) else next(iter(several))
+    names = [rule.setting] if isinstance(rule.setting, str) else [*several]
+    names += [name for name in _PLACEHOLDER.findall(rule.text) if name in SETTINGS]
+    line = next((client.lines[name] for name in names if name in client.lines), client.first_line)
     story = None
     if rule.plays is not None and not around.refuses_session(client):
         with suppress(GroupError):  # with another setting that cannot work, there is no run
@@ -110,11 +113,12 @@ def broken(rule: Rule, client: Client, around: Surroundings) -> Breach | None:
         return _text(client[match[1]]) if match[1] in SETTINGS else around.value(match[1])
 
     text = _PLACEHOLDER.sub(value, rule.text)
-    return Breach(rule, client, _named(text, client), story, client.line_of(name))
+    return Breach(rule, client, _named(text, client), story, line)
 
 
 def _text(value: object) -> str:
-    return ", ".join(value) or "empty" if isinstance(value, tuple) else str(value)
+    text = ", ".join(value) or "empty" if isinstance(value, tuple) else str(value)
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
 
 
 def _named(text: str, client: Client) -> str:

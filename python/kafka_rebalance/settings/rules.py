@@ -87,8 +87,9 @@ def _only_some_have_racks(client: Client, around: Surroundings) -> bool:
 
 
 def _has_no_common_assignor(client: Client, around: Surroundings) -> bool:
-    lists = [{*one.assignors} for one in (client, *around.others) if one.is_classic]
-    return len(lists) > 1 and client.is_classic and not set.intersection(*lists)
+    others = [{*one.assignors} for one in around.others if one.is_classic]
+    common = set.intersection(*others) if others else set()
+    return client.is_classic and bool(common) and common.isdisjoint(client.assignors)
 
 
 RULES: tuple[Rule, ...] = (

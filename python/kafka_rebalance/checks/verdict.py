@@ -22,7 +22,7 @@ from kafka_rebalance.settings import RULES, Breach
 _PAGE = "docs/in-ci.md#limits"
 
 
-class Limits(NamedTuple):
+class CheckLimits(NamedTuple):
     """The largest values that pass; None: no limit. The names are those of the options.
 
     lag     records that are not yet consumed, of a group
@@ -75,7 +75,7 @@ def of_settings(one: Breach) -> Problem:
     return Problem(client.place, rule.id, rule.severity, text, rule.see, False, *where)
 
 
-def of_group(group: TriagedGroup, limits: Limits) -> Iterator[Problem]:
+def of_group(group: TriagedGroup, limits: CheckLimits) -> Iterator[Problem]:
     """Yields the findings of a group and the limits that its present state exceeds."""
     group_id, one = group.group_id, group.described
     for note in group.findings:
@@ -87,7 +87,7 @@ def of_group(group: TriagedGroup, limits: Limits) -> Iterator[Problem]:
         yield from _above(group_id, "spread", spread, limits.spread, "partition")
 
 
-def of_plan(plan: RebalancePlan, limits: Limits) -> Iterator[Problem]:
+def of_plan(plan: RebalancePlan, limits: CheckLimits) -> Iterator[Problem]:
     """Yields what is wrong with a group after a planned change, and what the change costs."""
     figures, group_id = plan.figures(), plan.group.group_id
     if not figures.settled:

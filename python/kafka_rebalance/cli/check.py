@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rebalance.bulk.lines import group_id_of
-from kafka_rebalance.checks.verdict import LIMITS, Limits, Problem, Verdict, of_group, of_plan
+from kafka_rebalance.checks.verdict import LIMITS, CheckLimits, Problem, Verdict, of_group, of_plan
 from kafka_rebalance.errors import GroupError, NoMembersLeft
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import a_type
@@ -73,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _configure(args)
-    limits = Limits(**{name: getattr(args, f"max_{name}") for name in LIMITS})
+    limits = CheckLimits(**{name: getattr(args, f"max_{name}") for name in LIMITS})
     known = _known(args.baseline)
     if args.settings:
         return _print(judged(args, known), args, [])
@@ -98,7 +98,7 @@ def _unreadable(one: BadGroup) -> Problem:
 def _after(
     group: GroupSpec,
     args: argparse.Namespace,
-    limits: Limits,
+    limits: CheckLimits,
     answers: list[str],
     *,
     alone: bool,
@@ -147,12 +147,11 @@ def _configure(args: argparse.Namespace) -> None:
         where = f"{path}: {_TABLE}.{key}"
         if key not in _KEYS:
             raise GroupError(where, f"is not a key; the keys are {', '.join(_KEYS)}")
-        if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
+        if type(value).__name__ != _KEYS[key].__name__:
             raise GroupError(where, f"{a_type(value)} is not {_TYPES[_KEYS[key]]}")
         name = "changes" if key == "change" else key.replace("-", "_")
         if not getattr(args, name):
-            is_change = key == "change" and isinstance(value, list)
-            setattr(args, name, [*map(change_from_text, value)] if is_change else value)
+            setattr(args, name, [*map(change_from_text, value)] if key == "change" else value)
 
 
 def _known(file: str | None) -> Collection[tuple[str, str]]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/settings.md: a heading for each rule on settings of clients.
 
-python -m tools.settings_page
+python -m tools settings-page
 """
 
 from typing import Any
@@ -30,23 +30,29 @@ _HEAD = """# Settings of clients
 
 `check --settings` reads what a consumer is started with, and says what cannot work, before it runs:
 
+<!-- example: orders.properties -->
+```properties
+group.id=orders
+max.poll.interval.ms=30000
+session.timeout.ms=9000
+```
+
 <!-- example: settings command -->
 ```console
 ```
 
-It reads Java's `*.properties`; JSON and YAML with librdkafka's names (`session.timeout.ms`, as given
-to `confluent_kafka.Consumer`) or with the arguments of kafka-python (`session_timeout_ms`): one
-mapping for each client, at the top level; YAML needs `pip install PyYAML`. `--client aiokafka` names
-another library than the form of the file suggests. Clients with one `group.id` are also compared.
+It reads Java's `*.properties`; and JSON and YAML with librdkafka's names (`session.timeout.ms`, as
+given to `confluent_kafka.Consumer`) or with kafka-python's arguments (`session_timeout_ms`): one
+mapping for each client, at the top level. YAML needs `pip install PyYAML`. `--client aiokafka`
+names another library than the file's form suggests. Clients with one `group.id` are also compared.
 
 - `--processing 45s`: the longest time to process what one poll returns.
 - `--restart 60s`: how long a client is away when it restarts.
 - `--broker-settings server.properties`: the broker's limits, in place of Kafka's defaults.
 
-Names that no rule reads are ignored, and values are not checked against a cluster. A setting that is
-missing has the default of its library. Runs are played with Kafka's own consumer, three members and
-six partitions; times count from the event, as minutes and seconds. [In CI](in-ci.md) has the exit
-codes, the formats and the baseline.
+Names that no rule reads are ignored. A setting that is missing has the default of its library. Runs
+are played with Kafka's own consumer, three members and six partitions; times count from the event,
+in minutes and seconds. [In CI](in-ci.md) has the exit codes, the formats and the baseline.
 
 """
 

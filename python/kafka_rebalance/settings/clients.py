@@ -131,13 +131,18 @@ class Client:
     @property
     def config(self) -> ConsumerConfig:
         """Returns what the simulator plays: these settings, in Kafka's own consumer."""
+        instance, poll = self["group.instance.id"] or None, self["max.poll.interval.ms"]
+        if not self.is_classic:
+            return ConsumerConfig(
+                group_protocol="consumer", group_instance_id=instance, max_poll_interval_ms=poll
+            )
         known = tuple(name for name in self.assignors if name in _NAMES.values())
         session = self["session.timeout.ms"]
         return ConsumerConfig(
-            group_instance_id=self["group.instance.id"] or None,
+            group_instance_id=instance,
             session_timeout_ms=session,
             heartbeat_interval_ms=min(self["heartbeat.interval.ms"], session - 1),
-            max_poll_interval_ms=self["max.poll.interval.ms"],
+            max_poll_interval_ms=poll,
             partition_assignment_strategy=known or ("range",),
         )
 

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -309,14 +309,15 @@ def played_for(one: Breach) -> int:
     return int(found[2]) * 60_000 + (int(found[3]) - 1) * 1000  # rounded up: the join takes ms
 
 
-@pytest.mark.parametrize("library", [LIBRDKAFKA, KAFKA_PYTHON])
 def test_a_member_that_does_not_poll_leaves(
-    library: str, serve_kafka: Callable[..., RunningBroker]
+    serve_kafka: Callable[..., RunningBroker], start: Start
 ) -> None:
     broker = serve_kafka({TOPIC: 2}, config=SHORT)
-    with polled_until_assigned(library, broker.address, poll_interval_ms=1_000):
-        assert members(broker) == 1
-        until(lambda: members(broker) == 0)  # its heartbeats go on until it leaves
+    given = {"session_timeout_ms": 2_000, "max_poll_interval_ms": 2_000}
+    one = start(Configured(broker.address, "a", **given))
+    broker.wait_until_stable(GROUP, members=1)
+    one.is_idle = True
+    until(lambda: members(broker) == 0)
     around = Surroundings(processing_ms=45_000)
     (found,) = [
         one
@@ -328,39 +329,6 @@ def test_a_member_that_does_not_poll_leaves(
         "twice from 0:31 on"
     )
     assert "poll-interval" not in broken(JAVA, {"max.poll.interval.ms": 45_000}, around)
-
-
-@contextlib.contextmanager
-def polled_until_assigned(library: str, address: str, *, poll_interval_ms: int) -> Iterator[None]:
-    if library == KAFKA_PYTHON:
-        import kafka
-
-        consumer = kafka.KafkaConsumer(
-            TOPIC,
-            bootstrap_servers=address,
-            group_id=GROUP,
-            max_poll_interval_ms=poll_interval_ms,
-            heartbeat_interval_ms=HEARTBEAT_MS,
-        )
-        until(lambda: (consumer.poll(100), consumer.assignment())[1])
-        yield
-        consumer.close(autocommit=False)
-        return
-    import confluent_kafka
-
-    one = confluent_kafka.Consumer(
-        {
-            "bootstrap.servers": address,
-            "group.id": GROUP,
-            "session.timeout.ms": poll_interval_ms,
-            "max.poll.interval.ms": poll_interval_ms,
-            "heartbeat.interval.ms": HEARTBEAT_MS,
-        }
-    )
-    one.subscribe([TOPIC])
-    until(lambda: (one.poll(POLL_S), one.assignment())[1])
-    yield
-    one.close()
 
 
 def test_a_rebalance_waits_for_a_member_that_does_not_poll(

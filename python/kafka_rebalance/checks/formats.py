@@ -10,6 +10,7 @@ Source   SARIF 2.1.0 (OASIS); GitHub, "Workflow commands for GitHub Actions" (es
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from kafka_rebalance._core import VERSION
 from kafka_rebalance.errors import shown
@@ -125,5 +126,5 @@ def _result(
     place = _place(one, file, places)
     if place is not None:
         line = {"startLine": place[1]}
-        where["physicalLocation"] = {"artifactLocation": {"uri": place[0]}, "region": line}
+        where["physicalLocation"] = {"artifactLocation": {"uri": quote(place[0])}, "region": line}
     return {**result, "locations": [where]}

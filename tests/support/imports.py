@@ -32,7 +32,7 @@ ROWS = [
     ("playback",),
     ("simulator", "bulk", "live", "history", "serve"),
     ("scaling",),
-    ("report", "spark", "clients", "data", "testing"),
+    ("report", "follow", "spark", "clients", "data", "testing"),
     ("__init__",),
     ("cli",),
     ("__main__",),

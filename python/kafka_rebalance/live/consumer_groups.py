@@ -177,6 +177,14 @@ def with_topics(
         return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)
 
 
+def topic_lines(
+    bootstrap_server: str, names: Iterable[str], *, configs: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Returns name -> topic of a contract line, for those that exist and may be described."""
+    with admin_client(bootstrap_server, configs) as admin:
+        return _Reader(admin, importlib.import_module("kafka.errors")).topics(names)
+
+
 def why_unlisted(error: str) -> str:
     """Returns which brokers are down, if that may be why the group is not listed; else ""."""
     beginning = f"group_id: {_NOT_LISTED}; "
@@ -236,6 +244,12 @@ class _Reader:
         if isinstance(whole, GroupError):
             raise whole
         return whole
+
+    def topics(self, names: Iterable[str]) -> dict[str, _Line]:
+        self._learn_racks()
+        self._topics.learn(names)
+        found = {name: self._topics.known(name) for name in names}
+        return {name: topic for name, topic in found.items() if isinstance(topic, dict)}
 
     def _learn_racks(self) -> Mapping[str, Any]:
         """Reads the brokers' racks, and returns the description of the cluster."""

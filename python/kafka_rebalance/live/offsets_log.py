@@ -19,6 +19,7 @@ Errors   ClusterError: no connection, or no progress within the request timeout;
 """
 
 import importlib
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -57,6 +58,8 @@ def without_leader(numbers: Iterable[int], total: int) -> str:
     return f"{which} {'has' if len(lost) == 1 else 'have'} no live leader"
 
 
+LOOK_AGAIN_S = 30.0
+"""After how many seconds partitions whose leader did not answer are asked for again."""
 _POLL_MS = 200
 _CONSUMER = {"max_poll_records": 5_000, "max_partition_fetch_bytes": 4 << 20}
 
@@ -120,6 +123,56 @@ def followed_records(
             yield None
             # A new leader may report a lower end for a moment; no record may be yielded twice.
             start, end = max(start, end), consumer.end_offsets([place])[place]
+
+
+class FollowedLog:
+    """All partitions of the topic, from their beginning on, and then as they are written.
+
+    `old_before` maps a partition to its end when it was first read. `missing` names the partitions
+    whose leader does not answer; "" if there are none.
+    """
+
+    def __init__(self, bootstrap_server: str, configs: Mapping[str, Any] | None) -> None:
+        self._where = bootstrap_server, configs
+        self._next: dict[int, int] = {}
+        self.old_before: dict[int, int] = {}
+        self.missing = ""
+
+    @property
+    def behind(self) -> int:
+        """Returns how many offsets below the ends at the beginning are not yet read."""
+        return sum(max(0, end - self._next[one]) for one, end in self.old_before.items())
+
+    def batches(self) -> Iterator[list[OffsetsRecord]]:
+        """Yields the records of each request, in each partition by offset; [] if there are none.
+
+        Each record is yielded once, also by a later call after an error. It ends after
+        LOOK_AGAIN_S if a partition was missing: call it again.
+
+        Errors   as in `offsets_records`.
+        """
+        missing: list[str] = []
+        ranges = _ranges(*self._where, None, missing.append)
+        self.missing = "".join(missing)
+        for partition, (first, end) in ranges.items():
+            self._next[partition] = max(first, self._next.get(partition, first))
+            self.old_before.setdefault(partition, end)
+        ends_s = time.monotonic() + LOOK_AGAIN_S
+        places = {kafka_module().TopicPartition(TOPIC, one): self._next[one] for one in ranges}
+        with _consumer(*self._where) as (consumer, _):
+            consumer.assign(list(places))
+            for place, start in places.items():
+                consumer.seek(place, start)
+            while not self.missing or time.monotonic() < ends_s:
+                for place in places:  # the position also moves over transaction markers
+                    one = place.partition
+                    if self._next[one] < self.old_before[one]:
+                        self._next[one] = max(self._next[one], consumer.position(place) or 0)
+                batch = []
+                for place, polled in consumer.poll(timeout_ms=_POLL_MS).items():
+                    self._next[place.partition] = polled[-1].offset + 1
+                    batch += [_record(place.partition, one) for one in polled]
+                yield batch
 
 
 @contextmanager
@@ -191,12 +244,12 @@ def _polls(
         polled = consumer.poll(timeout_ms=_POLL_MS).get(place, ())
         yield (
             min(end, consumer.position(place) or position),
-            [
-                OffsetsRecord(partition, one.offset, one.timestamp, one.key or b"", one.value)
-                for one in polled
-                if one.offset < end
-            ],
+            [_record(partition, one) for one in polled if one.offset < end],
         )
+
+
+def _record(partition: int, one: Any) -> OffsetsRecord:
+    return OffsetsRecord(partition, one.offset, one.timestamp, one.key or b"", one.value)
 
 
 @contextmanager

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance exporter`: metrics of all groups and their rebalances, for Prometheus."""
+
+import argparse
+import contextlib
+import signal
+from types import FrameType
+
+from kafka_rebalance.errors import GroupError, MissingExtra
+from kafka_rebalance.report.text.sentences import print_note
+
+from . import DONE
+from .options import add_cluster, cluster_configs, seconds, whole
+from .patterns import add_patterns, wanted
+from .serve import port
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Serves metrics of all groups as OpenMetrics: rebalances by cause, moves, partitions "
+        "without a reader, members, idle ones, findings, storms. Reads the records of "
+        "__consumer_offsets if the user has Read on this topic, else descriptions. Changes nothing "
+        "on the cluster. Needs the extra `exporter`."
+    )
+    add_cluster(parser)
+    add_patterns(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=port, default=9308, help="0: any free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--every",
+        type=seconds,
+        default=30.0,
+        metavar="S",
+        help="seconds between two descriptions of all groups (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--max-groups",
+        type=whole(1),
+        default=10_000,
+        metavar="N",
+        help="metrics of at most N groups (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until SIGTERM, and returns the exit code; Ctrl-C raises KeyboardInterrupt."""
+    try:
+        from kafka_rebalance.follow.exporter import Exporter
+        from kafka_rebalance.follow.server import http_server
+    except ImportError as error:
+        raise MissingExtra("exporter", "exporter") from error
+    exporter = Exporter(
+        args.bootstrap_server,
+        configs=cluster_configs(args),
+        is_wanted=wanted(args),
+        every_s=args.every,
+        most_groups=args.max_groups,
+        on_problem=lambda what, why: print_note(f"{what}: {why or 'read again'}"),
+    )
+    try:
+        server = http_server(exporter, args.host, args.port)
+    except OSError as error:
+        raise GroupError(
+            "--host, --port", f"cannot listen at {args.host}: {error.strerror}"
+        ) from None
+
+    def end(_: int, __: FrameType | None) -> None:
+        raise SystemExit(DONE)
+
+    signal.signal(signal.SIGTERM, end)
+    with contextlib.closing(server.socket):
+        exporter.start()
+        print(
+            f"listening on http://{args.host}:{server.server_port}/metrics; Ctrl-C ends it",
+            flush=True,
+        )
+        server.serve_forever()
+    return DONE

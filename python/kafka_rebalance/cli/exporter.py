@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
     signal.signal(signal.SIGTERM, end)
     with contextlib.closing(server.socket):
-        exporter.start()
+        exporter.followed.start()
         print(
             f"listening on http://{args.host}:{server.server_port}/metrics; Ctrl-C ends it",
             flush=True,

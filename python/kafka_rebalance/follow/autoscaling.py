@@ -17,7 +17,7 @@ from kafka_rebalance.group.spec import partition_or_task_counts
 from kafka_rebalance.live.committed_offsets import group_lags, partition_ends
 from kafka_rebalance.scaling.choice import choose
 
-from .exporter import Exporter
+from .cluster import FollowedCluster
 
 WINDOW_S = 20.0
 """A rate is measured over at least so many seconds."""
@@ -30,8 +30,8 @@ Ends = tuple[float, Mapping[TopicPartition, int]]
 class Autoscaling:
     """The ends of partitions at earlier requests, by group."""
 
-    def __init__(self, exporter: Exporter) -> None:
-        self._exporter, self._lock = exporter, threading.Lock()
+    def __init__(self, cluster: FollowedCluster) -> None:
+        self._cluster, self._lock = cluster, threading.Lock()
         self._ends: dict[str, list[Ends]] = {}
 
     def answer(self, group_id: str, parameters: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -39,13 +39,13 @@ class Autoscaling:
 
         Errors   KeyError for an unknown group; GroupError at a parameter's name; ClusterError.
         """
-        group = self._exporter.group(group_id)
-        if group is None:
+        group = self._cluster.groups.get(group_id)
+        if group is None or not group.members:
             raise KeyError(group_id)
         given = _read(parameters)
         counts = partition_or_task_counts(group)
         every = [TopicPartition(name, p) for name, count in counts.items() for p in range(count)]
-        server, configs = self._exporter.server, self._exporter.configs
+        server, configs = self._cluster.server, self._cluster.configs
         lags = group_lags(server, {group_id: every}, configs=configs)[group_id]
         rates = self._rates(group_id, partition_ends(server, every, configs=configs))
         per_replica = int(given.get("per_replica", 1))

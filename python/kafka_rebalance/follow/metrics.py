@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError, shown
-from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.history.patterns import WINDOW_MS, Pattern, find_patterns
 from kafka_rebalance.history.recorded import RecordedRebalance
@@ -22,7 +21,7 @@ from kafka_rebalance.plans.rounds import subscribed_partitions
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.scaling import scale
 
-from .rebalances import Rebalance
+from .rebalances import Rebalance, without_reader
 
 PREFIX = "kafka_rebalance_"
 FAMILIES = {
@@ -133,9 +132,8 @@ class GroupMetrics:
         self.described = tuple(_described(one))
         self.figures |= {"rebalancing": 0, "members": len(one.group.members)}
         # A description shows the least that the generation can be; records have set it already.
-        known = self.figures.get("generation", -1), one.group.generation_id
-        if known[1] is not None:
-            self.figures["generation"] = max(known)
+        if (least := one.group.generation_id) is not None:
+            self.figures["generation"] = max(self.figures.get("generation", -1), least)
         self.unread.becomes(without_reader(one.group), now_ms)
 
     def without_description(self, why: str, now_ms: int) -> None:
@@ -181,12 +179,6 @@ def _stops_all(protocol: str | None) -> bool:
     """Returns whether members stop reading before they join: under an eager assignor."""
     is_classic = protocol is not None and is_known(protocol) and protocol not in SERVER_SIDE
     return is_classic and not is_cooperative(protocol)
-
-
-def without_reader(group: GroupSpec) -> int:
-    """Returns how many partitions (tasks) of the group have no member."""
-    read = {tp for owned in Assignment.owned(group).values() for tp in owned}
-    return len({*subscribed_partitions(group)} - read)
 
 
 def _described(one: Description) -> Iterator[Sample]:

@@ -24,6 +24,7 @@ from kafka_rebalance.history.group_log import CONSUMER, RecordedGeneration
 from kafka_rebalance.history.recorded import CAUSE_RANK, Cause, RecordedRebalance
 from kafka_rebalance.history.replayed import recorded_group
 from kafka_rebalance.live.classic_groups import subscribed_protocol
+from kafka_rebalance.plans.rounds import subscribed_partitions
 from kafka_rebalance.watch.verdict import JudgedRebalance, differences, judged_rebalance
 
 BETWEEN = "between two descriptions"
@@ -68,8 +69,11 @@ def from_record(
     try:
         known = {name: topic(dict(one), "topics") for name, one in topics.items()}
         now, sent = _states(after, known)
-        if before is None or not before.members or row.again or row.error:
+        if not row.is_rebalance or row.cause == "first record":
             return Rebalance(row, after=now)
+        if before is None or not before.members:
+            judged = judged_rebalance(now, now, sent=sent, was_empty=True, engine=engine)
+            return Rebalance(row, judged, after=now)
         then, _ = _states(before, known)
         judged = judged_rebalance(then, now, sent=sent, engine=engine)
     except KafkaRebalanceError:  # a record may hold any bytes and numbers
@@ -89,12 +93,11 @@ def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupS
 
 
 def from_descriptions(
-    before: GroupSpec | None, after: GroupSpec, now_ms: int, engine: Engine = "rust"
+    before: GroupSpec, after: GroupSpec, now_ms: int, engine: Engine = "rust"
 ) -> Rebalance:
-    """Returns the rebalance between two descriptions; `before` is None if the group was empty."""
-    was_empty = before is None
-    then = after if before is None else before
-    parts = differences(then, after, was_empty=was_empty)
+    """Returns the rebalance between two descriptions; `before` may have no members."""
+    was_empty = not before.members
+    parts = differences(before, after)
     causes = [
         Cause(kind, "unknown" if kind == "gone" else "exact", tuple(parts[part]))
         for part, kind in _CAUSES.items()
@@ -103,9 +106,10 @@ def from_descriptions(
     causes.sort(key=lambda one: CAUSE_RANK[one.kind])
     if was_empty:
         causes = [Cause("began", members=tuple(parts["joined"]))]
-    had, has = _owners(then, was_empty), _owners(after, False)
-    epochs = (after.generation_id or 0) - (then.generation_id or 0)
-    missed = max(0, epochs - 1) if None not in (after.generation_id, then.generation_id) else 0
+    had, has = _owners(before), _owners(after)
+    is_known = None not in (before.generation_id, after.generation_id)
+    epochs = (after.generation_id or 0) - (before.generation_id or 0) if is_known else 1
+    missed = max(0, epochs - 1)
     row = RecordedRebalance(
         after.group_id, -1, -1, now_ms, now_ms,
         -1 if after.generation_id is None else after.generation_id,
@@ -119,16 +123,20 @@ def from_descriptions(
         gap=missed, gap_reason=BETWEEN if missed else "",
         causes=tuple(causes) or (Cause("asked for", "unknown"),),
     )  # fmt: skip
-    judged = None
-    if not was_empty:
-        with suppress(KafkaRebalanceError):  # no known assignor plays it, for example
-            judged = judged_rebalance(then, after, engine=engine)
+    judged, then = None, after if was_empty else before
+    with suppress(KafkaRebalanceError):  # no known assignor plays it, for example
+        judged = judged_rebalance(then, after, was_empty=was_empty, engine=engine)
     return Rebalance(row, judged, before, after)
 
 
-def _owners(group: GroupSpec, was_empty: bool) -> dict[TopicPartition, frozenset[str]]:
+def without_reader(group: GroupSpec) -> int:
+    """Returns how many partitions (tasks) of the group have no member."""
+    return len({*subscribed_partitions(group)} - _owners(group).keys())
+
+
+def _owners(group: GroupSpec) -> dict[TopicPartition, frozenset[str]]:
     found: dict[TopicPartition, set[str]] = {}
-    for member_id, owned in ({} if was_empty else dict(Assignment.owned(group))).items():
+    for member_id, owned in Assignment.owned(group).items():
         for tp in owned:
             found.setdefault(tp, set()).add(member_id)
     return {tp: frozenset(ids) for tp, ids in found.items()}

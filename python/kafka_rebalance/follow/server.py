@@ -32,7 +32,7 @@ Answer = tuple[str, str, bytes]
 
 def http_server(exporter: Exporter, host: str, port: int) -> WSGIServer:
     """Returns a server that listens; `serve_forever` answers. Errors: OSError."""
-    scaling = Autoscaling(exporter)
+    scaling = Autoscaling(exporter.followed)
 
     def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         status, kind, body = _answer(environ, exporter, scaling)

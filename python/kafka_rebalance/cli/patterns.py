@@ -15,6 +15,10 @@ def add_patterns(parser: argparse.ArgumentParser, default: str = "all") -> None:
     )
 
 
+def is_pattern(name: str) -> bool:
+    return any(one in name for one in "*?[")
+
+
 def wanted(args: argparse.Namespace) -> Callable[[str], bool]:
     """Returns whether a group is selected; every group without the option."""
     patterns = args.group

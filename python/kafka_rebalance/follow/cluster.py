@@ -15,15 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any, Protocol
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE
-from kafka_rebalance.errors import ClusterError, GroupError
+from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, assigns_tasks, shares_partitions
+from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.history.followed import FollowedHistory, FollowedRow
-from kafka_rebalance.live.consumer_groups import snapshot_lines, topic_lines
-from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError
-from kafka_rebalance.live.watched_group import EMPTY
+from kafka_rebalance.live.consumer_groups import EMPTY, snapshot_lines, topic_lines, why_unlisted
+from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError, NoTopicError
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
 from .rebalances import Rebalance, from_descriptions, from_record, topics_read, without_reader
@@ -31,7 +30,13 @@ from .rebalances import Rebalance, from_descriptions, from_record, topics_read, 
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
 """What can fail: reading the log, describing the groups, and groups of brokers that are down."""
 
+_AWAY = -2
+"""The epoch of a static member that has left, and whose session has not ended."""
 _RETRY_S = 1.0
+_LOG_S = 5.0
+"""For how many seconds the first description waits for the log."""
+_HOLES_S = 6.0
+"""A group of which a partition has no owner has settled if it stays so for these seconds."""
 _ASK_AGAIN_S = 60.0
 """After how many seconds a user who may not read the log is checked again."""
 
@@ -42,8 +47,11 @@ class Listener(Protocol):
     def rebalanced(self, one: Rebalance, *, is_old: bool) -> None:
         """Called for each rebalance; `is_old` if it ended before the following began."""
 
-    def described(self, group: GroupSpec) -> None:
-        """Called if a group's description has changed."""
+    def described(self, group: GroupSpec, source: str) -> None:
+        """Called if a group's description has changed, after the rebalance that it shows.
+
+        Its rebalances are read from the `source` RECORDS or DESCRIPTIONS.
+        """
 
     def undescribed(self, group_id: str, why: str) -> None:
         """Called each time a group is not described: it has no members, or is rebalancing."""
@@ -56,7 +64,10 @@ class Listener(Protocol):
 
 
 class FollowedCluster:
-    """The groups that `is_wanted`; `by_records` is whether classic groups are read from the log."""
+    """The groups that `is_wanted`; `by_records` is whether classic groups are read from the log.
+
+    Given `names`, only these groups are read. Without `reads_log`, only descriptions are.
+    """
 
     def __init__(
         self,
@@ -65,23 +76,27 @@ class FollowedCluster:
         *,
         configs: Mapping[str, Any] | None = None,
         is_wanted: Callable[[str], bool] = lambda _: True,
+        names: Sequence[str] | None = None,
+        reads_log: bool = True,
         every_s: float = 30.0,
+        engine: Engine = "rust",
     ) -> None:
         self.server, self.configs, self.every_s = bootstrap_server, configs, every_s
-        self.by_records = False
-        self.log = FollowedLog(bootstrap_server, configs)
+        self._names, self._reads_log, self._engine = names, reads_log, engine
+        self.by_records = self._has_no_topic = False
+        self.log = FollowedLog(bootstrap_server, configs, names)
         self.groups: dict[str, GroupSpec] = {}
         self._listener, self._is_wanted = listener, is_wanted
         self._problems: dict[str, str] = {}
         self._has_begun = False
         self._looks: dict[str, int] = {}
-        self._between: dict[str, int] = {}
+        self._between: dict[str, tuple[int, float]] = {}
         self._history = FollowedHistory(is_wanted)
         self._log_is_known, self._ended = threading.Event(), threading.Event()
 
     def start(self) -> None:
         """Starts the threads; they end with the process, or soon after `stop`."""
-        for run in (self._follow_descriptions, self._follow_log):
+        for run in (self._follow_descriptions, self._follow_log)[: 1 + self._reads_log]:
             threading.Thread(target=run, daemon=True, name=f"kafka-rebalance{run.__name__}").start()
 
     def stop(self) -> None:
@@ -89,7 +104,7 @@ class FollowedCluster:
 
     # 1.
     def _follow_descriptions(self) -> None:
-        self._log_is_known.wait(self.every_s)
+        self._log_is_known.wait(_LOG_S if self._reads_log else 0)
         while not self._ended.is_set():
             try:
                 self.describe_all()
@@ -107,14 +122,18 @@ class FollowedCluster:
                 there.add(group_id)
                 self._not_described(group_id, why)
 
-        for line in snapshot_lines(self.server, configs=self.configs, on_left_out=left_out):
-            group_id = line["group_id"]
+        for line in snapshot_lines(
+            self.server, self._names, configs=self.configs, on_left_out=left_out
+        ):
+            group_id, error = line["group_id"], line.get("error", "")
             if group_id is None:
-                missing = line["error"]
+                missing = error
+            elif group_id in self.groups and (why := why_unlisted(error)):
+                missing = why
             elif self._is_wanted(group_id):
                 there.add(group_id)
                 self._take_line(group_id, line)
-        self._report(GROUPS, ClusterError(missing) if missing else None)
+        self._report(GROUPS, NotReachedError(missing) if missing else None)
         if missing:
             there |= self.groups.keys()
         for group_id in self.groups.keys() - there:
@@ -136,21 +155,45 @@ class FollowedCluster:
             self._not_described(group_id, str(error))
             return
         before = self.groups.get(group_id)
-        is_classic = group.assignor not in SERVER_SIDE
-        may_be_between = before is not None and self._between.get(group_id) != look
-        if may_be_between and is_classic and without_reader(group):
-            # A cooperative group may be between two rounds: the next description shows it.
-            self._between[group_id] = look
-            return
-        self._between.pop(group_id, None)
-        self._looks[group_id], self.groups[group_id] = look, group
-        self._listener.described(group)
         if before is None and self._has_begun:
             before = GroupSpec(group_id, (), ())  # the group is new
-        is_in_log = self.by_records and is_classic
-        if before is not None and not is_in_log and _differs(before, group):
-            found = from_descriptions(before, group, int(time.time() * 1000))
+        source = self._source(group)
+        if (
+            before is not None
+            and source == DESCRIPTIONS
+            and not self._has_settled(line, look, group)
+        ):
+            return
+        self._looks[group_id], self.groups[group_id] = look, group
+        if before is not None and source == DESCRIPTIONS and _differs(before, group):
+            found = from_descriptions(before, group, int(time.time() * 1000), self._engine)
             self._listener.rebalanced(found, is_old=False)
+        self._listener.described(group, source)
+
+    def _source(self, group: GroupSpec) -> str:
+        if group.assignor in SERVER_SIDE:
+            return DESCRIPTIONS
+        # The first group creates the topic of the log.
+        if self._has_no_topic and group.group_id not in self.groups and self.log.has_topic():
+            self._log_is_known.clear()
+            self._log_is_known.wait(_LOG_S)
+        return RECORDS if self.by_records else DESCRIPTIONS
+
+    def _has_settled(self, line: Mapping[str, Any], look: int, group: GroupSpec) -> bool:
+        """Returns whether no other description will follow without another rebalance.
+
+        If a partition has no owner, a cooperative group may be between two rounds, and a new topic
+        or share state of a group that the broker assigns comes with a later epoch.
+        """
+        if not has_target(line):
+            return False
+        now_s = time.monotonic()
+        known, since_s = self._between.get(group.group_id, (0, now_s))
+        if not without_reader(group) or (known == look and now_s - since_s >= _HOLES_S):
+            self._between.pop(group.group_id, None)
+            return True
+        self._between[group.group_id] = look, since_s if known == look else now_s
+        return False
 
     def _not_described(self, group_id: str, why: str) -> None:
         self._looks.pop(group_id, None)
@@ -164,14 +207,15 @@ class FollowedCluster:
             wait_s = _RETRY_S
             try:
                 for batch in self.log.batches():
-                    self.by_records = True
+                    self.by_records, self._has_no_topic = True, False
                     self._log_is_known.set()
                     self._report(RECORDS, _missing(self.log))
                     self.take(batch)
                     if self._ended.is_set():
                         return
             except NoLogError as error:
-                self.by_records, wait_s = False, _ASK_AGAIN_S
+                self._has_no_topic = isinstance(error, NoTopicError)
+                self.by_records, wait_s = False, _RETRY_S if self._has_no_topic else _ASK_AGAIN_S
                 self._report(RECORDS, error)
             except ClusterError as error:
                 self._report(RECORDS, error)
@@ -197,7 +241,7 @@ class FollowedCluster:
         with suppress(ClusterError):  # then the rebalances are seen, but not judged
             topics = topic_lines(self.server, names, configs=self.configs) if names else {}
         for found in rows:
-            yield from_record(found, topics), False
+            yield from_record(found, topics, self._engine), False
 
     # 3.
     def _report(self, what: str, error: ClusterError | None = None) -> None:
@@ -211,8 +255,31 @@ def _missing(log: FollowedLog) -> ClusterError | None:
     return ClusterError(log.missing) if log.missing else None
 
 
+def has_target(line: Mapping[str, Any]) -> bool:
+    """Returns whether a broker-assigned group's line already shows the target of its epoch.
+
+    consumer groups   the newest target belongs to the epoch. Members reach it later, in steps
+    share groups      all members are in the epoch; descriptions have no target
+    streams groups    both: the next target depends on the tasks that members then have
+    """
+    epoch = line.get("assignment_epoch")
+    if epoch is None:
+        return True
+    if not shares_partitions(line["assignor"]):
+        return bool(epoch == line["generation_id"])
+    targets = {"target_active_tasks", "target_standby_tasks"}
+    if assigns_tasks(line["assignor"]) and any(targets & {*one} for one in line["members"]):
+        return False
+    epochs = {member["generation_id"] for member in line["members"]} - {_AWAY}
+    return epochs | {epoch} == {line["generation_id"]}
+
+
 def _differs(before: GroupSpec, after: GroupSpec) -> bool:
     """Returns whether the group has rebalanced: another epoch, or else other members or owners."""
-    if before.assignor == after.assignor and after.assignor in SERVER_SIDE:
-        return before.generation_id != after.generation_id
-    return (before.assignor, Assignment.owned(before)) != (after.assignor, Assignment.owned(after))
+
+    def state(group: GroupSpec) -> object:
+        if group.assignor in SERVER_SIDE:
+            return group.generation_id, {member.member_id for member in group.members}
+        return group.assignor, dict(Assignment.owned(group))
+
+    return state(before) != state(after)

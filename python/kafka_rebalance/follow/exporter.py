@@ -67,7 +67,7 @@ class Exporter:
         with self._lock:
             self._of(one.row.group_id).rebalanced(one, is_old=is_old)
 
-    def described(self, group: GroupSpec) -> None:
+    def described(self, group: GroupSpec, source: str) -> None:
         found = describe(group)
         with self._lock:
             self._of(group.group_id).shown(found, _now_ms())

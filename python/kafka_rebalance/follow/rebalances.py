@@ -69,7 +69,7 @@ def from_record(
     try:
         known = {name: topic(dict(one), "topics") for name, one in topics.items()}
         now, sent = _states(after, known)
-        if not row.is_rebalance or row.cause == "first record":
+        if row.cause in ("written again", "first record", "created") or row.error:
             return Rebalance(row, after=now)
         if before is None or not before.members:
             judged = judged_rebalance(now, now, sent=sent, was_empty=True, engine=engine)

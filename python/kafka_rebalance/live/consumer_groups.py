@@ -54,6 +54,8 @@ _OTHER_PROTOCOLS = {
     "sr": "a Schema Registry's nodes, which own no partitions",
 }
 
+EMPTY = "state: Empty"
+"""The beginning of the error of a group that has no members."""
 _NO_SUCH_GROUP = "no such group"
 NO_SUCH_GROUP = f"group_id: {_NO_SUCH_GROUP}"
 """The beginning of the error of a group that the cluster does not list."""

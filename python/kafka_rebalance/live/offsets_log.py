@@ -7,7 +7,7 @@
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
-`followed_records` continues to read one partition, again and again up to its end.
+`FollowedLog` continues to read, and goes on after the last record if a broker dies.
 
 Each broker lists the groups whose partition it leads. So groups are missing (`problems`) if a
 broker does not answer, or if a partition has no leader: the broker that led it is then no longer in
@@ -99,41 +99,22 @@ def offsets_records(
             done += end - start
 
 
-def followed_records(
-    bootstrap_server: str,
-    group_id: str,
-    *,
-    configs: Mapping[str, Any] | None = None,
-    after: int = -1,
-) -> Iterator[OffsetsRecord | None]:
-    """Yields the records of the group's partition, and None each time its end is reached.
-
-    When the caller takes the next item after None, the cluster is asked for the present end, and
-    reading goes on up to there. So the caller chooses the time between two requests. `configs` are
-    made by `client_configs`. Records up to the offset `after` are left out. Errors: NotReachedError
-    if the partition's leader does not answer.
-    """
-    [(partition, (first, end))] = _ranges(bootstrap_server, configs, [group_id]).items()
-    start = max(first, after + 1)
-    place = kafka_module().TopicPartition(TOPIC, partition)
-    with _consumer(bootstrap_server, configs) as (consumer, idle_s):
-        while True:
-            for _, records in _polls(consumer, partition, start, end, idle_s):
-                yield from records
-            yield None
-            # A new leader may report a lower end for a moment; no record may be yielded twice.
-            start, end = max(start, end), consumer.end_offsets([place])[place]
-
-
 class FollowedLog:
-    """All partitions of the topic, from their beginning on, and then as they are written.
+    """Partitions of the topic, from their beginning on, and then as they are written.
+
+    Given `groups`, only the partitions with the records of these groups are read.
 
     `old_before` maps a partition to its end when it was first read. `missing` names the partitions
     whose leader does not answer; "" if there are none.
     """
 
-    def __init__(self, bootstrap_server: str, configs: Mapping[str, Any] | None) -> None:
-        self._where = bootstrap_server, configs
+    def __init__(
+        self,
+        bootstrap_server: str,
+        configs: Mapping[str, Any] | None,
+        groups: Collection[str] | None = None,
+    ) -> None:
+        self._where, self._groups = (bootstrap_server, configs), groups
         self._next: dict[int, int] = {}
         self.old_before: dict[int, int] = {}
         self.missing = ""
@@ -142,6 +123,13 @@ class FollowedLog:
     def behind(self) -> int:
         """Returns how many offsets below the ends at the beginning are not yet read."""
         return sum(max(0, end - self._next[one]) for one, end in self.old_before.items())
+
+    def has_topic(self) -> bool:
+        """Returns whether the topic exists. Errors: as in `offsets_records`."""
+        try:
+            return bool(_ranges(*self._where, self._groups, lambda _: None))
+        except NoTopicError:
+            return False
 
     def batches(self) -> Iterator[list[OffsetsRecord]]:
         """Yields the records of each request, in each partition by offset; [] if there are none.
@@ -152,7 +140,7 @@ class FollowedLog:
         Errors   as in `offsets_records`.
         """
         missing: list[str] = []
-        ranges = _ranges(*self._where, None, missing.append)
+        ranges = _ranges(*self._where, self._groups, missing.append)
         self.missing = "".join(missing)
         for partition, (first, end) in ranges.items():
             self._next[partition] = max(first, self._next.get(partition, first))

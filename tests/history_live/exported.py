@@ -10,9 +10,9 @@ import urllib.request
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.openmetrics import parser
 
 from kafka_rebalance.history import rebalance_history
 from tests.support.processes import wait_or_kill
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from kafka_rebalance.history.records import OffsetsRecord
 
+parse: Any = parser.text_string_to_metric_families
 POLL_S = 60
 BROKERS = 3
 REPLICATED = {
@@ -61,7 +62,7 @@ def exporter(server: str) -> Iterator[str]:
 def read(address: str, killed: str) -> Exported:
     with urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer:
         page = answer.read().decode()
-    samples = [one for family in text_string_to_metric_families(page) for one in family.samples]
+    samples = [one for family in parse(page) for one in family.samples]
     counts = {
         (one.labels["group"], one.labels["cause"]): int(one.value)
         for one in samples
@@ -95,10 +96,10 @@ def told(records: Sequence[OffsetsRecord], exported: Exported) -> tuple[str, boo
     total = expected.total()
     seen = _seen_by_polls(records)
     text = (
-        f"exporter: {total - missed} rebalances of {total} with their cause, {false} false, {missed} "
-        f"missed; {exported.unpredicted} not as predicted; {exported.resident_mb:.0f} MB; broker "
-        f"killed: {exported.killed or 'none'}\na poll every {POLL_S} s would have seen {seen}, and "
-        f"missed {total - seen}"
+        f"exporter: {total - missed} rebalances of {total} with their cause, {false} false, "
+        f"{missed} missed; {exported.unpredicted} not as predicted; {exported.resident_mb:.0f} MB; "
+        f"broker killed: {exported.killed or 'none'}\n"
+        f"a poll every {POLL_S} s would have seen {seen}, and missed {total - seen}"
     )
     return text, not false and not missed
 

@@ -131,10 +131,10 @@ class _Watch:
         began_s = time.monotonic()
         while not self.refused and self.seen != (self.args.rebalances or -1):
             left_s = (self.args.for_s or 1e9) - (time.monotonic() - began_s)
-            if left_s <= 0:
+            if left_s <= 0 and self.events.empty():
                 break
             try:
-                what, *more = self.events.get(timeout=min(1.0, left_s))
+                what, *more = self.events.get(timeout=max(0.0, min(1.0, left_s)))
             except queue.Empty:
                 self._check_patience()
             else:
@@ -154,6 +154,8 @@ class _Watch:
 
     def rebalanced(self, one: Rebalance) -> None:
         row, after = one.row, one.after
+        if self.names is not None and row.group_id not in self.sources:
+            return  # the watch begins with the first description
         if after is not None:
             self.groups[row.group_id] = after
         if not row.members:
@@ -179,7 +181,8 @@ class _Watch:
             self.refused = f"{shown(group_id)}: {why}"
         elif self.sources.get(group_id) != source and self.names is not None:
             if self.sources.get(group_id):
-                how = f"the broker assigns it now, by {group.assignor}"
+                who = "its leader" if source == RECORDS else "the broker"
+                how = f"{who} assigns it now, by {group.assignor}"
                 print_note(f"{shown(group_id)} was converted: {how}")
             print_note(_beginning(group, source))
         elif before is not None and (resized := _resized(before, group)):

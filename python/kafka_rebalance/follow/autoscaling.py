@@ -40,7 +40,7 @@ class Autoscaling:
         Errors   KeyError for an unknown group; GroupError at a parameter's name; ClusterError.
         """
         group = self._cluster.groups.get(group_id)
-        if group is None or not group.members:
+        if group is None:
             raise KeyError(group_id)
         given = _read(parameters)
         counts = partition_or_task_counts(group)

@@ -66,7 +66,8 @@ class Listener(Protocol):
 class FollowedCluster:
     """The groups that `is_wanted`; `by_records` is whether classic groups are read from the log.
 
-    Given `names`, only these groups are read. Without `reads_log`, only descriptions are.
+    `groups` are the newest descriptions, None for a group without members. Given `names`, only
+    these groups are read. Without `reads_log`, only descriptions are.
     """
 
     def __init__(
@@ -85,10 +86,11 @@ class FollowedCluster:
         self._names, self._reads_log, self._engine = names, reads_log, engine
         self.by_records = self._has_no_topic = False
         self.log = FollowedLog(bootstrap_server, configs, names)
-        self.groups: dict[str, GroupSpec] = {}
+        self.groups: dict[str, GroupSpec | None] = {}
         self._listener, self._is_wanted = listener, is_wanted
         self._problems: dict[str, str] = {}
         self._has_begun = False
+        self._states: dict[str, GroupSpec | None] = {}
         self._looks: dict[str, int] = {}
         self._between: dict[str, tuple[int, float]] = {}
         self._history = FollowedHistory(is_wanted)
@@ -106,15 +108,18 @@ class FollowedCluster:
     def _follow_descriptions(self) -> None:
         self._log_is_known.wait(_LOG_S if self._reads_log else 0)
         while not self._ended.is_set():
-            try:
-                self.describe_all()
-                self._report(DESCRIPTIONS)
-            except ClusterError as error:
-                self._report(DESCRIPTIONS, error)
+            self.look()
             self._ended.wait(self.every_s)
 
-    def describe_all(self) -> None:
-        """Describes all groups once. Errors: ClusterError."""
+    def look(self) -> None:
+        """Describes all groups once, and passes an error to the listener."""
+        try:
+            self._describe_all()
+            self._report(DESCRIPTIONS)
+        except ClusterError as error:
+            self._report(DESCRIPTIONS, error)
+
+    def _describe_all(self) -> None:
         there, missing = set[str](), ""
 
         def left_out(group_id: str, why: str) -> None:
@@ -138,7 +143,8 @@ class FollowedCluster:
             there |= self.groups.keys()
         for group_id in self.groups.keys() - there:
             del self.groups[group_id]
-            self._looks.pop(group_id, None)
+            for kept in (self._states, self._looks, self._between):
+                kept.pop(group_id, None)
         self._has_begun = True
         self._listener.listed(there)
 
@@ -154,18 +160,20 @@ class FollowedCluster:
         except GroupError as error:
             self._not_described(group_id, str(error))
             return
-        before = self.groups.get(group_id)
-        if before is None and self._has_begun:
-            before = GroupSpec(group_id, (), ())  # the group is new
+        before = self._states.get(group_id)
+        is_known = group_id in self._states or self._has_begun  # else this is its first state
+        if not has_target(line):
+            return
         source = self._source(group)
-        if (
-            before is not None
-            and source == DESCRIPTIONS
-            and not self._has_settled(line, look, group)
-        ):
+        was_by_broker = before is not None and before.assignor in SERVER_SIDE
+        is_described = source == DESCRIPTIONS or was_by_broker
+        is_rebalance = is_known and is_described and _differs(before, group)
+        if is_rebalance and not self._has_settled(look, group):
             return
         self._looks[group_id], self.groups[group_id] = look, group
-        if before is not None and source == DESCRIPTIONS and _differs(before, group):
+        if is_rebalance or not is_known or not is_described:
+            self._states[group_id] = group  # other descriptions show new topics, not a new state
+        if is_rebalance:
             found = from_descriptions(before, group, int(time.time() * 1000), self._engine)
             self._listener.rebalanced(found, is_old=False)
         self._listener.described(group, source)
@@ -179,14 +187,12 @@ class FollowedCluster:
             self._log_is_known.wait(_LOG_S)
         return RECORDS if self.by_records else DESCRIPTIONS
 
-    def _has_settled(self, line: Mapping[str, Any], look: int, group: GroupSpec) -> bool:
+    def _has_settled(self, look: int, group: GroupSpec) -> bool:
         """Returns whether no other description will follow without another rebalance.
 
         If a partition has no owner, a cooperative group may be between two rounds, and a new topic
         or share state of a group that the broker assigns comes with a later epoch.
         """
-        if not has_target(line):
-            return False
         now_s = time.monotonic()
         known, since_s = self._between.get(group.group_id, (0, now_s))
         if not without_reader(group) or (known == look and now_s - since_s >= _HOLES_S):
@@ -198,7 +204,7 @@ class FollowedCluster:
     def _not_described(self, group_id: str, why: str) -> None:
         self._looks.pop(group_id, None)
         if why.startswith(EMPTY):
-            self.groups[group_id] = GroupSpec(group_id, (), ())
+            self.groups[group_id] = self._states[group_id] = None
         self._listener.undescribed(group_id, why)
 
     # 2.
@@ -274,10 +280,12 @@ def has_target(line: Mapping[str, Any]) -> bool:
     return epochs | {epoch} == {line["generation_id"]}
 
 
-def _differs(before: GroupSpec, after: GroupSpec) -> bool:
+def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:
     """Returns whether the group has rebalanced: another epoch, or else other members or owners."""
 
-    def state(group: GroupSpec) -> object:
+    def state(group: GroupSpec | None) -> object:
+        if group is None:
+            return None
         if group.assignor in SERVER_SIDE:
             return group.generation_id, {member.member_id for member in group.members}
         return group.assignor, dict(Assignment.owned(group))

@@ -47,6 +47,7 @@ class Exporter:
         self._lock = threading.Lock()
         self._groups: dict[str, GroupMetrics] = {}
         self._left_out: set[str] = set()
+        self._left_out_before = 0
         self._read_s: float | None = None
         self.followed = FollowedCluster(
             bootstrap_server, self, configs=configs, is_wanted=self._has_place, every_s=every_s
@@ -80,7 +81,8 @@ class Exporter:
         with self._lock:
             for group_id in self._groups.keys() - group_ids:
                 del self._groups[group_id]
-        self._left_out, self._read_s = set(), time.monotonic()
+        self._left_out_before, self._left_out = len(self._left_out), set()
+        self._read_s = time.monotonic()
 
     def failed(self, what: str, error: ClusterError | None) -> None:
         self._on_problem(what, "" if error is None else str(error))
@@ -119,7 +121,7 @@ class Exporter:
         age_s = -1.0 if self._read_s is None else time.monotonic() - self._read_s
         return {
             "groups": len(self._groups),
-            "groups_left_out": len(self._left_out),
+            "groups_left_out": self._left_out_before,
             "descriptions_age_seconds": age_s,
             "log_offsets_behind": self.followed.log.behind,
             RECORDS: self.followed.by_records,

@@ -69,11 +69,11 @@ def from_record(
     try:
         known = {name: topic(dict(one), "topics") for name, one in topics.items()}
         now, sent = _states(after, known)
-        if row.cause in ("written again", "first record", "created") or row.error:
-            return Rebalance(row, after=now)
-        if before is None or not before.members:
+        if row.cause == "began":
             judged = judged_rebalance(now, now, sent=sent, was_empty=True, engine=engine)
             return Rebalance(row, judged, after=now)
+        if before is None or row.cause == "written again":
+            return Rebalance(row, after=now)
         then, _ = _states(before, known)
         judged = judged_rebalance(then, now, sent=sent, engine=engine)
     except KafkaRebalanceError:  # a record may hold any bytes and numbers
@@ -93,11 +93,11 @@ def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupS
 
 
 def from_descriptions(
-    before: GroupSpec, after: GroupSpec, now_ms: int, engine: Engine = "rust"
+    before: GroupSpec | None, after: GroupSpec, now_ms: int, engine: Engine = "rust"
 ) -> Rebalance:
-    """Returns the rebalance between two descriptions; `before` may have no members."""
-    was_empty = not before.members
-    parts = differences(before, after)
+    """Returns the rebalance between two descriptions; `before` is None if the group was empty."""
+    was_empty, then = before is None, before or after
+    parts = differences(then, after, was_empty=was_empty)
     causes = [
         Cause(kind, "unknown" if kind == "gone" else "exact", tuple(parts[part]))
         for part, kind in _CAUSES.items()
@@ -106,9 +106,9 @@ def from_descriptions(
     causes.sort(key=lambda one: CAUSE_RANK[one.kind])
     if was_empty:
         causes = [Cause("began", members=tuple(parts["joined"]))]
-    had, has = _owners(before), _owners(after)
-    is_known = None not in (before.generation_id, after.generation_id)
-    epochs = (after.generation_id or 0) - (before.generation_id or 0) if is_known else 1
+    had, has = {} if was_empty else _owners(then), _owners(after)
+    is_known = None not in (then.generation_id, after.generation_id)
+    epochs = (after.generation_id or 0) - (then.generation_id or 0) if is_known else 1
     missed = max(0, epochs - 1)
     row = RecordedRebalance(
         after.group_id, -1, -1, now_ms, now_ms,
@@ -123,7 +123,7 @@ def from_descriptions(
         gap=missed, gap_reason=BETWEEN if missed else "",
         causes=tuple(causes) or (Cause("asked for", "unknown"),),
     )  # fmt: skip
-    judged, then = None, after if was_empty else before
+    judged = None
     with suppress(KafkaRebalanceError):  # no known assignor plays it, for example
         judged = judged_rebalance(then, after, was_empty=was_empty, engine=engine)
     return Rebalance(row, judged, before, after)

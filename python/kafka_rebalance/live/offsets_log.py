@@ -122,7 +122,7 @@ class FollowedLog:
     @property
     def behind(self) -> int:
         """Returns how many offsets below the ends at the beginning are not yet read."""
-        return sum(max(0, end - self._next[one]) for one, end in self.old_before.items())
+        return sum(max(0, end - self._next.get(one, 0)) for one, end in self.old_before.items())
 
     def has_topic(self) -> bool:
         """Returns whether the topic exists. Errors: as in `offsets_records`."""

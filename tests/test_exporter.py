@@ -29,7 +29,7 @@ from prometheus_client.openmetrics import parser  # noqa: E402
 from kafka_rebalance.follow import autoscaling, cluster  # noqa: E402
 from kafka_rebalance.follow import exporter as exporter_module  # noqa: E402
 from kafka_rebalance.follow.exporter import Exporter  # noqa: E402
-from kafka_rebalance.follow.metrics import Unread  # noqa: E402
+from kafka_rebalance.follow.metrics import UnreadTime  # noqa: E402
 from kafka_rebalance.follow.server import http_server  # noqa: E402
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def test_a_storm_is_a_pattern_until_it_has_passed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_seconds_without_a_reader() -> None:
-    unread = Unread()
+    unread = UnreadTime()
     unread.becomes(3, 1_000)
     unread.becomes(1, 3_000)
     unread.becomes(1, 2_000)  # another broker's clock

@@ -18,7 +18,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli import watch as watch_command
 from kafka_rebalance.follow import cluster
-from kafka_rebalance.follow.rebalances import Rebalance, from_descriptions
+from kafka_rebalance.follow.rebalances import FollowedRebalance, from_descriptions
 from kafka_rebalance.report.text.names import member_names
 from kafka_rebalance.watch.owners import owners
 from kafka_rebalance.watch.verdict import EAGER_MEMBERS, NO_CHANGE, distance, judged_rebalance
@@ -267,10 +267,10 @@ def logged(group_id: str, monkeypatch: pytest.MonkeyPatch, *, at_first: int = 1)
     ]
     counts = {name: {"name": name, "partitions": n} for name, n in COUNTS.items()}
     monkeypatch.setattr(cluster, "topic_lines", lambda *_, **__: counts)
-    found: list[Rebalance] = []
+    found: list[FollowedRebalance] = []
 
     class Listener(Nobody):
-        def rebalanced(self, one: Rebalance, *, is_old: bool) -> None:
+        def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
             if not is_old and one.judged is not None:
                 found.append(one)
 

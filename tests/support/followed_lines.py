@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import kafka_rebalance as kr
     from kafka_rebalance.errors import ClusterError
-    from kafka_rebalance.follow.rebalances import Rebalance
+    from kafka_rebalance.follow.rebalances import FollowedRebalance
     from kafka_rebalance.watch.verdict import JudgedRebalance
 
 EVERY_S = 0.5
@@ -42,7 +42,7 @@ class FakeTime:
 class Nobody:
     """A listener that ignores everything."""
 
-    def rebalanced(self, one: Rebalance, *, is_old: bool) -> None: ...
+    def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None: ...
 
     def described(self, group: kr.GroupSpec, source: str) -> None: ...
 

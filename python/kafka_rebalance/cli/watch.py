@@ -11,7 +11,7 @@ from typing import Any
 from kafka_rebalance.assignors.registry import SERVER_SIDE, STREAM
 from kafka_rebalance.errors import AssignorThrows, ClusterError, GroupError, NotReachedError, shown
 from kafka_rebalance.follow.cluster import RECORDS, FollowedCluster
-from kafka_rebalance.follow.rebalances import Rebalance
+from kafka_rebalance.follow.rebalances import FollowedRebalance
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.live.consumer_groups import EMPTY, NO_SUCH_GROUP
@@ -92,7 +92,7 @@ class _Queued:
     def __init__(self, events: "queue.SimpleQueue[tuple[Any, ...]]") -> None:
         self._put = events.put
 
-    def rebalanced(self, one: Rebalance, *, is_old: bool) -> None:
+    def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
         if not is_old:
             self._put(("rebalanced", one))
 
@@ -152,7 +152,7 @@ class _Watch:
         print_note(f"{counted(self.seen, 'rebalance')}, {self.wrong} not as predicted")
         return of_errors(self.wrong)
 
-    def rebalanced(self, one: Rebalance) -> None:
+    def rebalanced(self, one: FollowedRebalance) -> None:
         row, after = one.row, one.after
         if self.names is not None and row.group_id not in self.sources:
             return  # the watch begins with the first description
@@ -271,7 +271,7 @@ def _resized(before: GroupSpec, after: GroupSpec) -> str:
     return f"partitions: {', '.join(changed)}" if changed else ""
 
 
-def _document(one: Rebalance, far: int | None) -> dict[str, Any]:
+def _document(one: FollowedRebalance, far: int | None) -> dict[str, Any]:
     row = one.row
     judged = {"group_id": row.group_id, "generation_id": row.generation_id, "as_predicted": None}
     if one.judged is not None:
@@ -286,7 +286,7 @@ def _beginning(group: GroupSpec, source: str) -> str:
     return f"watching {group.group_id} by its {source}: {group.assignor}, {size}"
 
 
-def _line(one: Rebalance, far: int | None) -> str:
+def _line(one: FollowedRebalance, far: int | None) -> str:
     """Returns a line about a rebalance, with the short names of members that `plan` prints."""
     row, judged, after = one.row, one.judged, one.after
     unit = "group epoch" if row.protocol in SERVER_SIDE else "generation"

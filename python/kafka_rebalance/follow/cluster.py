@@ -25,7 +25,7 @@ from kafka_rebalance.live.consumer_groups import EMPTY, snapshot_lines, topic_li
 from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError, NoTopicError
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
-from .rebalances import Rebalance, from_descriptions, from_record, topics_read, without_reader
+from .rebalances import FollowedRebalance, from_descriptions, from_record, topics_read, without_reader
 
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
 """What can fail: reading the log, describing the groups, and groups of brokers that are down."""
@@ -44,7 +44,7 @@ _ASK_AGAIN_S = 60.0
 class Listener(Protocol):
     """What is called, from both threads."""
 
-    def rebalanced(self, one: Rebalance, *, is_old: bool) -> None:
+    def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
         """Called for each rebalance; `is_old` if it ended before the following began."""
 
     def described(self, group: GroupSpec, source: str) -> None:
@@ -233,13 +233,13 @@ class FollowedCluster:
         for found, is_old in self._judged(batch):
             self._listener.rebalanced(found, is_old=is_old)
 
-    def _judged(self, batch: Sequence[OffsetsRecord]) -> Iterator[tuple[Rebalance, bool]]:
+    def _judged(self, batch: Sequence[OffsetsRecord]) -> Iterator[tuple[FollowedRebalance, bool]]:
         rows: list[FollowedRow] = []
         for record in batch:
             is_old = record.offset < self.log.old_before.get(record.partition, 0)
             for found in self._history.add(record):
                 if is_old:
-                    yield Rebalance(found.row), True
+                    yield FollowedRebalance(found.row), True
                 else:
                     rows.append(found)
         names = frozenset[str]().union(*map(topics_read, rows))

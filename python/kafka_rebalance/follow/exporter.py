@@ -16,7 +16,7 @@ from kafka_rebalance.present.description import describe
 
 from .cluster import DESCRIPTIONS, RECORDS, FollowedCluster
 from .metrics import PREFIX, GroupMetrics, page
-from .rebalances import Rebalance
+from .rebalances import FollowedRebalance
 
 _OWN = {
     "groups": "Groups with metrics.",
@@ -64,7 +64,7 @@ class Exporter:
 
     # What the cluster shows -----------------------------------------------------------------------
 
-    def rebalanced(self, one: Rebalance, *, is_old: bool) -> None:
+    def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
         with self._lock:
             self._of(one.row.group_id).rebalanced(one, is_old=is_old)
 

@@ -21,7 +21,7 @@ from kafka_rebalance.plans.rounds import subscribed_partitions
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.scaling import scale
 
-from .rebalances import Rebalance, without_reader
+from .rebalances import FollowedRebalance, without_reader
 
 PREFIX = "kafka_rebalance_"
 FAMILIES = {
@@ -56,7 +56,7 @@ Sample = tuple[str, str, float]
 
 
 @dataclass(slots=True)
-class Unread:
+class UnreadTime:
     """The partitions that nobody reads now, and the seconds so far, summed over partitions."""
 
     now: int = 0
@@ -80,13 +80,13 @@ class GroupMetrics:
     described: tuple[Sample, ...] = ()
     settled: int = 0
     settling_s: float = 0.0
-    unread: Unread = field(default_factory=Unread)
+    unread: UnreadTime = field(default_factory=UnreadTime)
     recent: deque[RecordedRebalance] = field(default_factory=lambda: deque(maxlen=_MOST_RECENT))
     patterns: list[Pattern] = field(default_factory=list)
     changed: bool = True
     lines: dict[str, str] = field(default_factory=dict)
 
-    def rebalanced(self, one: Rebalance, *, is_old: bool = False) -> None:
+    def rebalanced(self, one: FollowedRebalance, *, is_old: bool = False) -> None:
         """Called for each row; those from before the exporter began (`is_old`) are not counted."""
         row, figures, self.changed = one.row, self.figures, True
         if row.generation_id >= 0:
@@ -117,7 +117,7 @@ class GroupMetrics:
             wrong = figures.get("unpredicted_rebalances", 0) + (not one.judged.is_predicted)
             figures["unpredicted_rebalances"] = wrong
 
-    def _follow_unread(self, one: Rebalance) -> None:
+    def _follow_unread(self, one: FollowedRebalance) -> None:
         row, unread = one.row, self.unread
         if one.before is not None and row.is_rebalance and _stops_all(row.protocol):
             unread.becomes(len([*subscribed_partitions(one.before)]), row.time_ms)

@@ -39,7 +39,7 @@ _CAUSES = {
 }
 
 
-class Rebalance(NamedTuple):
+class FollowedRebalance(NamedTuple):
     """A rebalance that has ended; `judged` is None if it could not be played.
 
     `before` and `after` are the group's states, None where they are unknown.
@@ -59,26 +59,26 @@ def topics_read(found: FollowedRow) -> frozenset[str]:
 
 def from_record(
     found: FollowedRow, topics: Mapping[str, Mapping[str, Any]], engine: Engine = "rust"
-) -> Rebalance:
+) -> FollowedRebalance:
     """Judges a row by the present `topics`: name -> topic of a contract line."""
     row, before, after = found
     if after is None or not after.members or after.protocol_type != CONSUMER:
-        return Rebalance(row)
+        return FollowedRebalance(row)
     if not {tp.topic for tp in after.owners} <= topics.keys():
-        return Rebalance(row)
+        return FollowedRebalance(row)
     try:
         known = {name: topic(dict(one), "topics") for name, one in topics.items()}
         now, sent = _states(after, known)
         if row.cause == "began":
             judged = judged_rebalance(now, now, sent=sent, was_empty=True, engine=engine)
-            return Rebalance(row, judged, after=now)
+            return FollowedRebalance(row, judged, after=now)
         if before is None or row.cause == "written again":
-            return Rebalance(row, after=now)
+            return FollowedRebalance(row, after=now)
         then, _ = _states(before, known)
         judged = judged_rebalance(then, now, sent=sent, engine=engine)
     except KafkaRebalanceError:  # a record may hold any bytes and numbers
-        return Rebalance(row)
-    return Rebalance(row, judged, then, now)
+        return FollowedRebalance(row)
+    return FollowedRebalance(row, judged, then, now)
 
 
 def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupSpec, GroupSpec]:
@@ -94,7 +94,7 @@ def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupS
 
 def from_descriptions(
     before: GroupSpec | None, after: GroupSpec, now_ms: int, engine: Engine = "rust"
-) -> Rebalance:
+) -> FollowedRebalance:
     """Returns the rebalance between two descriptions; `before` is None if the group was empty."""
     was_empty, then = before is None, before or after
     parts = differences(then, after, was_empty=was_empty)
@@ -126,7 +126,7 @@ def from_descriptions(
     judged = None
     with suppress(KafkaRebalanceError):  # no known assignor plays it, for example
         judged = judged_rebalance(then, after, was_empty=was_empty, engine=engine)
-    return Rebalance(row, judged, before, after)
+    return FollowedRebalance(row, judged, before, after)
 
 
 def without_reader(group: GroupSpec) -> int:

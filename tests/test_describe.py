@@ -15,7 +15,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import Member, Topic, TopicPartition, live
 from kafka_rebalance.cli import main
-from kafka_rebalance.notes.note import FINDING_KINDS
+from kafka_rebalance.notes.findings import FINDINGS
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.present.description import describe
 from kafka_rebalance.report.plans.description import print_description, print_descriptions
@@ -98,7 +98,8 @@ CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
 
 @pytest.mark.parametrize(("group", "expected"), CASES)
 def test_findings(group: kr.GroupSpec, expected: dict[str, tuple[str, ...]]) -> None:
-    found = {one.kind: one.partitions for one in describe(group).findings}
+    described = describe(group)
+    found = {one.kind: one.partitions for one in (*described.findings, *described.facts)}
     assert found == {kind: _tps(*names) for kind, names in expected.items()}
 
 
@@ -111,7 +112,7 @@ def test_a_group_that_hangs() -> None:
 def test_the_library_of_the_last_leader_has_the_name_that_its_users_know() -> None:
     one = _group({"a": 1}, _member("x", "a", "a0")).to_dict()
     group = kr.GroupSpec.from_dict({**one, "leader_library": "python"})
-    (foreign,) = describe(group).findings
+    (foreign,) = describe(group).facts
     assert foreign.text == (
         "the last leader used the assignor of kafka-python or aiokafka, which may answer otherwise "
         "than Kafka's"
@@ -150,7 +151,12 @@ def test_every_kind_has_a_case() -> None:
     """The last kinds are those of groups that the broker or Connect's leader assigns."""
     shown = {kind for _, expected in CASES for kind in expected} | {"hangs", "leaderless"}
     of_others = {"not ready", "assigning", "reconciling", "old topology", "no standby", "behind"}
-    assert shown | of_others | {"waits", "mismatch"} == set(FINDING_KINDS)
+    assert shown - {"foreign"} | of_others | {"waits", "mismatch"} == {*FINDINGS} - {
+        "stopped",
+        "storm",
+        "flapping",
+        "rebalancing",
+    }
 
 
 def test_more_members_than_partitions_is_nothing_that_another_assignor_changes(

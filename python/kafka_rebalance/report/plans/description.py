@@ -55,7 +55,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     if one.lags is not None:
         print_wrapped(_lag(one, names))
     print()
-    print_findings(one.findings, names)
+    print_findings((*one.findings, *one.facts), names)
     print_notes(lists_notes(group, group.assignor), {}, given)
     asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
     if asks:

@@ -125,7 +125,7 @@ def test_no_label_names_a_member(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one for one in ids if one in page] == []
     labels = {name for _, of, _ in samples(of_log(monkeypatch, read)) for name in of}
     known = {"group", "cause", "change", "kind", "source"}
-    assert labels <= known | {"bound", "figure", "assignor"}
+    assert labels <= known | {"bound", "figure", "assignor", "severity"}
 
 
 def test_records_from_before_are_not_counted_but_known() -> None:
@@ -142,9 +142,10 @@ def test_a_storm_is_a_pattern_until_it_has_passed(monkeypatch: pytest.MonkeyPatc
     read = records(VECTORS / "kafka-4.4.0" / "records.jsonl.gz")
     exporter, now_ms = of_log(monkeypatch, read), [max(one.timestamp_ms for one in read)]
     monkeypatch.setattr(exporter_module, "_now_ms", lambda: now_ms[0])
-    assert value(exporter, "pattern", kind="storm", group="mixed") == 1
+    assert value(exporter, "findings", kind="storm", severity="warning", group="mixed") == 1
+    assert value(exporter, "pattern", kind="rolling", group="mixed") == 1
     now_ms[0] += 600_000
-    assert values(exporter, "pattern") == []
+    assert values(exporter, "pattern") + values(exporter, "findings") == []
 
 
 def test_seconds_without_a_reader() -> None:

@@ -25,7 +25,13 @@ from kafka_rebalance.live.consumer_groups import EMPTY, snapshot_lines, topic_li
 from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError, NoTopicError
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
-from .rebalances import FollowedRebalance, from_descriptions, from_record, topics_read, without_reader
+from .rebalances import (
+    FollowedRebalance,
+    from_descriptions,
+    from_record,
+    topics_read,
+    without_reader,
+)
 
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
 """What can fail: reading the log, describing the groups, and groups of brokers that are down."""

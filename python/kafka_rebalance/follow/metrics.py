@@ -16,6 +16,7 @@ from kafka_rebalance.errors import GroupError, shown
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.history.patterns import WINDOW_MS, Pattern, find_patterns
 from kafka_rebalance.history.recorded import RecordedRebalance
+from kafka_rebalance.notes.findings import severity_of
 from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.rounds import subscribed_partitions
 from kafka_rebalance.present.description import Description
@@ -42,8 +43,8 @@ FAMILIES = {
     "member_partitions": ("gauge", "Partitions of the member with the least, or the most."),
     "possible_member_partitions": ("gauge", "The same under the best possible assignment."),
     "unread_partitions": ("gauge", "Subscribed partitions without a member."),
-    "findings": ("gauge", "What describe reports about the group, by kind."),
-    "pattern": ("gauge", "1 if the last ten minutes show a storm, flapping or another pattern."),
+    "findings": ("gauge", "Findings of describe, by kind; docs/findings.md explains each."),
+    "pattern": ("gauge", "1 if the last ten minutes show this pattern of history."),
     "one_more_member": ("gauge", "The step to one more member: what it brings, what it costs."),
 }
 _COUNTED = {"came": "joined", "began": "joined", "back": "back", "static restart": "back"}
@@ -171,7 +172,7 @@ class GroupMetrics:
         yield "rebalance_seconds", "_count", self.settled
         yield "rebalance_seconds", "_sum", self.settling_s
         for kind in sorted({one.kind for one in self.patterns}):
-            yield "pattern", f' kind="{kind}"', 1
+            yield _finding(kind, 1) if severity_of(kind) else ("pattern", f' kind="{kind}"', 1)
         yield from self.described
 
 
@@ -189,8 +190,12 @@ def _described(one: Description) -> Iterator[Sample]:
         yield family, ' bound="least"', balance.min
         yield family, ' bound="most"', balance.max
     for kind, number in Counter(finding.kind for finding in one.findings).items():
-        yield "findings", f' kind="{kind}"', number
+        yield _finding(kind, number)
     yield from _one_more(group)
+
+
+def _finding(kind: str, number: int) -> Sample:
+    return "findings", f' kind="{kind}",severity="{severity_of(kind)}"', number
 
 
 def _one_more(group: GroupSpec) -> Iterator[Sample]:

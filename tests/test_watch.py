@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,10 +127,10 @@ def watch_states(
         def start(self) -> None:
             if why:
                 self.listener.undescribed("g", why)
-            for before, state in pairwise([None, *states]):
-                if before is not None and state is not None:
-                    self.listener.rebalanced(from_descriptions(before, state, 0), is_old=False)
+            for before, state in zip([None, *states], states, strict=False):
                 self.listener.described(state, "descriptions")
+                if before is not None:
+                    self.listener.rebalanced(from_descriptions(before, state, 0), is_old=False)
 
         def stop(self) -> None: ...
 

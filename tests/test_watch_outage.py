@@ -152,8 +152,8 @@ def test_the_command_follows_a_converted_group(
 
         def start(self) -> None:
             self.listener.described(classic, "records")
-            self.listener.rebalanced(from_descriptions(classic, converted, 0), is_old=False)
             self.listener.described(converted, "descriptions")
+            self.listener.rebalanced(from_descriptions(classic, converted, 0), is_old=False)
 
         def stop(self) -> None: ...
 

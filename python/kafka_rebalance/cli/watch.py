@@ -158,7 +158,7 @@ class _Watch:
             return  # the watch begins with the first description
         if after is not None:
             self.groups[row.group_id] = after
-        if not row.members:
+        if not row.members and row.is_rebalance:
             self.undescribed(row.group_id, f"{EMPTY}, it has no members")
         elif row.is_rebalance or one.judged is not None:
             self.whys.pop(row.group_id, None)
@@ -185,7 +185,11 @@ class _Watch:
                 how = f"{who} assigns it now, by {group.assignor}"
                 print_note(f"{shown(group_id)} was converted: {how}")
             print_note(_beginning(group, source))
-        elif before is not None and (resized := _resized(before, group)):
+        elif (
+            before is not None
+            and before.members == group.members
+            and (resized := _resized(before, group))
+        ):
             print_note(f"{shown(group_id)}: {resized}; no rebalance yet; waiting")
         self.sources[group_id] = source
 

@@ -54,7 +54,7 @@ class Listener(Protocol):
         """Called for each rebalance; `is_old` if it ended before the following began."""
 
     def described(self, group: GroupSpec, source: str) -> None:
-        """Called if a group's description has changed, after the rebalance that it shows.
+        """Called if a group's description has changed, before the rebalance that it shows.
 
         Its rebalances are read from the `source` RECORDS or DESCRIPTIONS.
         """
@@ -167,7 +167,8 @@ class FollowedCluster:
             self._not_described(group_id, str(error))
             return
         before = self._states.get(group_id)
-        is_known = group_id in self._states or self._has_begun  # else this is its first state
+        is_new = self._has_begun and self._names is None
+        is_known = group_id in self._states or is_new  # else this is its first state
         if not has_target(line):
             return
         source = self._source(group)
@@ -179,10 +180,10 @@ class FollowedCluster:
         self._looks[group_id], self.groups[group_id] = look, group
         if is_rebalance or not is_known or not is_described:
             self._states[group_id] = group  # other descriptions show new topics, not a new state
+        self._listener.described(group, source)
         if is_rebalance:
             found = from_descriptions(before, group, int(time.time() * 1000), self._engine)
             self._listener.rebalanced(found, is_old=False)
-        self._listener.described(group, source)
 
     def _source(self, group: GroupSpec) -> str:
         if group.assignor in SERVER_SIDE:
@@ -209,7 +210,7 @@ class FollowedCluster:
 
     def _not_described(self, group_id: str, why: str) -> None:
         self._looks.pop(group_id, None)
-        if why.startswith(EMPTY):
+        if why.startswith(EMPTY) and (self._names is None or group_id in self._states):
             self.groups[group_id] = self._states[group_id] = None
         self._listener.undescribed(group_id, why)
 
@@ -237,6 +238,8 @@ class FollowedCluster:
     def take(self, batch: Sequence[OffsetsRecord]) -> None:
         """Takes records in the order of the log."""
         for found, is_old in self._judged(batch):
+            if found.after is not None:
+                self._states[found.row.group_id] = found.after
             self._listener.rebalanced(found, is_old=is_old)
 
     def _judged(self, batch: Sequence[OffsetsRecord]) -> Iterator[tuple[FollowedRebalance, bool]]:

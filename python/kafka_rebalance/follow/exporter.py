@@ -106,7 +106,8 @@ class Exporter:
         """Returns the page of all metrics, as OpenMetrics."""
         own = generate_latest(self._registry)  # type: ignore[no-untyped-call]
         with self._lock:
-            return "".join(page(self._groups, _now_ms())).encode() + bytes(own)
+            parts = [part.encode() for part in page(self._groups, _now_ms())]
+        return b"".join((*parts, own))
 
     def health(self) -> str:
         """Returns why the metrics are old; empty if they are not."""

@@ -223,5 +223,5 @@ def page(groups: Mapping[str, GroupMetrics], now_ms: int) -> Iterator[str]:
     for family, (kind, help) in FAMILIES.items():
         lines = [text[family] for text in texts if family in text]
         if lines:
-            yield f"# TYPE {PREFIX}{family} {kind}\n# HELP {PREFIX}{family} {help}\n"
-            yield from lines
+            head = f"# TYPE {PREFIX}{family} {kind}\n# HELP {PREFIX}{family} {help}\n"
+            yield "".join((head, *lines))

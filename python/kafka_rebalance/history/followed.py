@@ -8,6 +8,7 @@ this one is "never recorded".
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from sys import intern
 from typing import NamedTuple
 
 from kafka_rebalance.errors import WireError
@@ -57,7 +58,7 @@ class FollowedHistory:
             known = self._groups.get(key.group_id)
             if record.value is not None and known is not None and known.newest is not None:
                 times = CommitTimes(record.timestamp_ms, record.timestamp_ms)
-                known.commit(TopicPartition(key.topic, key.partition), times)
+                known.commit(TopicPartition(intern(key.topic), key.partition), times)
         elif name is not None and self._is_wanted(name):
             history = self._groups.setdefault(name, GroupHistory(0))
             history.whole_from = self._whole[record.partition].offset

@@ -193,10 +193,13 @@ def test_gauges_and_differences_of_descriptions(monkeypatch: pytest.MonkeyPatch)
     assert value(exporter, "unseen_generations_total", group="m") == 2
     assert value(exporter, "generation", group="m") == 8
     moving = {"group_id": "g", "error": "state: PreparingRebalance, it is rebalancing: ask again"}
+    waiting = {kr.TopicPartition("t", 0): 5, kr.TopicPartition("t", 1): 7}
+    monkeypatch.setattr(exporter_module, "group_lags", lambda *_, **__: {"m": waiting})
     seen(monkeypatch, exporter, moving, {"group_id": "m", "error": "state: Empty, no members"})
     assert value(exporter, "rebalancing", **of_g) == 1
     assert value(exporter, "members", group="m") == 0
-    assert values(exporter, "findings", group="m") == []
+    assert value(exporter, "findings", group="m", kind="stopped", severity="error") == 1
+    assert value(exporter, "stopped_lag", group="m") == 12
     seen(monkeypatch, exporter, later)  # g is gone, and m has begun again
     assert values(exporter, "members", **of_g) == []
     assert value(exporter, "rebalances_total", cause="began", group="m") == 1

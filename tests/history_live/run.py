@@ -35,6 +35,7 @@ PRODUCE_S = 0.4
 WRITES, PAUSES = (3, 12), (40, 120)
 """How many turns in a row the producer writes to a quiet topic, and then does not."""
 START_APART_S = 0.4
+GROW_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,19 @@ class _Topics:
         self._thread.start()
 
     def grow(self, topic: str, partitions: int) -> None:
-        with self._lock:
-            self._admin.create_partitions({topic: partitions})
+        from kafka.errors import KafkaError
+
+        deadline = time.monotonic() + GROW_S
+        while True:
+            try:
+                with self._lock:
+                    self._admin.create_partitions({topic: partitions})
+            except KafkaError:  # this client still knows the broker that was killed
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(LOOK_AGAIN_S)
+            else:
+                return
 
     def close(self) -> None:
         self._ended.set()

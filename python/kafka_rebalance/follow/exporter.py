@@ -4,6 +4,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,9 @@ from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from kafka_rebalance.errors import ClusterError
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.live.committed_offsets import group_lags
 from kafka_rebalance.present.description import describe
 
 from .cluster import DESCRIPTIONS, RECORDS, FollowedCluster
@@ -78,7 +81,15 @@ class Exporter:
             self._of(group_id).without_description(why, _now_ms())
 
     def listed(self, group_ids: Set[str]) -> None:
+        asked = [one for one in group_ids if self._groups[one].figures.get("members") == 0]
+        lags: dict[str, dict[TopicPartition, int]] = {}
+        if asked:
+            with suppress(ClusterError):  # the next descriptions report it
+                server, configs = self.followed.server, self.followed.configs
+                lags = group_lags(server, dict.fromkeys(asked), configs=configs)
         with self._lock:
+            for group_id, lag in lags.items():
+                self._groups[group_id].stopped(sum(lag.values()))
             for group_id in self._groups.keys() - group_ids:
                 del self._groups[group_id]
         self._left_out_before, self._left_out = len(self._left_out), set()

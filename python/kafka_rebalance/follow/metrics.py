@@ -44,6 +44,7 @@ FAMILIES = {
     "possible_member_partitions": ("gauge", "The same under the best possible assignment."),
     "unread_partitions": ("gauge", "Subscribed partitions without a member."),
     "findings": ("gauge", "Findings of describe, by kind; docs/findings.md explains each."),
+    "stopped_lag": ("gauge", "Records that wait in a group without members."),
     "pattern": ("gauge", "1 if the last ten minutes show this pattern of history."),
     "one_more_member": ("gauge", "The step to one more member: what it brings, what it costs."),
 }
@@ -144,6 +145,13 @@ class GroupMetrics:
         if why.startswith(("state: Empty", "state: Dead")):
             self.figures["members"] = 0
             self.described = tuple(one for one in self.described if one[0] == "group")
+
+    def stopped(self, lag: int) -> None:
+        """Called for a group without members, with the number of records that wait."""
+        self.changed = True
+        kept = tuple(one for one in self.described if one[0] == "group")
+        finding = [_finding("stopped", 1)] if lag else []
+        self.described = (*kept, ("stopped_lag", "", lag), *finding)
 
     def text(self, now_ms: int) -> Mapping[str, str]:
         """Returns family -> lines."""

@@ -194,13 +194,10 @@ class _Watch:
         self.sources[group_id] = source
 
     def undescribed(self, group_id: str, why: str) -> None:
-        said = self.whys.get(group_id)
-        is_news = group_id in self.names if self.names is not None else group_id in self.groups
-        if (
-            is_news
-            and why != said
-            and (group_id not in self.groups or why.startswith(_WITHOUT_MEMBERS))
-        ):
+        is_seen = group_id in self.groups
+        is_lost = is_seen and why.startswith(_WITHOUT_MEMBERS)
+        is_awaited = not is_seen and self.names is not None
+        if (is_lost or is_awaited) and why != self.whys.get(group_id):
             self.whys[group_id] = why
             print_note(_waiting(group_id, why))
 
@@ -233,9 +230,7 @@ class _Watch:
         """Raises the error if no server has answered for a minute, or none at the start."""
         for error, since_s in self.lost.values():
             is_over = time.monotonic() - since_s > PATIENCE_S
-            if (not self.has_begun and (is_over or error.none_answered)) or (
-                is_over and error.none_answered
-            ):
+            if [is_over, error.none_answered, not self.has_begun].count(True) > 1:
                 raise error
 
     def _refusal(self, group: GroupSpec) -> str:

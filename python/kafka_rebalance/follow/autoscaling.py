@@ -21,8 +21,8 @@ from .cluster import FollowedCluster
 
 WINDOW_S = 20.0
 """A rate is measured over at least so many seconds."""
-_PARAMETERS = {"capacity": 1.0, "min": 1.0, "max": 1.0, "per_replica": 1.0}
-_MOST = 10_000
+_MOST = {"capacity": 10**9, "min": 10_000, "max": 10_000, "per_replica": 1_000}
+"""The parameters, each with its largest value."""
 
 Ends = tuple[float, Mapping[TopicPartition, int]]
 
@@ -89,19 +89,17 @@ def _read(parameters: Iterable[tuple[str, str]]) -> dict[str, float]:
     """Reads the query. Errors: GroupError that names the parameter."""
     found: dict[str, float] = {}
     for name, text in parameters:
-        if name not in _PARAMETERS:
-            raise GroupError("query", f"no parameter has this name; {', '.join(_PARAMETERS)} exist")
+        if name not in _MOST:
+            raise GroupError("query", f"no parameter has this name; {', '.join(_MOST)} exist")
         try:
             value = float(text)
         except ValueError:
             value = 0.0
-        if not _PARAMETERS[name] <= value <= _MOST and not (name == "capacity" and value > 0):
-            raise GroupError(name, f"give a number from 1 on, at most {_MOST}")
-        if name != "capacity" and value != int(value):
-            raise GroupError(name, "give a whole number")
+        if not 0 < value <= _MOST[name] or (name != "capacity" and value != int(value)):
+            kind = "number" if name == "capacity" else "whole number"
+            raise GroupError(name, f"give a {kind} above 0, at most {_MOST[name]}")
         found[name] = value
     if "capacity" not in found:
-        raise GroupError(
-            "capacity", "missing: the records a second that a member reads; add ?capacity=N"
-        )
+        problem = "missing: the records a second that a member reads; add ?capacity=N"
+        raise GroupError("capacity", problem)
     return found

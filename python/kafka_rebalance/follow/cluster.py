@@ -267,7 +267,7 @@ class FollowedCluster:
 
 
 def _missing(log: FollowedLog) -> ClusterError | None:
-    return ClusterError(log.missing) if log.missing else None
+    return NotReachedError(log.missing) if log.missing else None
 
 
 def has_target(line: Mapping[str, Any]) -> bool:

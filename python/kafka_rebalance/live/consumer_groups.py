@@ -174,14 +174,6 @@ def snapshot_lines(
         yield from reader.lines(group_ids, on_left_out, on_listed or (lambda _: None))
 
 
-def with_topics(
-    bootstrap_server: str, line: Mapping[str, Any], *, configs: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Adds the present topics to a line of `described_line`. Errors: as in `snapshot_lines`."""
-    with admin_client(bootstrap_server, configs) as admin:
-        return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)
-
-
 def topic_lines(
     bootstrap_server: str, names: Iterable[str], *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, dict[str, Any]]:
@@ -245,14 +237,6 @@ class _Reader:
                     on_left_out(group_id, str(result))
             done = min(start + BATCH, len(wanted))
             self._on_progress(Progress(done, len(wanted), self._changed))
-
-    def with_topics(self, line: Mapping[str, Any]) -> _Line:
-        self._learn_racks()
-        self._topics.learn(topics_of(line))
-        whole = self._topics.complete(line)
-        if isinstance(whole, GroupError):
-            raise whole
-        return whole
 
     def topics(self, names: Iterable[str]) -> dict[str, _Line]:
         self._learn_racks()

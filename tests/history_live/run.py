@@ -125,7 +125,7 @@ class _Topics:
         from confluent_kafka import Producer
         from kafka import KafkaAdminClient
 
-        self._lock = threading.Lock()
+        self._lock, self._server = threading.Lock(), server
         self._turns = {cast.group_id: _turns(random) for cast in casts if cast.kind.is_quiet}
         self._of_group = {cast.group_id: dict(cast.topics) for cast in casts}
         counts = {name: n for of in self._of_group.values() for name, n in of.items()}
@@ -140,6 +140,7 @@ class _Topics:
         self._thread.start()
 
     def grow(self, topic: str, partitions: int) -> None:
+        from kafka import KafkaAdminClient
         from kafka.errors import KafkaError
 
         deadline = time.monotonic() + GROW_S
@@ -147,10 +148,12 @@ class _Topics:
             try:
                 with self._lock:
                     self._admin.create_partitions({topic: partitions})
-            except KafkaError:  # this client still knows the broker that was killed
+            except KafkaError:  # this client sends to the broker that was killed
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(LOOK_AGAIN_S)
+                with self._lock:
+                    self._admin = KafkaAdminClient(bootstrap_servers=self._server)
             else:
                 return
 

@@ -238,7 +238,9 @@ class FollowedCluster:
     def take(self, batch: Sequence[OffsetsRecord]) -> None:
         """Takes records in the order of the log."""
         for found, is_old in self._judged(batch):
-            if found.after is not None:
+            known = self._states.get(found.row.group_id)
+            # The description of a group that was converted back shows who left in that rebalance.
+            if found.after and not (known and known.assignor in SERVER_SIDE):
                 self._states[found.row.group_id] = found.after
             self._listener.rebalanced(found, is_old=is_old)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.history import read_records, rebalance_history
 from kafka_rebalance.history.followed import FollowedHistory
@@ -206,8 +207,10 @@ def test_gauges_and_differences_of_descriptions(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_groups_of_a_broker_that_is_down_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    problems: list[tuple[str, str]] = []
-    exporter = Exporter("", on_problem=lambda what, why: problems.append((what, why)))
+    problems: list[tuple[str, str | None]] = []
+    exporter = Exporter(
+        "", on_problem=lambda what, why: problems.append((what, str(why) if why else None))
+    )
     seen(monkeypatch, exporter, line("g", a=[0, 1, 2, 3, 4, 5]), line("h", a=[0, 1, 2, 3, 4, 5]))
     down = {"group_id": None, "error": "brokers: broker 2 does not list its groups"}
     for _ in range(2):
@@ -215,7 +218,7 @@ def test_groups_of_a_broker_that_is_down_are_kept(monkeypatch: pytest.MonkeyPatc
     assert len(values(exporter, "members")) == 2
     seen(monkeypatch, exporter, line("g", a=[0, 1, 2, 3, 4, 5]))
     assert len(values(exporter, "members")) == 1
-    assert problems == [("groups", down["error"]), ("groups", "")]
+    assert problems == [("groups", down["error"]), ("groups", None)]
 
 
 def test_an_even_group_between_two_rounds_is_looked_at_again(
@@ -227,6 +230,12 @@ def test_an_even_group_between_two_rounds_is_looked_at_again(
     assert values(exporter, "rebalances_total") == []
     seen(monkeypatch, exporter, line("g", a=[0, 1, 2], b=[3, 4, 5]))
     assert value(exporter, "rebalances_total", cause="came") == 1
+
+
+def test_an_error_for_good_ends_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["exporter", "--bootstrap-server", "127.0.0.1:x", "--port", "0"]) == 2
+    said = capsys.readouterr().err
+    assert said.endswith('bootstrap_server: "127.0.0.1:x": "x" is not a port from 1 to 65535\n')
 
 
 def test_at_most_so_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:

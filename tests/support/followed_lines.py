@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import pytest
 
     import kafka_rebalance as kr
-    from kafka_rebalance.errors import ClusterError
     from kafka_rebalance.follow.rebalances import FollowedRebalance
     from kafka_rebalance.watch.verdict import JudgedRebalance
 
@@ -50,7 +49,7 @@ class Nobody:
 
     def listed(self, group_ids: Set[str]) -> None: ...
 
-    def failed(self, what: str, error: ClusterError | None) -> None: ...
+    def failed(self, what: str, error: Exception | None) -> None: ...
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import contextlib
 import signal
 from types import FrameType
 
-from kafka_rebalance.errors import GroupError, MissingExtra
+from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra
 from kafka_rebalance.report.text.sentences import print_note
 
 from . import DONE
@@ -51,13 +51,22 @@ def run(args: argparse.Namespace) -> int:
         from kafka_rebalance.follow.server import http_server
     except ImportError as error:
         raise MissingExtra("exporter", "exporter") from error
+    ended: list[Exception] = []
+
+    def problem(what: str, error: Exception | None) -> None:
+        if error is None or isinstance(error, ClusterError):
+            print_note(f"{what}: {'read again' if error is None else error}")
+        else:
+            ended.append(error)
+            server.shutdown()
+
     exporter = Exporter(
         args.bootstrap_server,
         configs=cluster_configs(args),
         is_wanted=wanted(args),
         every_s=args.every,
         most_groups=args.max_groups,
-        on_problem=lambda what, why: print_note(f"{what}: {why or 'read again'}"),
+        on_problem=problem,
     )
     try:
         server = http_server(exporter, args.host, args.port)
@@ -77,4 +86,4 @@ def run(args: argparse.Namespace) -> int:
             flush=True,
         )
         server.serve_forever()
-    return DONE
+    raise ended[0]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, STREAM
-from kafka_rebalance.errors import AssignorThrows, ClusterError, GroupError, NotReachedError, shown
+from kafka_rebalance.errors import AssignorThrows, GroupError, NotReachedError, shown
 from kafka_rebalance.follow.cluster import RECORDS, FollowedCluster
 from kafka_rebalance.follow.rebalances import FollowedRebalance
 from kafka_rebalance.group import contract
@@ -105,7 +105,7 @@ class _Queued:
     def listed(self, group_ids: Set[str]) -> None:
         self._put(("listed", group_ids))
 
-    def failed(self, what: str, error: ClusterError | None) -> None:
+    def failed(self, what: str, error: Exception | None) -> None:
         self._put(("failed", what, error))
 
 
@@ -208,7 +208,7 @@ class _Watch:
             print_note(f"watching {there} with members, {by_records} of them by records")
         self.has_begun = True
 
-    def failed(self, what: str, error: ClusterError | None) -> None:
+    def failed(self, what: str, error: Exception | None) -> None:
         who = f"{shown(self.names[0])}: its coordinator" if self.names else "a coordinator"
         if isinstance(error, NoLogError):
             print_note(f"following descriptions: {error}")

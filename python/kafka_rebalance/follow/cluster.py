@@ -65,8 +65,11 @@ class Listener(Protocol):
     def listed(self, group_ids: Set[str]) -> None:
         """Called when all groups have been described; these exist."""
 
-    def failed(self, what: str, error: ClusterError | None) -> None:
-        """Called with each new error of what is read, and with None when it is read again."""
+    def failed(self, what: str, error: Exception | None) -> None:
+        """Called with each new error of what is read, and with None when it is read again.
+
+        After any error but a ClusterError, the thread has ended: no later attempt would succeed.
+        """
 
 
 class FollowedCluster:
@@ -104,11 +107,20 @@ class FollowedCluster:
 
     def start(self) -> None:
         """Starts the threads; they end with the process, or soon after `stop`."""
-        for run in (self._follow_descriptions, self._follow_log)[: 1 + self._reads_log]:
-            threading.Thread(target=run, daemon=True, name=f"kafka-rebalance{run.__name__}").start()
+        runs = {DESCRIPTIONS: self._follow_descriptions}
+        runs |= {RECORDS: self._follow_log} if self._reads_log else {}
+        for what, run in runs.items():
+            name = f"kafka-rebalance follows {what}"
+            threading.Thread(target=self._run, args=(what, run), daemon=True, name=name).start()
 
     def stop(self) -> None:
         self._ended.set()
+
+    def _run(self, what: str, run: Callable[[], None]) -> None:
+        try:
+            run()
+        except Exception as error:  # the main thread raises it
+            self._listener.failed(what, error)
 
     # 1.
     def _follow_descriptions(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
 from prometheus_client.openmetrics.exposition import generate_latest
 
-from kafka_rebalance.errors import ClusterError
+from kafka_rebalance.errors import ClusterError, KafkaRebalanceError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.live.committed_offsets import group_lags
@@ -32,8 +32,9 @@ _OWN = {
 class Exporter:
     """The metrics of the groups that `is_wanted`, at most `most_groups` of them.
 
-    `on_problem` is called with each new reason why something cannot be read, and with "" when it
-    is read again. `followed` reads the cluster.
+    `on_problem` is called with each new reason why something cannot be read, and with None when it
+    is read again; after any error but a ClusterError, nothing more is read. `followed` reads the
+    cluster.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Exporter:
         is_wanted: Callable[[str], bool] = lambda _: True,
         every_s: float = 30.0,
         most_groups: int = 10_000,
-        on_problem: Callable[[str, str], None] = lambda *_: None,
+        on_problem: Callable[[str, Exception | None], None] = lambda *_: None,
     ) -> None:
         self._is_wanted, self._most, self._on_problem = is_wanted, most_groups, on_problem
         self._lock = threading.Lock()
@@ -72,7 +73,11 @@ class Exporter:
             self._of(one.row.group_id).rebalanced(one, is_old=is_old)
 
     def described(self, group: GroupSpec, source: str) -> None:
-        found = describe(group)
+        try:
+            found = describe(group)
+        except KafkaRebalanceError as error:  # one group loses its figures, and no other does
+            self.undescribed(group.group_id, str(error))
+            return
         with self._lock:
             self._of(group.group_id).shown(found, _now_ms())
 
@@ -95,8 +100,8 @@ class Exporter:
         self._left_out_before, self._left_out = len(self._left_out), set()
         self._read_s = time.monotonic()
 
-    def failed(self, what: str, error: ClusterError | None) -> None:
-        self._on_problem(what, "" if error is None else str(error))
+    def failed(self, what: str, error: Exception | None) -> None:
+        self._on_problem(what, error)
 
     def _has_place(self, group_id: str) -> bool:
         if group_id in self._groups or not self._is_wanted(group_id):

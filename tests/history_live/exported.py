@@ -36,11 +36,12 @@ Counts = dict[tuple[str, str], int]
 
 @dataclass(frozen=True)
 class Exported:
-    """The counts of the exporter at the end, and whether it read records all the time."""
+    """The counts of the exporter; `by_records` is whether it reads the log."""
 
     counts: Counts
     resident_mb: float
     unpredicted: int
+    by_records: bool
     killed: str
 
 
@@ -53,7 +54,13 @@ def exporter(server: str) -> Iterator[str]:
     )
     assert process.stdout is not None
     try:
-        yield process.stdout.readline().split()[2].removesuffix("/metrics;")
+        address = process.stdout.readline().split()[2].removesuffix("/metrics;")
+        deadline = time.monotonic() + 30
+        while not read(address, "").by_records:  # earlier rebalances would not count
+            if time.monotonic() > deadline:
+                raise TimeoutError("the exporter reads no records")
+            time.sleep(0.2)
+        yield address
     finally:
         process.terminate()
         wait_or_kill(process, 10)
@@ -72,7 +79,9 @@ def read(address: str, killed: str) -> Exported:
     wrong = sum(
         one.value for one in samples if one.name == "kafka_rebalance_unpredicted_rebalances_total"
     )
-    return Exported(counts, resident / 1e6, int(wrong), killed)
+    source = [one for one in samples if one.name == "kafka_rebalance_source"]
+    by_records = any(one.value and one.labels["source"] == "records" for one in source)
+    return Exported(counts, resident / 1e6, int(wrong), by_records, killed)
 
 
 def settled(address: str, records: Iterable[OffsetsRecord], killed: str) -> Exported:

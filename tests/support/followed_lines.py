@@ -86,17 +86,18 @@ def followed(
         changes=[], rebalances=None, for_s=None, json=False, engine="rust", bootstrap_server=""
     )
     watch = watch_command._Watch(given, ["g"])
-    one = cluster.FollowedCluster("", watch_command._Queued(watch.events), names=["g"])
+    listener: Any = watch_command._Queued(watch.events)
+    one = cluster.FollowedCluster("", listener, names=["g"])
     for _ in passes:
         one.look()
         clock.sleep(EVERY_S)
         while not watch.events.empty():
-            what, *more = watch.events.get()
+            what, more, named = watch.events.get()
             if what == "described" and not found.settled:
                 found.settled.append(more[0])
             if what == "rebalanced":
                 found.settled.append(more[0].after)
                 found.judged.append(more[0].judged)
-            getattr(watch, what)(*more)
+            getattr(watch, what)(*more, **named)
         watch._check_patience()
     return found

@@ -4,16 +4,16 @@
 import argparse
 import queue
 import time
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, STREAM
 from kafka_rebalance.errors import AssignorThrows, GroupError, NotReachedError, shown
 from kafka_rebalance.follow.cluster import RECORDS, FollowedCluster
 from kafka_rebalance.follow.rebalances import FollowedRebalance
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.live.consumer_groups import EMPTY, NO_SUCH_GROUP
 from kafka_rebalance.live.offsets_log import NoLogError
 from kafka_rebalance.plans.leaders import plans_by_leader
@@ -25,6 +25,7 @@ from kafka_rebalance.watch.verdict import (
     NO_CHANGE,
     NO_REBALANCE,
     JudgedRebalance,
+    differences,
     distance,
     is_reached,
 )
@@ -35,6 +36,8 @@ from .options import add_cluster, add_engine, cluster_configs, seconds, whole
 from .patterns import add_patterns, is_pattern, wanted
 from .tally import OF_APPLICATION
 
+_Events = queue.SimpleQueue[tuple[str, tuple[Any, ...], dict[str, Any]]]
+"""Calls of a listener: the method and its arguments."""
 PATIENCE_S = 60.0
 """For how many seconds a cluster may be silent; a broker restarts in less time."""
 _OF_NAMED_S, _OF_ALL_S = 0.5, 5.0
@@ -71,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     watch = _Watch(args, names)
     cluster = FollowedCluster(
         args.bootstrap_server,
-        _Queued(watch.events),
+        cast(Any, _Queued(watch.events)),
         configs=cluster_configs(args),
         is_wanted=wanted(args),
         names=names,
@@ -87,26 +90,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Queued:
-    """Passes what the threads see to the one that prints."""
+    """Passes each call of a listener on to the thread that prints."""
 
-    def __init__(self, events: "queue.SimpleQueue[tuple[Any, ...]]") -> None:
-        self._put = events.put
+    def __init__(self, events: _Events) -> None:
+        self._events = events
 
-    def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
-        if not is_old:
-            self._put(("rebalanced", one))
-
-    def described(self, group: GroupSpec, source: str) -> None:
-        self._put(("described", group, source))
-
-    def undescribed(self, group_id: str, why: str) -> None:
-        self._put(("undescribed", group_id, why))
-
-    def listed(self, group_ids: Set[str]) -> None:
-        self._put(("listed", group_ids))
-
-    def failed(self, what: str, error: Exception | None) -> None:
-        self._put(("failed", what, error))
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *given, **named: self._events.put((name, given, named))
 
 
 @dataclass
@@ -115,7 +105,7 @@ class _Watch:
 
     args: argparse.Namespace
     names: list[str] | None
-    events: "queue.SimpleQueue[tuple[Any, ...]]" = field(default_factory=queue.SimpleQueue)
+    events: _Events = field(default_factory=queue.SimpleQueue)
     told: RebalancePlan | None = None
     seen: int = 0
     wrong: int = 0
@@ -134,11 +124,11 @@ class _Watch:
             if left_s <= 0 and self.events.empty():
                 break
             try:
-                what, *more = self.events.get(timeout=max(0.0, min(1.0, left_s)))
+                what, given, more = self.events.get(timeout=max(0.0, min(1.0, left_s)))
             except queue.Empty:
                 self._check_patience()
             else:
-                getattr(self, what)(*more)
+                getattr(self, what)(*given, **more)
         if self.refused:
             print_note(self.refused)
             return SOME_ERRORS
@@ -152,9 +142,9 @@ class _Watch:
         print_note(f"{counted(self.seen, 'rebalance')}, {self.wrong} not as predicted")
         return of_errors(self.wrong)
 
-    def rebalanced(self, one: FollowedRebalance) -> None:
+    def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
         row, after = one.row, one.after
-        if self.names is not None and row.group_id not in self.sources:
+        if is_old or (self.names is not None and row.group_id not in self.sources):
             return  # the watch begins with the first description
         if after is not None:
             self.groups[row.group_id] = after
@@ -185,12 +175,10 @@ class _Watch:
                 how = f"{who} assigns it now, by {group.assignor}"
                 print_note(f"{shown(group_id)} was converted: {how}")
             print_note(_beginning(group, source))
-        elif (
-            before is not None
-            and before.members == group.members
-            and (resized := _resized(before, group))
-        ):
-            print_note(f"{shown(group_id)}: {resized}; no rebalance yet; waiting")
+        elif before and before.members == group.members and group.subtopologies is None:
+            resized = ", ".join(differences(before, group)["partitions"])
+            note = f"{shown(group_id)}: partitions: {resized}; no rebalance yet; waiting"
+            print_note(note) if resized else None
         self.sources[group_id] = source
 
     def undescribed(self, group_id: str, why: str) -> None:
@@ -258,16 +246,6 @@ def _waiting(group_id: str, why: str) -> str:
         more = why.removeprefix(NO_SUCH_GROUP)
         return f"there is no group {shown(group_id)} yet{more}; waiting"
     return f"{shown(group_id)}: {why}; waiting"
-
-
-def _resized(before: GroupSpec, after: GroupSpec) -> str:
-    """Returns `partitions: orders 6 -> 12, …` for changed counts; a missing topic has 0."""
-    then, now = partition_or_task_counts(before), partition_or_task_counts(after)
-    if after.subtopologies is not None or not then:
-        return ""
-    both = {name: (then.get(name, 0), now.get(name, 0)) for name in (*then, *now)}
-    changed = [f"{name} {old} -> {new}" for name, (old, new) in both.items() if old != new]
-    return f"partitions: {', '.join(changed)}" if changed else ""
 
 
 def _document(one: FollowedRebalance, far: int | None) -> dict[str, Any]:

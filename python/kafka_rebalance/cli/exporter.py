@@ -4,7 +4,7 @@
 import argparse
 import contextlib
 import signal
-from types import FrameType
+import sys
 
 from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra
 from kafka_rebalance.report.text.sentences import print_note
@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_patterns(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address (default: %(default)s)")
     parser.add_argument(
-        "--port", type=port, default=9308, help="0: any free one (default: %(default)s)"
+        "--port", type=port, default=9409, help="0: any free one (default: %(default)s)"
     )
     parser.add_argument(
         "--every",
@@ -71,19 +71,13 @@ def run(args: argparse.Namespace) -> int:
     try:
         server = http_server(exporter, args.host, args.port)
     except OSError as error:
-        raise GroupError(
-            "--host, --port", f"cannot listen at {args.host}: {error.strerror}"
-        ) from None
-
-    def end(_: int, __: FrameType | None) -> None:
-        raise SystemExit(DONE)
-
-    signal.signal(signal.SIGTERM, end)
+        why = f"cannot listen at {args.host}: {error.strerror}"
+        raise GroupError("--host, --port", why) from None
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(DONE))
     with contextlib.closing(server.socket):
         exporter.followed.start()
-        print(
-            f"listening on http://{args.host}:{server.server_port}/metrics; Ctrl-C ends it",
-            flush=True,
-        )
+        host = f"[{args.host}]" if ":" in args.host else args.host
+        print(f"listening on http://{host}:{server.server_port}/metrics; Ctrl-C ends it")
+        sys.stdout.flush()
         server.serve_forever()
     raise ended[0]

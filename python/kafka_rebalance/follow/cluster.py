@@ -11,7 +11,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -234,7 +234,8 @@ class FollowedCluster:
                 for batch in self.log.batches():
                     self.by_records, self._has_no_topic = True, False
                     self._log_is_known.set()
-                    self._report(RECORDS, _missing(self.log))
+                    missing = self.log.missing
+                    self._report(RECORDS, NotReachedError(missing) if missing else None)
                     self.take(batch)
                     if self._ended.is_set():
                         return
@@ -249,20 +250,12 @@ class FollowedCluster:
 
     def take(self, batch: Sequence[OffsetsRecord]) -> None:
         """Takes records in the order of the log."""
-        for found, is_old in self._judged(batch):
-            known = self._states.get(found.row.group_id)
-            # The description of a group that was converted back shows who left in that rebalance.
-            if found.after and not (known and known.assignor in SERVER_SIDE):
-                self._states[found.row.group_id] = found.after
-            self._listener.rebalanced(found, is_old=is_old)
-
-    def _judged(self, batch: Sequence[OffsetsRecord]) -> Iterator[tuple[FollowedRebalance, bool]]:
         rows: list[FollowedRow] = []
         for record in batch:
             is_old = record.offset < self.log.old_before.get(record.partition, 0)
             for found in self._history.add(record):
                 if is_old:
-                    yield FollowedRebalance(found.row), True
+                    self._listener.rebalanced(FollowedRebalance(found.row), is_old=True)
                 else:
                     rows.append(found)
         names = frozenset[str]().union(*map(topics_read, rows))
@@ -270,7 +263,12 @@ class FollowedCluster:
         with suppress(ClusterError):  # then the rebalances are seen, but not judged
             topics = topic_lines(self.server, names, configs=self.configs) if names else {}
         for found in rows:
-            yield from_record(found, topics, self._engine), False
+            one = from_record(found, topics, self._engine)
+            known = self._states.get(one.row.group_id)
+            # The description of a group that was converted back shows who left in that rebalance.
+            if one.after and not (known and known.assignor in SERVER_SIDE):
+                self._states[one.row.group_id] = one.after
+            self._listener.rebalanced(one, is_old=False)
 
     # 3.
     def _report(self, what: str, error: ClusterError | None = None) -> None:
@@ -278,10 +276,6 @@ class FollowedCluster:
         if text != self._problems.get(what, ""):
             self._problems[what] = text
             self._listener.failed(what, error)
-
-
-def _missing(log: FollowedLog) -> ClusterError | None:
-    return NotReachedError(log.missing) if log.missing else None
 
 
 def has_target(line: Mapping[str, Any]) -> bool:

@@ -47,7 +47,7 @@ class Exporter:
         most_groups: int = 10_000,
         on_problem: Callable[[str, Exception | None], None] = lambda *_: None,
     ) -> None:
-        self._is_wanted, self._most, self._on_problem = is_wanted, most_groups, on_problem
+        self._is_wanted, self._most, self.failed = is_wanted, most_groups, on_problem
         self._lock = threading.Lock()
         self._groups: dict[str, GroupMetrics] = {}
         self._left_out: set[str] = set()
@@ -99,9 +99,6 @@ class Exporter:
                 del self._groups[group_id]
         self._left_out_before, self._left_out = len(self._left_out), set()
         self._read_s = time.monotonic()
-
-    def failed(self, what: str, error: Exception | None) -> None:
-        self._on_problem(what, error)
 
     def _has_place(self, group_id: str) -> bool:
         if group_id in self._groups or not self._is_wanted(group_id):

@@ -66,15 +66,46 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
     """Shows the groups that fit a pattern (None: all); `show` shows a group that is alone."""
     noted = Leaderless()
     listed: dict[str, Listed] = {}
-    if args.file is None and args.bootstrap_server is not None:
-        found = list(_of_cluster(args, patterns, noted, listed))
-    else:
-        found = list(read_groups(args, noted))
+    found = _read(args, patterns, noted, listed)
     if len(found) == 1 and patterns is None and not args.only:
         (alone,) = found
         if isinstance(alone, GroupSpec):
             show(args, alone, noted)
             return of_errors(0)
+    rows, bad = _triaged(args, patterns, found, noted, listed)
+    for problem in bad:
+        report_bad(problem, as_json=args.json)
+    _show_rows(args, in_order(rows, args.sort))
+    return of_errors(len(bad))
+
+
+def triaged(
+    args: argparse.Namespace, patterns: Sequence[str] | None
+) -> tuple[list[TriagedGroup], list[BadGroup]]:
+    """Returns the groups that fit a pattern (None: all), and those that cannot be read."""
+    noted = Leaderless()
+    listed: dict[str, Listed] = {}
+    return _triaged(args, patterns, _read(args, patterns, noted, listed), noted, listed)
+
+
+def _read(
+    args: argparse.Namespace,
+    patterns: Sequence[str] | None,
+    noted: Leaderless,
+    listed: dict[str, "Listed"],
+) -> list[GroupSpec | BadGroup]:
+    if args.file is None and args.bootstrap_server is not None:
+        return list(_of_cluster(args, patterns, noted, listed))
+    return list(read_groups(args, noted))
+
+
+def _triaged(
+    args: argparse.Namespace,
+    patterns: Sequence[str] | None,
+    found: Sequence[GroupSpec | BadGroup],
+    noted: Leaderless,
+    listed: Mapping[str, "Listed"],
+) -> tuple[list[TriagedGroup], list[BadGroup]]:
     bad = [*_missing(args, patterns, found, listed)]
     connect = {id_ for id_, one in listed.items() if one.protocol_type == CONNECT}
     found = [one for one in found if _fits(one.group_id, patterns)]
@@ -88,17 +119,12 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
             bad.append(one)
         else:
             states[one.group_id] = state
-    for problem in bad:
-        report_bad(problem, as_json=args.json)
     groups = [one for one in found if isinstance(one, GroupSpec)]
     rows = [
         *_rows(args, groups, states, noted, listed),
         *_connect_rows(args, [one for one in connect if _fits(one, patterns)]),
     ]
-    if listed:
-        rows = with_patterns(rows, _recent_patterns(args))
-    _show_rows(args, in_order(rows, args.sort))
-    return of_errors(len(bad))
+    return with_patterns(rows, _recent_patterns(args)) if listed else rows, bad
 
 
 def _rows(

@@ -62,10 +62,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         }
 
         def snapshot_lines(
-            _: str, names: list[str] | None, *, on_left_out: Any, on_listed: Any, **__: Any
+            _: str, names: list[str] | None, *, on_left_out: Any, on_listed: Any = None, **__: Any
         ) -> Iterator[dict[str, Any]]:
-            on_listed(listed)
-            for group_id in empty:
+            if on_listed is not None:
+                on_listed(listed)
+            for group_id in () if names else empty:
                 on_left_out(group_id, "state: Empty, it has no members")
             for group_id in workers:
                 on_left_out(group_id, "protocol_type: connect, not consumer: …")
@@ -126,6 +127,18 @@ def test_one_group_without_members_is_a_row_too(
     cluster([WELL[0]], {}, {})
     assert main(LIVE) == 0
     assert "well-0, sticky: 2 members" in capsys.readouterr().out  # alone: in detail
+
+
+def test_a_group_without_members_is_shown_with_its_lag_by_its_name_too(
+    cluster: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = {"group_id": "dead", "error": "state: Empty, it has no members"}
+    cluster([line, *WELL], {"dead": 5000}, {})
+    monkeypatch.setattr(live, "other_group", lambda *_, **__: None)
+    assert main([*LIVE, "--group", "dead"]) == 0
+    assert capsys.readouterr().out.startswith("1 group: 1 stopped and 5,000 behind.\n")
 
 
 def test_groups_are_selected_by_name_pattern_finding_and_severity(

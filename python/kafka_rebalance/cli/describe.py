@@ -9,6 +9,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.present.broker_assigned import AssignedByBroker
+from kafka_rebalance.present.triage import state_in
 
 from . import of_errors
 from .groups import BadGroup, add_input, given, read_groups, report_bad
@@ -50,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
         one = found[0]
         if isinstance(one, BadGroup) or one.assignor in SERVER_SIDE:
             found = _show_other(args, one)
+        if [one] == found and isinstance(one, BadGroup) and state_in(one.error):
+            return show_all(args, names, _show)  # no members, or in a rebalance: a row with the lag
     for one in found:
         if isinstance(one, BadGroup):
             report_bad(one, as_json=args.json)

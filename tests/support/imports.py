@@ -33,7 +33,7 @@ ROWS = [
     ("simulator", "bulk", "live", "history", "serve"),
     ("scaling", "settings"),
     ("checks",),
-    ("report", "spark", "clients", "data", "testing"),
+    ("report", "follow", "spark", "clients", "data", "testing"),
     ("__init__",),
     ("cli",),
     ("__main__",),

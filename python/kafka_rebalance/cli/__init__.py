@@ -43,6 +43,7 @@ COMMANDS = {
     "scale": "show which numbers of members help, and what each step costs",
     "compare": "play changes with every assignor, and recommend one",
     "watch": "follow a live group: was each rebalance as predicted?",
+    "exporter": "serve metrics of all groups, for Prometheus",
     "simulate": "play a rebalance in virtual time: who stops, and for how long",
     "connect": "play the rebalances of a Kafka Connect cluster",
     "assign": "compute which member owns which partitions",
@@ -87,6 +88,7 @@ EXAMPLES = {
     ],
     "compare": [f"compare {_LIVE} --group payments --add-members 1"],
     "watch": [f"watch {_LIVE} --group payments --add-members 1 --rebalances 1"],
+    "exporter": [f"exporter {_LIVE}", f"exporter {_LIVE} --group 'orders-*' --port 0"],
     "simulate": [
         "simulate rolling-bounce --compare eager,cooperative,static",
         "simulate --from groups.jsonl --group payments --bounce-members --seeds 20",

@@ -68,6 +68,20 @@ def group_lags(
     }
 
 
+def partition_ends(
+    bootstrap_server: str,
+    partitions: Iterable[TopicPartition],
+    *,
+    configs: Mapping[str, Any] | None = None,
+) -> dict[TopicPartition, int]:
+    """Returns the ends of those partitions whose leader answers. Errors: ClusterError."""
+    kafka = kafka_module()
+    asked = [kafka.TopicPartition(*tp) for tp in partitions]
+    with admin_client(bootstrap_server, configs) as admin:
+        ends, _ = _ends(admin, _leaders(admin, asked), asked)
+    return {TopicPartition(*tp): end for tp, end in ends.items()}
+
+
 def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
     """Returns the leader of each partition that exists; `NO_LEADER` if it has none."""
     wanted = set(partitions)

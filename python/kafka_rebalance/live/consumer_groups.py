@@ -54,6 +54,8 @@ _OTHER_PROTOCOLS = {
     "sr": "a Schema Registry's nodes, which own no partitions",
 }
 
+EMPTY = "state: Empty"
+"""The beginning of the error of a group that has no members."""
 _NO_SUCH_GROUP = "no such group"
 NO_SUCH_GROUP = f"group_id: {_NO_SUCH_GROUP}"
 """The beginning of the error of a group that the cluster does not list."""
@@ -172,12 +174,12 @@ def snapshot_lines(
         yield from reader.lines(group_ids, on_left_out, on_listed or (lambda _: None))
 
 
-def with_topics(
-    bootstrap_server: str, line: Mapping[str, Any], *, configs: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Adds the present topics to a line of `described_line`. Errors: as in `snapshot_lines`."""
+def topic_lines(
+    bootstrap_server: str, names: Iterable[str], *, configs: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Returns name -> topic of a contract line, for those that exist and may be described."""
     with admin_client(bootstrap_server, configs) as admin:
-        return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)
+        return _Reader(admin, importlib.import_module("kafka.errors")).topics(names)
 
 
 def why_unlisted(error: str) -> str:
@@ -236,13 +238,11 @@ class _Reader:
             done = min(start + BATCH, len(wanted))
             self._on_progress(Progress(done, len(wanted), self._changed))
 
-    def with_topics(self, line: Mapping[str, Any]) -> _Line:
+    def topics(self, names: Iterable[str]) -> dict[str, _Line]:
         self._learn_racks()
-        self._topics.learn(topics_of(line))
-        whole = self._topics.complete(line)
-        if isinstance(whole, GroupError):
-            raise whole
-        return whole
+        self._topics.learn(names)
+        found = {name: self._topics.known(name) for name in names}
+        return {name: topic for name, topic in found.items() if isinstance(topic, dict)}
 
     def _learn_racks(self) -> Mapping[str, Any]:
         """Reads the brokers' racks, and returns the description of the cluster."""

@@ -66,13 +66,13 @@ def group_lines(
     table. It is read as a whole. `args` has the options of `add_pasted`.
     """
     lines = enumerate(read_lines(source, most), 1)
-    text, size = list[tuple[int, bytes | None]](), 0
-    for number, line in lines:
-        text.append((number, line))
-        is_first, size = size == 0, size + len((line or b"").strip())
-        if size > MAX_LINE_BYTES or (is_first and line and line.lstrip()[:1] == b"{"):
-            break
-    shown = [(n, (line or b"").decode(errors="replace")) for n, line in text]
+    text, size, is_json = list[tuple[int, bytes | None]](), 0, False
+    while not is_json and size <= MAX_LINE_BYTES and (one := next(lines, None)) is not None:
+        text.append(one)
+        line = one[1] or b""
+        is_json = size == 0 and line.lstrip()[:1] == b"{"
+        size += 0 if line.isspace() else len(line)
+    shown = [] if is_json else [(n, (each or b"").decode(errors="replace")) for n, each in text]
     options = {} if args is None else vars(args)
     topics, assume = options.get("topic", ()), options.get("assume", ())
     if has_tables(line for _, line in shown):
@@ -85,12 +85,10 @@ def group_lines(
             print_note(f"assumed: {ASSUMED[path]}; else {how.replace('.', '[NAME].')}")
         if pasted.empty:
             print_note(f"left out: {in_words(pasted.empty)}, without members")
-        text = [(number, contract.dumps(line).encode()) for number, line in pasted.lines]
+        text = [(number, contract.dumps(each).encode()) for number, each in pasted.lines]
     elif topics or assume:
         raise GroupError("--topic, --assume", "only for tables; a contract line has all fields")
-    for number, line in chain(text, lines):
-        if line is None or line.strip():
-            yield number, line
+    yield from (one for one in chain(text, lines) if one[1] is None or one[1].strip())
 
 
 _OPTION = re.compile(r"(?:(topics|members)\[(.*)\]\.)?(\w+)=(.*)", re.DOTALL)

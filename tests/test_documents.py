@@ -19,7 +19,7 @@ from kafka_rebalance.notes import FindingKind, PlanKind
 from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
-from tools import api_page, rooms
+from tools import api_page, llms, rooms
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -93,7 +93,9 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     assert len(EXAMPLES) == len(FOUND)
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     on_spark = {"spark", "spark output", "by library", "inventory"}
-    assert EXAMPLES.keys() - run == {"group.jsonl", "groups.txt", "trace.txt", *on_spark}
+    assert EXAMPLES.keys() - run == {
+        "group.jsonl", "groups.txt", "mcp settings", "trace.txt", *on_spark,
+    }  # fmt: skip
     assert len(COMMANDS) == 17
     assert len(SCRIPTS) == 5
 
@@ -144,6 +146,11 @@ def test_the_page_of_the_api_is_current() -> None:
     assert found == api_page.page()
     shown = re.findall(r"^\| `(\w+)", found, re.MULTILINE)
     assert shown == [name for names in api_page.public_modules().values() for name in names]
+
+
+def test_the_list_of_pages_for_agents_is_current() -> None:
+    """If the list is not current, run `python -m tools llms`."""
+    assert llms.PAGE.read_text(encoding="utf-8") == llms.page()
 
 
 def test_the_design_counts_the_files_that_a_change_touches() -> None:

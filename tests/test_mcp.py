@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import TextContent
 
+from kafka_rebalance.cli import _parser
 from kafka_rebalance.cli.mcp import _MOST_CHARACTERS, _PARAMETERS, _TOOLS
 from kafka_rebalance.data import captured_lines
 from tests.support.prompt import command
+from tests.test_documents import EXAMPLES, PAGES
 from tests.test_pasted import TABLE
 
 pytestmark = pytest.mark.process
@@ -163,3 +166,11 @@ def test_errors_are_sentences(found: dict[str, Any], name: str, problem: str) ->
 def test_a_bad_group_is_an_answer(found: dict[str, Any], name: str, problem: str) -> None:
     [answer] = json.loads(text_of(found[name]))["answers"]
     assert problem in answer["error"]
+
+
+def test_the_page_has_the_settings_and_the_tools() -> None:
+    settings = json.loads(EXAMPLES["mcp settings"])["mcpServers"]["kafka-rebalance"]
+    assert settings["command"] == "kafka-rebalance"
+    assert _parser(settings["args"]).parse_args(settings["args"]).file == "groups.jsonl"
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGES["docs/agents.md"], re.MULTILINE)
+    assert {tool: names.replace("`", "").replace(",", "") for tool, names in rows} == _TOOLS

@@ -15,7 +15,8 @@ from typing import Annotated, Any
 from kafka_rebalance.errors import MissingExtra, shown
 
 from . import COMMANDS, DONE, SOME_ERRORS
-from .options import add_cluster
+from .lines import open_input
+from .options import add_cluster, cluster_configs
 
 _DEADLINE_S = 120
 _MOST_SENT = 1_000_000
@@ -62,6 +63,11 @@ def run(args: argparse.Namespace) -> int:
         from mcp.types import ToolAnnotations
     except ImportError:
         raise MissingExtra("kafka-rebalance mcp", "mcp") from None
+    for file in filter(None, (args.file, args.records)):
+        if file == "-":
+            args.parser.error("FILE: the agent has standard input; name a file")
+        open_input(file).close()
+    cluster_configs(args)
     told = f"What rebalances of Kafka consumer groups do, as Kafka computes it. {_NAMES}."
     server = MCPServer("kafka-rebalance", instructions=told, log_level="WARNING")
     for name in _TOOLS:

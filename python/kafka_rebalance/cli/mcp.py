@@ -134,7 +134,7 @@ async def _answer(words: list[str], text: str) -> str:
         cut = json.dumps(_cut({"names": _NAMES, "answers": answers, "notes": said}, most))
         if len(cut) <= _MOST_CHARACTERS:
             break
-    return cut
+    return cut[:_MOST_CHARACTERS]  # deep lists of long names may still be longer
 
 
 def _cut(value: Any, most: int) -> Any:

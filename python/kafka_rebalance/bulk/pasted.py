@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes contract lines from the tables that Kafka's and Redpanda's commands print of groups.
+"""Makes contract lines from the tables of `kafka-consumer-groups.sh --describe` and of rpk.
 
-These are the tables of `kafka-consumer-groups.sh --describe` with `--members --verbose`, `--state`
-or `--offsets`, one after another in any order, and of `rpk group describe`.
+A line that names the columns of a table starts it; a row is cut at the places of these names. The
+rows of all tables count. That of members (`--members --verbose`) shows the partitions and, by its
+order, who joined first. In Kafka 3.8 and 3.9 it leaves the topics out, and the table of `--offsets`
+shows the partitions. What the text does not show is assumed: see ASSUMED.
 
-1. A head, a line that names the columns of a table, starts a table. A row is cut at the places of
-   the head's names, or at its spaces if it is not aligned with them.
-2. The rows of all tables count. That of members has the join order and the partitions; in Kafka 3.8
-   to 3.9 it does not name their topics, and the table of offsets has the partitions.
-3. What the text does not show is assumed: see ASSUMED.
-
-Order    groups as they first appear; members as printed, which is the order of DescribeGroups in
-         the table of members.
+Order    groups as they first appear; members as in the table of members, else as in the text.
 Errors   a group that the text does not show wholly is a line with `error`; so is a line that is not
          a row of its table, with `group_id` null.
 Source   ConsumerGroupCommand (Kafka 2.8.2, 3.9.2, 4.4.0); src/go/rpk/pkg/cli/group/describe.go.
@@ -52,35 +47,32 @@ _HEADS = (
     {"GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS"},
     {"TOPIC", "PARTITION", "MEMBER-ID"},
 )
-"""The columns that make a line a head: of members, offsets and states, and of rpk."""
-_NUMBERS = {"#PARTITIONS", "#MEMBERS", "PARTITION", "CURRENT-EPOCH", "TARGET-EPOCH", "LAG"}
-_NUMBER = re.compile(r"-|-?\d{1,19}")
+"""The columns by which the table of members, offsets or states, or of rpk, is recognised."""
+_NUMBERS = {"#PARTITIONS", "#MEMBERS", "PARTITION", "CURRENT-EPOCH", "TARGET-EPOCH"}
 _SUMMARY = re.compile(r"(GROUP|STATE|BALANCER|MEMBERS) {2,}(\S.*)")
 _SAID = re.compile(r"onsumer group '(.*)' (does not exist|is rebalancing|has no active members)")
 _NOISE = re.compile(r"\[?\d{4}-\d\d-\d\d|SLF4J|log4j|WARN|ERROR|OpenJDK|Picked up|Error:|Warning:")
 _RUN = re.compile(r"([\w.\-]*)(\()?(?(2)|:)(\d{1,19}(?:,\d{1,19})*)(?(2)\))")
 _MADE_BY_MEMBER = re.compile(r"[\w\-]{22}")
 """The id that a member of the consumer protocol makes for itself."""
+_MOST_SAID = 1000
+_MOST_IDLE = 10_000
 _EMPTY = "Empty, it has no members"
+_UNKNOWN = "unknown to this command; one of Kafka 4 or newer also describes the consumer protocol"
 _WHY = {
     "has no active members": _EMPTY,
     "Empty": _EMPTY,
     "Dead": _EMPTY,
-    "does not exist": "unknown to the command that printed this; one of Kafka 4 or newer also "
-    "describes groups of the consumer protocol",
+    "does not exist": _UNKNOWN,
 }
 _SHOW_MORE = (
-    "the text does not show which partitions members own; run the command with --members --verbose,"
-    " and for Kafka 3.8 to 3.9, which leave topics out, add the table of --offsets (or --topic "
-    "NAME=N, if the group reads one topic)"
+    "the text does not show which partitions members own; add the option --verbose, or, as Kafka "
+    "3.8 and 3.9 leave topics out, the table of --offsets (or --topic NAME=N for one topic)"
 )
 
 
 class Pasted(NamedTuple):
-    """Contract lines with their numbers in the text, and the paths of ASSUMED that they need.
-
-    `empty` are the groups without members, which have no line.
-    """
+    """Lines with their numbers in the text, keys of ASSUMED, and groups that have no members."""
 
     lines: list[tuple[int, _Line]]
     assumed: list[str]
@@ -103,11 +95,17 @@ class _Head(NamedTuple):
         if any(line[start - 1 : start].strip() for start in self.starts[1:]):
             cells = line.split(None, len(self.columns) - 1)  # a long cell has moved those after it
         row = dict(zip(self.columns, cells, strict=False))
-        is_row = all(_NUMBER.fullmatch(row[name]) for name in _NUMBERS & row.keys())
+        is_row = all(_is_number(row[name], name) for name in _NUMBERS & row.keys())
         return row if is_row and len(row) == len(self.columns) else None
 
 
+def _is_number(text: str, name: str) -> bool:
+    return (text.isdecimal() and len(text) < 20) or (text == "-" and not name.startswith("#"))
+
+
 def _head(line: str) -> _Head | None:
+    if "PARTITION" not in line and "#MEMBERS" not in line:
+        return None
     names = [*re.finditer(r"[A-Z#-]+(?: \(ID\))?", line)]
     columns = tuple(one[0] for one in names)
     is_head = any(needed <= {*columns} for needed in _HEADS)
@@ -116,7 +114,7 @@ def _head(line: str) -> _Head | None:
 
 @dataclass(slots=True)
 class _Group:
-    """What the text shows of one group; `number` is that of its first line.
+    """What the text shows of one group.
 
     `shown` and `offsets` are the partitions of members by the table of members and by that of
     offsets. In `shown`, a topic without a name is #0 or #1 and so on, its place in the row. `said`
@@ -156,6 +154,12 @@ class _Group:
             if member_id:
                 self.offsets.setdefault(member_id, set()).add((topic, partition))
 
+    @property
+    def size(self) -> int:
+        """Returns the number of members that the text names; 0 if it names none."""
+        size = self.said.get("MEMBERS", "0")
+        return int(size) if _is_number(size, "#MEMBERS") else 0
+
     def owned(self, given: Mapping[str, int]) -> dict[str, _Partitions]:
         """Returns the partitions of the members. Errors: GroupError if the text lacks them."""
         unnamed = {topic for owned in self.shown.values() for topic, _ in owned if topic[0] == "#"}
@@ -172,21 +176,22 @@ class _Group:
 
 def _shown(row: Mapping[str, str]) -> _Partitions:
     """Returns the partitions in a row of the table of members: the target, if there is one."""
-    found = list[_Partitions]()
-    for name in ("ASSIGNMENT", "CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT"):
-        text = row.get(name, "")
-        parts = re.split(r";|(?<=\)), *", text) if text not in ("", "-") else []
-        runs = [_RUN.fullmatch(part) for part in parts]
-        if None in runs:
-            raise GroupError(name, f"{quoted(text[:40])} is not partitions; paste whole lines")
-        if name in row:
-            pairs = ((one[1] or f"#{i}", one[3]) for i, one in enumerate(runs) if one)
-            found.append({(topic, int(p)) for topic, each in pairs for p in each.split(",")})
+    names = ("ASSIGNMENT", "CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT")
+    found = [_partitions(row[name]) for name in names if name in row]
     if not found:  # without --verbose
         return set() if row["#PARTITIONS"] == "0" else {("#", 0)}
     if len(found[0]) != int(row["#PARTITIONS"]):
         raise GroupError("#PARTITIONS", f"{len(found[0])} are in the line; paste whole lines")
     return found[-1] if row.get("TARGET-EPOCH", "-") != "-" else found[0]
+
+
+def _partitions(text: str) -> _Partitions:
+    parts = re.split(r";|(?<=\)), *", text.strip("-"))
+    runs = [_RUN.fullmatch(part) for part in parts if part]
+    if None in runs:
+        raise GroupError("ASSIGNMENT", f"{quoted(text[:40])} is not partitions; paste whole lines")
+    pairs = ((one[1] or f"#{i}", one[3]) for i, one in enumerate(runs) if one)
+    return {(topic, int(p)) for topic, numbers in pairs for p in numbers.split(",")}
 
 
 def read_pasted(
@@ -226,7 +231,7 @@ def _rows(
         elif found := _SUMMARY.fullmatch(line):
             table, described = None, found[2] if found[1] == "GROUP" else described
             groups.setdefault(described, _Group(number)).said[found[1]] = found[2]
-        elif found := _SAID.search(line):
+        elif found := _SAID.search(line[:_MOST_SAID]):
             groups.setdefault(found[1], _Group(number)).said["SAID"] = found[2]
         elif table and line and not _NOISE.match(line):
             if (row := table.row(line)) is not None:
@@ -252,7 +257,7 @@ def _line(
     if not counts:
         raise GroupError("members", "none owns a partition in the text; give --topic NAME=N")
     ids = dict.fromkeys((*group.shown, *group.members))
-    idle = [f"idle-{n + 1}" for n in range(int(group.said.get("MEMBERS", 0)) - len(ids))]
+    idle = [f"idle-{n + 1}" for n in range(group.size - len(ids))]
     assignor = group.said.get("BALANCER", "").strip("-")
     line: _Line = {
         "group_id": group_id,
@@ -275,19 +280,13 @@ def _line(
             topic["topic_id"] = base64.urlsafe_b64encode(topic_id).decode()[:22]
         for member in line["members"]:
             member.setdefault("generation_id", line["generation_id"])
-    needs = {
-        "assignor": not assignor,
-        "members.topics": True,
-        "members.rack_id": True,
-        "topics.partitions": bool(counts.keys() - given.keys()),
-        "generation_id": not by_broker,
-        "members.client_library": not by_broker,
-        "rebalance_protocol": assignor == "cooperative-sticky",
-        "topics.topic_id": by_broker,
-        "members.group_instance_id": not group.shown,
-        "members.member_id": bool(idle),
-    }
-    assumed |= {path for path, is_needed in needs.items() if is_needed}
+    assumed |= {"members.topics", "members.rack_id"}
+    assumed |= {"topics.topic_id"} if by_broker else {"generation_id", "members.client_library"}
+    assumed |= {"topics.partitions"} if counts.keys() - given.keys() else set()
+    assumed |= {"rebalance_protocol"} if assignor == "cooperative-sticky" else set()
+    assumed |= {"members.group_instance_id"} if not group.shown else set()
+    assumed |= {"members.member_id"} if idle else set()
+    assumed |= {"assignor"} if not assignor else set()
     return line
 
 
@@ -300,7 +299,7 @@ def _require_whole(group: _Group, *, by_broker: bool) -> None:
     changes = f"{state}, so its assignment does not last; run the command again when that has ended"
     if state in _WHY or (state != "Stable" and not by_broker):
         raise GroupError("state", _WHY.get(state, changes))
-    size = int(group.said.get("MEMBERS", 0))
-    if not group.members or (group.shown and size > len(group.members)):
-        there = f"{len(group.members)} of {size or 'all'} are in the text"
+    lacking = group.size - len(group.members)
+    if not group.members or lacking > (0 if group.shown else _MOST_IDLE):
+        there = f"{len(group.members)} of {group.size or 'all'} are in the text"
         raise GroupError("members", f"{there}; add the table of --describe --members --verbose")

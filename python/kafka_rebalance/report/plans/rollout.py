@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints what a deploy does to a group, and the settings with which it costs less."""
+
+from collections.abc import Callable
+
+from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.tables import print_filled_table
+from kafka_rebalance.rollout import Forecast, Played
+from kafka_rebalance.simulator import Spread
+
+from .figures import seconds_text
+
+_LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops them for less
+_NOTE = (
+    "Median (least-most). unread: partition-seconds without a reader; longest: seconds of one "
+    "partition; stop: seconds in which a member that runs reads nothing; read twice: "
+    "partition-seconds of records; takes: seconds until the group has settled."
+)
+
+
+def answer(found: Forecast) -> str:
+    """Returns what the deploy does, and which settings make it cheaper, in words."""
+    now, *others = found.variants
+    text = f"a deploy of {found.workload} causes {_costs(now)}."
+    best = min(found.variants, key=lambda one: one.cost)
+    if best is not now:
+        text += f' Least unread with "{best.name}": {_costs(best)}.'
+    free = [one for one in found.variants if not one.figures["rebalances"].most]
+    if free and best not in free:
+        least = min(free, key=lambda one: one.cost)
+        text += f' No rebalance with "{least.name}": {_costs(least)}.'
+    return text + " Nothing tried here makes it cheaper." * (best is now and bool(others))
+
+
+def _costs(one: Played) -> str:
+    figures = one.figures
+    parts = [_counted(figures[f"{noun}s"], noun) for noun in ("rebalance", "move")]
+    parts.append("every partition read throughout")
+    if figures["unread_ms"].most:
+        unread, longest = _seconds(figures["unread_ms"]), _seconds(figures["longest_ms"])
+        parts[-1] = f"{unread} partition-seconds unread, one partition for {longest} s"
+    if (figures["longest_stop_ms"].most or 0) >= _LEAST_STOP_MS:
+        members = _counted(figures["stopped"], "member")
+        parts.append(f"{members} stopped for {_seconds(figures['longest_stop_ms'])} s")
+    if figures["twice_ms"].most:
+        records = f"{_seconds(figures['twice_ms'])} partition-seconds of records"
+        if "records_twice" in figures:
+            records = _counted(figures["records_twice"], "record")
+        parts.append(f"{records} read twice")
+    return ", ".join(parts)
+
+
+def _counted(spread: Spread, noun: str) -> str:
+    if spread.is_one:
+        return counted(spread.median, noun) if spread.median else f"no {noun}"
+    return f"{_whole(spread)} {noun}s"
+
+
+def _ranged(spread: Spread, text: Callable[[int], str]) -> str:
+    if spread.median is None or spread.least is None or spread.most is None:
+        return "never"
+    median, least, most = map(text, (spread.median, spread.least, spread.most))
+    found = median if least == most else f"{median} ({least}-{most})"
+    return f"{found}, never in {counted(spread.never, 'run')}" if spread.never else found
+
+
+def _seconds(spread: Spread) -> str:
+    return _ranged(spread, seconds_text)
+
+
+def _whole(spread: Spread) -> str:
+    return _ranged(spread, "{:,}".format)
+
+
+_COLUMNS = {
+    "rebalances": ("rebalances", _whole, 1),
+    "moves": ("moves", _whole, 1),
+    "unread": ("unread_ms", _seconds, 1),
+    "longest": ("longest_ms", _seconds, 1),
+    "stop": ("longest_stop_ms", _seconds, _LEAST_STOP_MS),
+    "read twice": ("twice_ms", _seconds, 1),
+    "records twice": ("records_twice", _whole, 1),
+    "takes": ("takes_ms", _seconds, 1),
+}
+
+
+def print_forecast(found: Forecast) -> None:
+    """Prints the answer, a row for each variant, the lines to change, and what is assumed."""
+    print_wrapped(f"{found.group_id}: {answer(found)}")
+    spreads = [one.figures for one in found.variants]
+    columns = {
+        name: [text(one[figure]) for one in spreads]
+        for name, (figure, text, least) in _COLUMNS.items()
+        if any(figure in one and (one[figure].most or 0) >= least for one in spreads)
+    }
+    names = [one.name for one in found.variants]
+    rows = [list(row) for row in zip(names, *columns.values(), strict=True)]
+    print_filled_table(("", *columns), rows, right=tuple(columns))
+    for one in found.variants[1:]:
+        print_wrapped(f"{one.name}: {'; '.join(one.lines)}", more="  ")
+    print()
+    print_wrapped(_NOTE)
+    print_wrapped(f"Assumed (--assume changes it): {found.assumed}.")

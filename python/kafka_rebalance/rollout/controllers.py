@@ -27,12 +27,15 @@ from kafka_rebalance.group.declared_types import check_fields, check_times
 from .manifests import RECREATE, Workload
 
 CLOSES, DIES, IGNORES = ON_SIGTERM = "closes", "dies", "ignores"
+VARIES = 0.1
 _LEAST_GRACE_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumed:
     """What a manifest does not show, times in ms. Errors: GroupError with the field.
+
+    Each pod has times of its own, up to VARIES longer or shorter.
 
     pod_start_ms   from a pod's creation until its container runs
     start_up_ms    from then until its consumers subscribe and its readiness probe may succeed
@@ -52,12 +55,12 @@ class Assumed:
             raise GroupError("on_sigterm", f"{self.on_sigterm!r} is not of {', '.join(ON_SIGTERM)}")
 
     def __str__(self) -> str:
-        closes = f"closes its consumers in {self.shut_down_ms / 1000:g} s (shut_down)"
+        closes = f"closes its consumers in {self.shut_down_ms / 1000:g} s"
         ends = {CLOSES: closes, DIES: "dies at once", IGNORES: "reads on until SIGKILL"}
         return (
-            f"a container runs {self.pod_start_ms / 1000:g} s after its pod is created (pod_start), "
-            f"its consumers subscribe {self.start_up_ms / 1000:g} s later (start_up), and on SIGTERM "
-            f"it {ends[self.on_sigterm]} (on_sigterm)"
+            f"a container runs {self.pod_start_ms / 1000:g} s after its pod is created, its "
+            f"consumers subscribe {self.start_up_ms / 1000:g} s later, and on SIGTERM it "
+            f"{ends[self.on_sigterm]} (these times: ±{VARIES:.0%})"
         )
 
 
@@ -137,22 +140,25 @@ class Rolled:
         grace_ms, on_sigterm = self.workload.grace_ms, self.assumed.on_sigterm
         slept = min(self.workload.pre_stop_ms, grace_ms)
         left = max(_LEAST_GRACE_MS, grace_ms - slept) if grace_ms else 0
-        takes = {CLOSES: self.assumed.shut_down_ms, DIES: 0, IGNORES: left}[on_sigterm]
+        closes = self._varied(self.assumed.shut_down_ms)
+        takes = {CLOSES: closes, DIES: 0, IGNORES: left}[on_sigterm]
         ended = now_ms + slept + min(left, takes)
         self.ends[pod] = End(ended, on_sigterm != CLOSES or takes > left)
         return ended
 
     def _create(self, now_ms: int, replaces: int | None = None) -> int:
         """Creates a pod; returns when it is available. A probe first comes within its period."""
-        runs = ready = now_ms + self.assumed.pod_start_ms
+        runs = ready = now_ms + self._varied(self.assumed.pod_start_ms)
+        joins = runs + self._varied(self.assumed.start_up_ms)
         for probe in self.workload.probes:
-            may_succeed = runs + max(probe.delay_ms, self.assumed.start_up_ms)
             first = runs + self.random.randrange(probe.period_ms)
-            late = -(-max(0, may_succeed - first) // probe.period_ms)
+            late = -(-max(0, joins - first, runs + probe.delay_ms - first) // probe.period_ms)
             ready = max(ready, first + (late + probe.successes - 1) * probe.period_ms)
-        available = ready + self.workload.min_ready_ms
-        self.pods.append(NewPod(replaces, runs + self.assumed.start_up_ms, available))
-        return available
+        self.pods.append(NewPod(replaces, joins, ready + self.workload.min_ready_ms))
+        return self.pods[-1].available_ms
+
+    def _varied(self, ms: int) -> int:
+        return round(ms * self.random.uniform(1 - VARIES, 1 + VARIES))
 
 
 def roll(workload: Workload, assumed: Assumed, random: Random) -> Rolled:

@@ -25,6 +25,7 @@ from kafka_rebalance.simulator import (
     Costs,
     Happening,
     Kind,
+    MemberConfig,
     MemberPlan,
     Run,
     Scenario,
@@ -39,7 +40,8 @@ from .controllers import Assumed, roll
 from .manifests import Workload
 from .variants import Variant, variants
 
-SEEDS = 10
+SEEDS = 40
+_SEEDS_OF_OTHERS = 10  # of the settings that only are compared
 _BEGIN_MS = 120_000  # long after the group has formed
 _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 _SETTLES_MS = 60_000
@@ -121,10 +123,13 @@ def rollout(
     return Forecast(
         base.group_id,
         f"{workload} ({counted(workload.replicas, 'pod')})",
-        tuple(_played(one, seeds, has_rates=bool(rate)) for one in variants(now, most)),
-        f"medians of {len(seeds)} seeds; {now.assumed}; sessions of {now.session_ms / 1000:g} s, "
-        f"heartbeats every {base.heartbeat_interval_ms / 1000:g} s, "
-        f"{base.assumed().removeprefix('assumed: ')}",
+        tuple(
+            _played(one, seeds[: None if one is now else _SEEDS_OF_OTHERS], has_rates=bool(rate))
+            for one in variants(now, most)
+        ),
+        f"{len(seeds)} seeds, of other settings at most {_SEEDS_OF_OTHERS}; {now.assumed}; "
+        f"sessions of {now.session_ms / 1000:g} s, heartbeats every "
+        f"{base.heartbeat_interval_ms / 1000:g} s, {base.assumed().removeprefix('assumed: ')}",
     )
 
 
@@ -138,11 +143,11 @@ def _played(one: Variant, seeds: Iterable[int], *, has_rates: bool) -> Played:
 
 def _run(one: Variant, seed: int) -> dict[str, int | None]:
     random = Random(f"{seed} rollout")
-    scenario = deployed(one, random)
+    begin = _BEGIN_MS + random.randrange(one.scenario.heartbeat_interval_ms)
+    scenario = deployed(replace(one, scenario=_drifted(one.scenario, random)), random, begin)
     run = simulate(replace(scenario, seed=seed))
     sums, stopped = totals(run), [each for each in stops(run) if each.from_ms >= _BEGIN_MS]
     twice = list(_read_twice(run, scenario, random))
-    begin = min((each.at_ms for each in run.happenings), default=_BEGIN_MS)
     return {
         "rebalances": sums.rounds,
         "moves": sums.moves,
@@ -156,20 +161,36 @@ def _run(one: Variant, seed: int) -> dict[str, int | None]:
     }
 
 
-def deployed(one: Variant, random: Random) -> Scenario:
-    """Returns the scenario with one deploy."""
+def _drifted(base: Scenario, random: Random) -> Scenario:
+    """Returns the scenario with a slightly different heartbeat interval for each member.
+
+    All members of a classic group send heartbeats at one time after a rebalance. Java's heartbeat
+    thread looks at the clock every 100 ms (retry.backoff.ms), so they soon are at different times.
+    """
+
+    def late(config: MemberConfig) -> MemberConfig:
+        late_ms = random.randrange(config.retry_backoff_ms)
+        is_classic = isinstance(config, ConsumerConfig) and config.is_classic
+        every_ms = config.heartbeat_interval_ms + late_ms * is_classic
+        return replace(config, heartbeat_interval_ms=every_ms)
+
+    members = (replace(one, config=late(one.config)) for one in base.members)
+    return replace(base, members=tuple(members))
+
+
+def deployed(one: Variant, random: Random, begin_ms: int) -> Scenario:
+    """Returns the scenario with a deploy from `begin_ms` on."""
     base, replicas = one.scenario, one.workload.replicas
     members = sorted(base.members, key=lambda each: _in_order(each.name))
     each = len(members) // replicas
     of_pod = [members[pod * each : (pod + 1) * each] for pod in range(replicas)]
-    begin = _BEGIN_MS + random.randrange(base.heartbeat_interval_ms)
     rolled = roll(one.workload, one.assumed, random)
     happenings, joined = list[Happening](), list[MemberPlan]()
     for pod, end in rolled.ends.items():
-        kind, at = Kind.KILL if end.is_killed else Kind.STOP, begin + end.at_ms
+        kind, at = Kind.KILL if end.is_killed else Kind.STOP, begin_ms + end.at_ms
         happenings += (Happening(at_ms=at, kind=kind, member=m.name) for m in of_pod[pod])
     for number, new in enumerate(rolled.pods):
-        at = begin + new.joins_ms
+        at = begin_ms + new.joins_ms
         if new.replaces is None:
             joined += (_new(member, f"new{number}", at) for member in of_pod[number])
             continue
@@ -178,7 +199,7 @@ def deployed(one: Variant, random: Random) -> Scenario:
             starts = _starts(member, at, is_killed=is_killed, again_ms=one.assumed.start_up_ms)
             happenings += (Happening(at_ms=t, kind=Kind.START, member=member.name) for t in starts)
     happenings.sort(key=lambda event: event.at_ms)
-    last = max([begin, *(h.at_ms for h in happenings), *(m.start_ms for m in joined)])
+    last = max([begin_ms, *(h.at_ms for h in happenings), *(m.start_ms for m in joined)])
     until_ms = last + one.session_ms + _SETTLES_MS
     members = [*base.members, *joined]
     return replace(base, members=tuple(members), happenings=tuple(happenings), until_ms=until_ms)

@@ -39,7 +39,7 @@ class Variant:
 
 
 def variants(now: Variant, most: int) -> Iterator[Variant]:
-    """Yields the settings as they are, then others: at most `most` in all, and none without effect."""
+    """Yields the settings as they are, then others, at most `most` in all."""
     return islice((now, *_closing(now), *_ids(now), *_kinds(now), *_pods(now)), most)
 
 

@@ -13,9 +13,9 @@ from .figures import seconds_text
 
 _LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops them for less
 _NOTE = (
-    "Median (least-most). unread: partition-seconds without a reader; longest: seconds of one "
-    "partition; stop: seconds in which a member that runs reads nothing; read twice: "
-    "partition-seconds of records; takes: seconds until the group has settled."
+    "Medians (least-most). unread: partition-seconds without a reader; longest: seconds of one "
+    "partition; read twice: partition-seconds of records; takes: seconds until the group has "
+    "settled."
 )
 
 
@@ -25,21 +25,23 @@ def answer(found: Forecast) -> str:
     text = f"a deploy of {found.workload} causes {_costs(now)}."
     best = min(found.variants, key=lambda one: one.cost)
     if best is not now:
-        text += f' Least unread with "{best.name}": {_costs(best)}.'
+        text += f' Least unread with "{best.name}": {_costs(best, in_short=True)}.'
     free = [one for one in found.variants if not one.figures["rebalances"].most]
     if free and best not in free:
         least = min(free, key=lambda one: one.cost)
-        text += f' No rebalance with "{least.name}": {_costs(least)}.'
+        text += f' No rebalance with "{least.name}": {_costs(least, in_short=True)}.'
     return text + " Nothing tried here makes it cheaper." * (best is now and bool(others))
 
 
-def _costs(one: Played) -> str:
+def _costs(one: Played, *, in_short: bool = False) -> str:
     figures = one.figures
     parts = [_counted(figures[f"{noun}s"], noun) for noun in ("rebalance", "move")]
     parts.append("every partition read throughout")
     if figures["unread_ms"].most:
         unread, longest = _seconds(figures["unread_ms"]), _seconds(figures["longest_ms"])
         parts[-1] = f"{unread} partition-seconds unread, one partition for {longest} s"
+    if in_short:
+        return parts[2]
     if (figures["longest_stop_ms"].most or 0) >= _LEAST_STOP_MS:
         members = _counted(figures["stopped"], "member")
         parts.append(f"{members} stopped for {_seconds(figures['longest_stop_ms'])} s")
@@ -78,7 +80,6 @@ _COLUMNS = {
     "moves": ("moves", _whole, 1),
     "unread": ("unread_ms", _seconds, 1),
     "longest": ("longest_ms", _seconds, 1),
-    "stop": ("longest_stop_ms", _seconds, _LEAST_STOP_MS),
     "read twice": ("twice_ms", _seconds, 1),
     "records twice": ("records_twice", _whole, 1),
     "takes": ("takes_ms", _seconds, 1),

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m tests.rollout_live [--manifests N] [--from N] [--seed N]`: forecasts beside deploys.
+
+Generates manifests, with classic and consumer members, static and dynamic ones. The forecast of
+each is computed; then the deploy is played with processes of real consumers on a real broker, whose
+starts and ends are those of one more draw. Each figure must be in the forecast's range. A time may
+lie outside of it by the delays of the run itself: for each generation the timeout of a poll and how
+late the machine was, for each unread partition the timeout of a poll.
+
+Prints a line for each manifest, and each figure that is outside. The exit code is 0 if all figures
+of all manifests are in range, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance.rollout import read_manifest, rollout
+from kafka_rebalance.rollout.forecast import deployed
+from kafka_rebalance.rollout.variants import Variant
+from kafka_rebalance.simulator import scenario_from_group
+from tests.reality.real import prepare
+from tests.reality.scenario import POLL_MS
+from tests.support.broker import Broker
+
+from .manifests import BROKER, HEARTBEAT_MS, SESSION_MS, Case, case
+from .real import Log, play
+
+if TYPE_CHECKING:
+    from kafka_rebalance.simulator import Spread
+
+PROPERTIES = {
+    "group.consumer.min.heartbeat.interval.ms": str(HEARTBEAT_MS),
+    "group.consumer.heartbeat.interval.ms": str(HEARTBEAT_MS),
+    "group.consumer.min.session.timeout.ms": str(SESSION_MS),
+    "group.consumer.session.timeout.ms": str(SESSION_MS),
+}
+_BEGIN_MS, _TAIL_MS = 9_000, 6_000
+
+
+def judge(one: Case, server: str, directory: Path, log: Log, random: Random) -> list[str]:
+    """Returns a text for each figure that is not in the range of the forecast."""
+    workload = read_manifest(one.manifest)
+    settings: dict[str, Any] = {"config": one.config}
+    forecast = rollout(
+        one.group, workload, assumed=one.assumed, broker=BROKER, most=1, **settings
+    ).variants[0]
+    base = replace(scenario_from_group(one.group, **settings), broker=BROKER)
+    begin = _BEGIN_MS + random.randrange(HEARTBEAT_MS)
+    scenario = deployed(Variant("", (), base, workload, one.assumed), random, begin)
+    last = max(
+        [begin, *(h.at_ms for h in scenario.happenings), *(m.start_ms for m in scenario.members)]
+    )
+    scenario = replace(scenario, until_ms=last + SESSION_MS + _TAIL_MS)
+    prepare(server, [scenario])
+    real = play(scenario, server, directory, log, begin)
+    delay = (POLL_MS + real["late_ms"]) * (1 + real["rebalances"])
+    outside = []
+    for name, spread in forecast.figures.items():
+        slack = POLL_MS * real["gaps"] if name == "unread_ms" else delay
+        slack = slack if name.endswith("_ms") else 0
+        verdict = _verdict(spread, real[name], slack)
+        print(
+            f"    {name}: {real[name]}, told {spread.least} to {spread.most}{verdict}", flush=True
+        )
+        outside += [name] if verdict.startswith(" OUT") else []
+    return outside
+
+
+def _verdict(spread: Spread, real: int | None, slack: int) -> str:
+    if real is None or spread.least is None or spread.most is None:
+        return "" if (real is None) == bool(spread.never) else " OUTSIDE"
+    if spread.least <= real <= spread.most:
+        return ""
+    near = spread.least - slack <= real <= spread.most + slack
+    return f" (within the measured delays, {slack} ms)" if near else f" OUTSIDE (delays {slack} ms)"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.rollout_live")
+    parser.add_argument("--manifests", type=int, default=20, help="(default: %(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="of the manifests (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
+    arguments = parser.parse_args()
+    counts: Counter[str] = Counter()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Broker(properties=PROPERTIES) as broker,
+        Log(broker.bootstrap_server) as log,
+    ):
+        for number in range(arguments.first, arguments.first + arguments.manifests):
+            random = Random(f"{arguments.seed}/{number}")
+            one = case(random, number)
+            print(f"{number}: {one}", flush=True)
+            outside = judge(one, broker.bootstrap_server, Path(directory), log, random)
+            counts["not in range" if outside else "in range"] += 1
+            print(
+                f"  {'NOT in range: ' + ', '.join(outside) if outside else 'in range'}", flush=True
+            )
+    print(f"\n$ python -m tests.rollout_live {' '.join(sys.argv[1:])}")
+    for what, count in sorted(counts.items()):
+        print(f"{what}: {count}")
+    return bool(counts["not in range"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -93,8 +93,8 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     assert len(EXAMPLES) == len(FOUND)
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     on_spark = {"spark", "spark output", "by library", "inventory"}
-    assert EXAMPLES.keys() - run == {"group.jsonl", "trace.txt", *on_spark}
-    assert len(COMMANDS) == 16
+    assert EXAMPLES.keys() - run == {"group.jsonl", "trace.txt", "deployment.yaml", *on_spark}
+    assert len(COMMANDS) == 17
     assert len(SCRIPTS) == 5
 
 
@@ -117,7 +117,8 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     count.
     """
     (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
-    (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
+    for file in ("trace.txt", "deployment.yaml"):
+        (tmp_path / file).write_text(EXAMPLES[file], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     said = []

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 SESSION_MS, HEARTBEAT_MS = 6_000, 1_000
 BROKER = CoordinatorConfig(
-    group_consumer_session_timeout_ms=SESSION_MS, group_consumer_heartbeat_interval_ms=HEARTBEAT_MS
+    group_initial_rebalance_delay_ms=100,  # as tests.support.broker sets it
+    group_consumer_session_timeout_ms=SESSION_MS,
+    group_consumer_heartbeat_interval_ms=HEARTBEAT_MS,
 )
 _CLASSIC = ("range", "sticky", "cooperative-sticky")
 

@@ -31,7 +31,7 @@ ROWS = [
     ("member",),
     ("playback",),
     ("simulator", "bulk", "live", "history", "serve"),
-    ("scaling",),
+    ("scaling", "rollout"),
     ("report", "spark", "clients", "data", "testing"),
     ("__init__",),
     ("cli",),

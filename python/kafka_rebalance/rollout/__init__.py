@@ -2,10 +2,11 @@
 """What a deploy on Kubernetes does to a group: rebalances, moves, unread partitions, seconds."""
 
 from .controllers import Assumed
-from .forecast import Forecast, Played, rollout
+from .forecast import Forecast, PlayedDeploy, rollout
 from .gate import differences
-from .manifests import Probe, Workload, read_manifest
+from .manifests import ReadinessProbe, Workload, read_manifest
 
 __all__ = [
-    "Assumed", "Forecast", "Played", "Probe", "Workload", "differences", "read_manifest", "rollout",
+    "Assumed", "Forecast", "PlayedDeploy", "ReadinessProbe", "Workload", "differences",
+    "read_manifest", "rollout",
 ]  # fmt: skip

@@ -45,10 +45,11 @@ _SEEDS_OF_OTHERS = 10  # of the settings that only are compared
 _BEGIN_MS = 120_000  # long after the group has formed
 _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 _SETTLES_MS = 60_000
+_COLD_MS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedDeploy:
     """A deploy with some settings; `lines` are those to change, none for the settings as they are.
 
     Each figure is a range over the seeds, with its median:
@@ -79,7 +80,7 @@ class Forecast:
 
     group_id: str
     workload: str
-    variants: tuple[Played, ...]
+    variants: tuple[PlayedDeploy, ...]
     assumed: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,18 +134,18 @@ def rollout(
     )
 
 
-def _played(one: Variant, seeds: Iterable[int], *, has_rates: bool) -> Played:
+def _played(one: Variant, seeds: Iterable[int], *, has_rates: bool) -> PlayedDeploy:
     runs = [_run(one, seed) for seed in seeds]
     figures = {name: Spread.of(run[name] for run in runs) for name in runs[0]}
     if not has_rates:
         del figures["records_twice"]
-    return Played(one.name, one.lines, figures)
+    return PlayedDeploy(one.name, one.lines, figures)
 
 
 def _run(one: Variant, seed: int) -> dict[str, int | None]:
     random = Random(f"{seed} rollout")
     begin = _BEGIN_MS + random.randrange(one.scenario.heartbeat_interval_ms)
-    scenario = deployed(replace(one, scenario=_drifted(one.scenario, random)), random, begin)
+    scenario = deployed(replace(one, scenario=_uneven(one.scenario, random)), random, begin)
     run = simulate(replace(scenario, seed=seed))
     sums, stopped = totals(run), [each for each in stops(run) if each.from_ms >= _BEGIN_MS]
     twice = list(_read_twice(run, scenario, random))
@@ -161,11 +162,12 @@ def _run(one: Variant, seed: int) -> dict[str, int | None]:
     }
 
 
-def _drifted(base: Scenario, random: Random) -> Scenario:
-    """Returns the scenario with a slightly different heartbeat interval for each member.
+def _uneven(base: Scenario, random: Random) -> Scenario:
+    """Returns the scenario with members that differ a little, as real ones do.
 
-    All members of a classic group send heartbeats at one time after a rebalance. Java's heartbeat
-    thread looks at the clock every 100 ms (retry.backoff.ms), so they soon are at different times.
+    After a rebalance, all members of a classic group send heartbeats at one time. Java's heartbeat
+    thread looks at the clock every 100 ms (retry.backoff.ms), so their times soon differ. And a new
+    process needs up to _COLD_MS for its first JoinGroup response: a slow member can miss a round.
     """
 
     def late(config: MemberConfig) -> MemberConfig:
@@ -174,8 +176,11 @@ def _drifted(base: Scenario, random: Random) -> Scenario:
         every_ms = config.heartbeat_interval_ms + late_ms * is_classic
         return replace(config, heartbeat_interval_ms=every_ms)
 
-    members = (replace(one, config=late(one.config)) for one in base.members)
-    return replace(base, members=tuple(members))
+    def cold(work: Costs) -> Costs:
+        return replace(work, cold_ms=work.cold_ms + random.randrange(_COLD_MS))
+
+    each = (replace(one, config=late(one.config), work=cold(one.work)) for one in base.members)
+    return replace(base, members=tuple(each))
 
 
 def deployed(one: Variant, random: Random, begin_ms: int) -> Scenario:

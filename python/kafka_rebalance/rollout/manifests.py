@@ -26,7 +26,7 @@ _MOST = 1_000_000  # pods, or seconds
 _FORMS = {int: "a whole number", str: "a string", list: "a list", dict: "a mapping"}
 
 
-class Probe(NamedTuple):
+class ReadinessProbe(NamedTuple):
     """A readiness probe, times in ms; `successes` in a row make the pod ready."""
 
     delay_ms: int
@@ -52,7 +52,7 @@ class Workload:
     is_parallel: bool = False
     first_ordinal: int = 0
     min_ready_ms: int = 0
-    probes: tuple[Probe, ...] = ()
+    probes: tuple[ReadinessProbe, ...] = ()
     grace_ms: int = 30_000
     pre_stop_ms: int = 0
 
@@ -212,11 +212,11 @@ def _of_stateful_set(one: _Object, replicas: int) -> dict[str, Any]:
     }
 
 
-def _probe(container: _Object) -> Probe:
+def _probe(container: _Object) -> ReadinessProbe:
     defaults = {"initialDelaySeconds": 0, "periodSeconds": 10, "successThreshold": 1}
     found = (container.whole(f"readinessProbe.{at}", n, min(n, 1)) for at, n in defaults.items())
     delay, period, successes = found
-    return Probe(1000 * delay, 1000 * period, successes)
+    return ReadinessProbe(1000 * delay, 1000 * period, successes)
 
 
 def _pre_stop_ms(container: _Object) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
-from kafka_rebalance.rollout import Forecast, Played
+from kafka_rebalance.rollout import Forecast, PlayedDeploy
 from kafka_rebalance.simulator import Spread
 
 from .figures import seconds_text
@@ -33,7 +33,7 @@ def answer(found: Forecast) -> str:
     return text + " Nothing tried here makes it cheaper." * (best is now and bool(others))
 
 
-def _costs(one: Played, *, in_short: bool = False) -> str:
+def _costs(one: PlayedDeploy, *, in_short: bool = False) -> str:
     figures = one.figures
     parts = [_counted(figures[f"{noun}s"], noun) for noun in ("rebalance", "move")]
     parts.append("every partition read throughout")

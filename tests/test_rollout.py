@@ -26,6 +26,7 @@ from kafka_rebalance.rollout import (
 )
 from kafka_rebalance.rollout.controllers import roll
 from kafka_rebalance.rollout.variants import Variant
+from tests.support.imports import ROOT
 from tests.support.planned_groups import captured
 from tests.support.prompt import command
 
@@ -433,6 +434,25 @@ def test_wrong_usage(tmp_path: Path, words: tuple[str, ...], code: int, problem:
     ran = command("rollout", written(tmp_path, manifest()), lines, *words)
     assert (ran.returncode, ran.stdout) == (code, "")
     assert problem in ran.stderr
+
+
+def test_the_gate_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "before-a-deploy.md").read_text(encoding="utf-8")
+    name, *words = yaml.safe_load(page.rpartition("```yaml\n")[2].partition("```")[0])["command"]
+    example = page.partition("example: deployment.yaml -->\n```yaml\n")[2].partition("```")[0]
+    (tmp_path / "deployment.yaml").write_text(example, encoding="utf-8")
+    asked: list[object] = []
+
+    def settled(*where: object, for_s: float, **_: object) -> list[kr.GroupSpec]:
+        asked.extend((*where, for_s))
+        return [SAMPLE["chat-moderation"]]
+
+    monkeypatch.setattr("kafka_rebalance.live.watched_group.settled_states", settled)
+    monkeypatch.chdir(tmp_path)
+    ran = command(*words)
+    assert name == "kafka-rebalance"
+    assert (ran.returncode, asked) == (0, ["broker:9092", "chat-moderation", 300.0]), ran.stdout
+    assert "settled as planned" in ran.stdout
 
 
 def test_the_gate_waits_for_a_state_as_planned(

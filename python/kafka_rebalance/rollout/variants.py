@@ -97,10 +97,12 @@ def _kinds(now: Variant) -> Iterator[Variant]:
         return
     if now.config.rebalance_protocol().name == "EAGER":
         scenario = now.scenario.with_protocol(eager=False)
-        line = "partition.assignment.strategy=cooperative-sticky, in two deploys (docs/faq.md)"
+        line = (
+            "partition.assignment.strategy=cooperative-sticky (plan --switch-assignor has the way)"
+        )
         yield replace(now, name="cooperative", lines=(line,), scenario=scenario)
     scenario = now.scenario.with_consumer_protocol()
-    lines = ("group.protocol=consumer (docs/switch-protocol.md)",)
+    lines = ("group.protocol=consumer (plan --switch-protocol has the way)",)
     yield replace(now, name="consumer protocol", lines=lines, scenario=scenario)
 
 

@@ -9,7 +9,7 @@ from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.rollout import Forecast, PlayedDeploy
 from kafka_rebalance.simulator import Spread
 
-from .figures import seconds_text
+from .figures import median_text, seconds_text
 
 _LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops them for less
 _NOTE = (
@@ -20,43 +20,43 @@ _NOTE = (
 
 
 def answer(found: Forecast) -> str:
-    """Returns what the deploy does, and which settings make it cheaper, in words."""
+    """Returns in words, with medians, what the deploy does and which settings cost less."""
     now, *others = found.variants
-    text = f"a deploy of {found.workload} causes {_costs(now)}."
+    done = f"{_counted(now, 'rebalances', 'rebalance')} and {_counted(now, 'moves', 'move')}"
+    if (now.figures["longest_stop_ms"].median or 0) >= _LEAST_STOP_MS:
+        stopped = f"stops {_counted(now, 'stopped', 'member')}, whose pods run on,"
+        done += f", and {stopped} for up to {_median(now, 'longest_stop_ms')} s"
+    text = f"a deploy of {found.workload} causes {done}; {_unread(now)}"
+    if now.figures["twice_ms"].most:
+        records = f"{_median(now, 'twice_ms')} partition-seconds of records are"
+        if "records_twice" in now.figures:
+            records = f"{_counted(now, 'records_twice', 'record')} are"
+        text += f", and {records} read twice"
     best = min(found.variants, key=lambda one: one.cost)
-    if best is not now:
-        text += f' Least unread with "{best.name}": {_costs(best, in_short=True)}.'
     free = [one for one in found.variants if not one.figures["rebalances"].most]
+    less = [f'the least with "{best.name}": {_unread(best)}'] if best is not now else []
     if free and best not in free:
         least = min(free, key=lambda one: one.cost)
-        text += f' No rebalance with "{least.name}": {_costs(least, in_short=True)}.'
-    return text + " Nothing tried here makes it cheaper." * (best is now and bool(others))
+        less.append(f'no rebalance with "{least.name}": {_unread(least)}')
+    if not less and others:
+        less = ["nothing tried here costs less"]
+    return ". ".join([text, *(f"{one[0].upper()}{one[1:]}" for one in less)]) + "."
 
 
-def _costs(one: PlayedDeploy, *, in_short: bool = False) -> str:
-    figures = one.figures
-    parts = [_counted(figures[f"{noun}s"], noun) for noun in ("rebalance", "move")]
-    parts.append("every partition read throughout")
-    if figures["unread_ms"].most:
-        unread, longest = _seconds(figures["unread_ms"]), _seconds(figures["longest_ms"])
-        parts[-1] = f"{unread} partition-seconds unread, one partition for {longest} s"
-    if in_short:
-        return parts[2]
-    if (figures["longest_stop_ms"].most or 0) >= _LEAST_STOP_MS:
-        members = _counted(figures["stopped"], "member")
-        parts.append(f"{members} stopped for {_seconds(figures['longest_stop_ms'])} s")
-    if figures["twice_ms"].most:
-        records = f"{_seconds(figures['twice_ms'])} partition-seconds of records"
-        if "records_twice" in figures:
-            records = _counted(figures["records_twice"], "record")
-        parts.append(f"{records} read twice")
-    return ", ".join(parts)
+def _unread(one: PlayedDeploy) -> str:
+    if not one.figures["unread_ms"].most:
+        return "every partition is read throughout"
+    unread, longest = _median(one, "unread_ms"), _median(one, "longest_ms")
+    return f"partitions are unread for {unread} partition-seconds, one of them for {longest} s"
 
 
-def _counted(spread: Spread, noun: str) -> str:
-    if spread.is_one:
-        return counted(spread.median, noun) if spread.median else f"no {noun}"
-    return f"{_whole(spread)} {noun}s"
+def _median(one: PlayedDeploy, figure: str) -> str:
+    return median_text(one.figures[figure])
+
+
+def _counted(one: PlayedDeploy, figure: str, noun: str) -> str:
+    number = one.figures[figure].median
+    return counted(number, noun) if number else f"no {noun}"
 
 
 def _ranged(spread: Spread, text: Callable[[int], str]) -> str:

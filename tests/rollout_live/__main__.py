@@ -7,6 +7,8 @@ starts and ends are those of one more draw. Each figure must be in the forecast'
 lie outside of it by the delays of the run itself: for each generation the timeout of a poll and how
 late the machine was, for each unread partition the timeout of a poll.
 
+At the end, `rollout --gate` must find the group as planned.
+
 Prints a line for each manifest, and each figure that is outside. The exit code is 0 if all figures
 of all manifests are in range, else 1.
 """
@@ -29,6 +31,7 @@ from kafka_rebalance.simulator import scenario_from_group
 from tests.reality.real import prepare
 from tests.reality.scenario import POLL_MS
 from tests.support.broker import Broker
+from tests.support.prompt import command
 
 from .manifests import BROKER, HEARTBEAT_MS, SESSION_MS, Case, case
 from .real import Log, play
@@ -60,9 +63,18 @@ def judge(one: Case, server: str, directory: Path, log: Log, random: Random) -> 
     )
     scenario = replace(scenario, until_ms=last + SESSION_MS + _TAIL_MS)
     prepare(server, [scenario])
-    real = play(scenario, server, directory, log, begin)
+    outside: list[str] = []
+    file = directory / f"{scenario.group_id}.yaml"
+    file.write_text(one.manifest, encoding="utf-8")
+
+    def gate() -> None:
+        where = ("--bootstrap-server", server, "--group", scenario.group_id)
+        ran = command("rollout", file, "--gate", "--for", "20", *where)
+        print(f"    gate: exit code {ran.returncode}, {ran.stdout.strip()}", flush=True)
+        outside.extend(["gate"] * (ran.returncode != 0))
+
+    real = play(scenario, server, directory, log, begin, gate)
     delay = (POLL_MS + real["late_ms"]) * (1 + real["rebalances"])
-    outside = []
     for name, spread in forecast.figures.items():
         slack = POLL_MS * real["gaps"] if name == "unread_ms" else delay
         slack = slack if name.endswith("_ms") else 0

@@ -18,6 +18,7 @@ from tests.reality.client_process import CLOSE_TIMEOUT_S, ClientProcess
 from tests.reality.played import KILLED, Event
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from kafka_rebalance.simulator import Scenario
@@ -110,10 +111,15 @@ def _held(events: list[Event]) -> set[str]:
 
 
 def play(
-    scenario: Scenario, server: str, directory: Path, log: Log, begin_ms: int
+    scenario: Scenario,
+    server: str,
+    directory: Path,
+    log: Log,
+    begin_ms: int,
+    at_rest: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Plays the scenario with real consumers; returns the figures of a forecast, and how many gaps
-    and generations there were and how late this machine was.
+    and generations there were and how late this machine was. Calls `at_rest` at the end.
     """
     todo: list[tuple[int, Kind, str]] = [
         *((one.start_ms, Kind.START, one.name) for one in scenario.members),
@@ -139,6 +145,7 @@ def play(
             stage.do(at_ms, kind, name)
         time.sleep(max(0, scenario.until_ms - stage.now_ms()) / 1000)
         is_over_ms = stage.now_ms()
+        at_rest()
     finally:
         ended.set()
         for one in stage.processes:

@@ -373,6 +373,9 @@ def test_a_group_as_planned_has_no_differences() -> None:
 
 def test_the_gate_names_what_differs() -> None:
     assert differences(formed(2, 9), workload()) == ["2 members instead of 3"]
+    away = [replace(one, generation_id=-2) for one in formed(3, 9).members]
+    found = differences(replace(formed(3, 9), members=tuple(away)), workload())
+    assert found == ["3 members away, as static members are that restart"]
     static = workload("StatefulSet", first_ordinal=1)
     assert differences(formed(3, 9, static=True), static) == ['no member "app-3"']
     unread = replace(formed(3, 9), topics=(kr.Topic("t", 10),))
@@ -448,6 +451,7 @@ def test_the_gate_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         return [SAMPLE["chat-moderation"]]
 
     monkeypatch.setattr("kafka_rebalance.live.watched_group.settled_states", settled)
+    monkeypatch.setattr("kafka_rebalance.live.snapshot_lines", lambda *_, **__: [{}])
     monkeypatch.chdir(tmp_path)
     ran = command(*words)
     assert name == "kafka-rebalance"
@@ -462,6 +466,9 @@ def test_the_gate_waits_for_a_state_as_planned(
     monkeypatch.setattr(
         "kafka_rebalance.live.watched_group.settled_states", lambda *_, **__: iter(states)
     )
+    members: list[dict[str, object]] = [{"assigned_partitions": []}, {}]
+    lines = ([{"members": [one]}] for one in members)
+    monkeypatch.setattr("kafka_rebalance.live.snapshot_lines", lambda *_, **__: next(lines))
     words = ("--gate", "--bootstrap-server", "h:1", "--group", "g")
     ran = command("rollout", written(tmp_path, manifest()), *words)
     assert ran.returncode == 0

@@ -3,6 +3,7 @@
 
 import argparse
 from itertools import islice
+from time import monotonic, sleep
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
@@ -20,6 +21,7 @@ from .lines import open_input
 from .options import cluster_configs, member_options, of_topic, seconds, whole
 
 _MOST_BYTES = 4 * 2**20
+_EVERY_S = 0.5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -128,10 +130,13 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
     def waiting(why: str) -> None:
         found[:] = [why]
 
+    ends_s = monotonic() + args.for_s
     how = {"configs": cluster_configs(args), "for_s": args.for_s, "on_waiting": waiting}
     for group in settled_states(args.bootstrap_server, args.group, **how):
         options = {"per_pod": args.per_pod, "before": before, "engine": args.engine}
         found = differences(group, workload, **options)
+        if not found and not _is_reached(args, ends_s):
+            found = ["members have not yet reached their targets"]
         if not found:
             break
         print_note(f"{args.group}: {'; '.join(found)}; waiting")
@@ -143,3 +148,15 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
     else:
         print_wrapped(f"{args.group}: settled as planned: every partition has its reader.")
     return NOT_AS_PLANNED if found else DONE
+
+
+def _is_reached(args: argparse.Namespace, ends_s: float) -> bool:
+    """Waits until no member has other partitions than its target, as brokers assign them."""
+    from kafka_rebalance.live import snapshot_lines
+
+    while monotonic() < ends_s:
+        (line,) = snapshot_lines(args.bootstrap_server, [args.group], configs=cluster_configs(args))
+        if not any("assigned_partitions" in one for one in line.get("members", ())):
+            return True
+        sleep(_EVERY_S)
+    return False

@@ -39,7 +39,7 @@ EMPTY = "state: Empty"
 WITHOUT_MEMBERS = (EMPTY, "state: Dead", NO_SUCH_GROUP)
 """The beginnings of the errors of a group that is empty, or does not exist."""
 
-_AWAY = -2
+AWAY = -2
 """The epoch of a static member that has left, and whose session has not ended."""
 
 
@@ -138,7 +138,7 @@ def _rests(line: Mapping[str, Any]) -> bool:
     targets = {"target_active_tasks", "target_standby_tasks"}
     if assigns_tasks(line["assignor"]) and any(targets & {*one} for one in line["members"]):
         return False
-    epochs = {member["generation_id"] for member in line["members"]} - {_AWAY}
+    epochs = {member["generation_id"] for member in line["members"]} - {AWAY}
     return epochs | {epoch} == {line["generation_id"]}
 
 

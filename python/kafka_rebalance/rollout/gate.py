@@ -14,6 +14,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.live.watched_group import AWAY
 from kafka_rebalance.plans.leaders import plans_by_leader
 
 from .manifests import Workload
@@ -51,6 +52,8 @@ def _members(group: GroupSpec, workload: Workload, per_pod: int) -> Iterator[str
     planned, pods = workload.replicas * per_pod, range(workload.replicas)
     if len(group.members) != planned:
         yield f"{counted(len(group.members))} instead of {planned}"
+    if away := sum(one.generation_id == AWAY for one in group.members):
+        yield f"{counted(away)} away, as static members are that restart"
     names = {f"{workload.name}-{workload.first_ordinal + pod}" for pod in pods}
     missing = names - _by_instance(group).keys()
     if workload.is_stateful and 0 < len(missing) < len(names):

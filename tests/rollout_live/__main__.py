@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance.rollout import read_manifest, rollout
 from kafka_rebalance.rollout.forecast import deployed
 from kafka_rebalance.rollout.variants import Variant
-from kafka_rebalance.simulator import scenario_from_group
+from kafka_rebalance.simulator import Kind, scenario_from_group
 from tests.reality.real import prepare
 from tests.reality.scenario import POLL_MS
 from tests.support.broker import Broker
@@ -45,7 +45,7 @@ PROPERTIES = {
     "group.consumer.min.session.timeout.ms": str(SESSION_MS),
     "group.consumer.session.timeout.ms": str(SESSION_MS),
 }
-_BEGIN_MS, _TAIL_MS = 9_000, 6_000
+_BEGIN_MS, _TAIL_MS, _AGAIN_MS = 9_000, 6_000, 12_000
 
 
 def judge(one: Case, server: str, directory: Path, log: Log, random: Random) -> list[str]:
@@ -58,10 +58,15 @@ def judge(one: Case, server: str, directory: Path, log: Log, random: Random) -> 
     base = replace(scenario_from_group(one.group, **settings), broker=BROKER)
     begin = _BEGIN_MS + random.randrange(HEARTBEAT_MS)
     scenario = deployed(Variant("", (), base, workload, one.assumed), random, begin)
-    last = max(
-        [begin, *(h.at_ms for h in scenario.happenings), *(m.start_ms for m in scenario.members)]
-    )
-    scenario = replace(scenario, until_ms=last + SESSION_MS + _TAIL_MS)
+    firsts: dict[tuple[Kind, str], int] = {}
+    for event in scenario.happenings:
+        firsts.setdefault((event.kind, event.member), event.at_ms)
+    last = max([begin, *firsts.values(), *(member.start_ms for member in scenario.members)])
+    # A refused member is there at its second or third start, soon after its session has ended.
+    again = len(scenario.happenings) > len(firsts)
+    until = last + SESSION_MS + _TAIL_MS + again * _AGAIN_MS
+    happenings = tuple(event for event in scenario.happenings if event.at_ms <= until)
+    scenario = replace(scenario, happenings=happenings, until_ms=until)
     prepare(server, [scenario])
     outside: list[str] = []
     file = directory / f"{scenario.group_id}.yaml"

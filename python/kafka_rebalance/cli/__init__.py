@@ -40,7 +40,7 @@ COMMANDS = {
     "explain": "explain why a partition goes to its owner",
     "plan": "play changes: moves, pauses and balance, round by round",
     "scale": "show which numbers of members help, and what each step costs",
-    "rollout": "play a deploy on Kubernetes: who stops, and which settings make it free",
+    "rollout": "play a deploy on Kubernetes, and what makes it cheaper",
     "compare": "play changes with every assignor, and recommend one",
     "watch": "follow a live group: was each rebalance as predicted?",
     "simulate": "play a rebalance in virtual time: who stops, and for how long",

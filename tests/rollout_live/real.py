@@ -148,6 +148,7 @@ def play(
         at_rest()
     finally:
         ended.set()
+        producer.join(CLOSE_TIMEOUT_S)
         for one in stage.processes:
             one.tell("close")
         deadline = time.monotonic() + CLOSE_TIMEOUT_S

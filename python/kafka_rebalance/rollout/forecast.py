@@ -40,8 +40,8 @@ from .controllers import Assumed, roll
 from .manifests import Workload
 from .variants import Variant, variants
 
-SEEDS = 40
-_SEEDS_OF_OTHERS = 10  # of the settings that only are compared
+_SEEDS = range(10, 61)
+_WORK = 100_000  # members times partitions times seeds, so that a forecast takes seconds
 _BEGIN_MS = 120_000  # long after the group has formed
 _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 _SETTLES_MS = 60_000
@@ -96,13 +96,14 @@ def rollout(
     work: Costs | None = None,
     broker: CoordinatorConfig | None = None,
     rate: Mapping[str, float] | None = None,
-    seeds: Iterable[int] = range(1, SEEDS + 1),
+    seeds: Iterable[int] | None = None,
     most: int = 6,
 ) -> Forecast:
     """Returns what a deploy does to the group, as it is and with up to `most` - 1 other settings.
 
     `config` and `work` contain what a group lacks, as in `scenario_from_group`; `broker` has the
-    sessions and heartbeats of the consumer protocol. `rate` are records a second of a topic.
+    sessions and heartbeats of the consumer protocol. `rate` are records a second of a topic. A
+    small group is played with up to 60 `seeds`, a large one with 10; other settings with a fourth.
 
     Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the members
              cannot be shared evenly by the pods.
@@ -120,18 +121,25 @@ def rollout(
         raise GroupError("replicas", f"{problem} {pods}")
     base = replace(base, topics=topics, broker=broker or base.broker)
     now = Variant("as it is", (), base, workload, assumed or Assumed())
-    seeds = tuple(seeds)
+    seeds = tuple(_seeds(base) if seeds is None else seeds)
+    fewer = seeds[: max(5, len(seeds) // 4)]
     return Forecast(
         base.group_id,
         f"{workload} ({counted(workload.replicas, 'pod')})",
         tuple(
-            _played(one, seeds[: None if one is now else _SEEDS_OF_OTHERS], has_rates=bool(rate))
+            _played(one, seeds if one is now else fewer, has_rates=bool(rate))
             for one in variants(now, most)
         ),
-        f"{len(seeds)} seeds, of other settings at most {_SEEDS_OF_OTHERS}; {now.assumed}; "
+        f"{len(seeds)} seeds, {len(fewer)} of other settings; {now.assumed}; "
         f"sessions of {now.session_ms / 1000:g} s, heartbeats every "
         f"{base.heartbeat_interval_ms / 1000:g} s, {base.assumed().removeprefix('assumed: ')}",
     )
+
+
+def _seeds(base: Scenario) -> range:
+    """Returns as many seeds as the size of the group allows."""
+    work = len(base.members) * sum(one.partitions for one in base.topics.values())
+    return range(1, max(_SEEDS[0], min(_SEEDS[-1], _WORK // max(1, work))) + 1)
 
 
 def _played(one: Variant, seeds: Iterable[int], *, has_rates: bool) -> PlayedDeploy:

@@ -281,8 +281,8 @@ def test_seconds_are_those_of_simulate() -> None:
 def test_the_best_by_seconds_is_printed_if_rounds_recommend_another() -> None:
     line = captured("orders").to_json()
     run = command("compare", "-", "--add-members", 1, stdin=line)
-    assert "Recommended: cooperative-sticky" in run.stdout
-    assert "In seconds, range and roundrobin are best: 0.7 partition-seconds unread" in run.stdout
+    assert "Switch to cooperative-sticky" in run.stdout
+    assert "0.7 under range and\nroundrobin." in run.stdout
     without = command("compare", "-", stdin=line)
     assert "unread" not in without.stdout.partition("Recommended")[0]
     arguments = ("compare", "-", "--group", "orders", "--add-members", 1, "--json")
@@ -305,5 +305,5 @@ def test_the_row_of_an_eager_groups_own_assignor_alone_has_seconds() -> None:
     assert "cooperative-sticky alone" not in of_plain
     shown = command(*arguments[:-1], stdin=eager.to_json()).stdout
     assert re.search(
-        r"partition-seconds unread, [0-9.]+\s+under\s+cooperative-sticky\s+alone", shown
+        r"[0-9.]+\s+partition-seconds\s+unread\s+under\s+cooperative-sticky\s+alone", shown
     )

@@ -303,7 +303,8 @@ def test_the_assignor_has_the_name_that_plan_has(
     titles = []
     for word in ("describe", "plan"):
         assert main([word, *given]) == 0
-        titles.append(re.split("[,:] ", capsys.readouterr().out)[:2])
+        out = capsys.readouterr().out
+        titles.append(re.split("[,:] ", out[out.index(group_id) :])[:2])
     assert titles[0] == titles[1] == [group_id, titles[1][1]]
     assert "/" in titles[1][1]
     assert main(["describe", str(BY_LEADER)]) == 0

@@ -57,10 +57,10 @@ def test_every_command_has_one_label_for_a_group(
     group_id: str, label: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     only = ("--group", group_id)
-    assert said(capsys, "plan", *only).startswith(f"{group_id}, {label}: ")
+    assert f"\n\n{group_id}, {label}: " in said(capsys, "plan", *only)
     assert said(capsys, "describe", *only).startswith(f"{group_id}, {label}")
     compared = said(capsys, "compare", *only)
-    assert compared.startswith(f"{group_id}, which runs {label}: ")
+    assert f"\n\n{group_id}, which runs {label}: " in compared
     assert re.search(rf"^ {re.escape(label)}( <)?  ", compared, re.MULTILINE)
     if label.startswith(("kafka-python/", "aiokafka/")):
         tp = GROUPS[group_id].members[0].owned_partitions[0]
@@ -262,10 +262,12 @@ def test_compare_has_the_answers_of_other_leaders(
     file.write_text(group.to_json(), encoding="utf-8")
     assert main(["compare", str(file)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert text.startswith("g, which runs range: ")
+    assert " g, which runs range: " in text
     assert text.endswith(
         "If b leads with librdkafka/range: 1 rebalance, 3 moves, 1-2 partitions a member (--leader "
         "MEMBER)."
     )
     assert main(["compare", str(file), "--leader", "b"]) == 0
-    assert capsys.readouterr().out.startswith("g, which runs librdkafka/range: ")
+    assert (
+        capsys.readouterr().out.partition("\n\n")[2].startswith("g, which runs librdkafka/range: ")
+    )

@@ -96,7 +96,7 @@ def test_a_change_that_no_member_sees_affects_no_group(
         assert "no rebalance follows, because no member sees a change" in line["not_affected"][0]
     code, out, _ = run("plan", [group], *change)
     assert code == 0
-    assert "0 rebalances; nothing moves" in out
+    assert "no rebalance; nothing moves" in " ".join(out.split())
     assert ": no rebalance, because no member sees a change" in " ".join(out.split())
 
 

@@ -150,8 +150,8 @@ def test_a_repr_fits_a_screen(name: str) -> None:
 
 def test_print_shows_the_table_of_a_plan() -> None:
     planned = kr.plan(SMALL.owning(kr.assign(SMALL)), None, ["add-members=1"])
-    title, heads, *rows = str(planned).splitlines()
-    assert title == planned.title
+    summary, blank, title, heads, *rows = str(planned).splitlines()
+    assert (summary, blank, title) == (planned.summary, "", planned.title)
     assert heads.split() == ["before", "after", "possible"]
     assert rows[0].split() == ["members", "3", "4"]
     assert {len(row) for row in (heads, rows[1], rows[2])} == {len(heads)}

@@ -31,7 +31,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_one_group_in_detail(sample: Path) -> None:
     run = command("plan", sample, "--group", "payments", "--add-members", 1)
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.startswith("payments, cooperative-sticky: add-members=1\n")
+    assert run.stdout.startswith("Adding 1 member moves 2 of 30 partitions in 2 rebalances; ")
+    assert "\n\npayments, cooperative-sticky: add-members=1\n" in run.stdout
     assert "add-members=1, round 2 (cooperative)" in run.stdout
     assert "has to wait for" in run.stdout
     assert "1 id made up" in run.stdout
@@ -141,7 +142,9 @@ def test_compare_one_and_all(sample: Path) -> None:
     one = command("compare", sample, "--group", "orders", "--add-members", 1)
     assert one.returncode == 0, one.stderr
     assert "cooperative-sticky <" in one.stdout
-    assert "Recommended: cooperative-sticky has a spread of 1 to range's 2." in one.stdout
+    assert (
+        "Switch to cooperative-sticky: it leaves the fullest and the emptiest member" in one.stdout
+    )
     assert "Java: two rolling bounces\n  1. 9 restarts, 18 rebalances, " in one.stdout
     # Lines to paste are not wrapped; all other lines have at most 100 characters.
     prose = [line for line in one.stdout.splitlines() if not line.startswith("    ")]

@@ -164,10 +164,10 @@ def test_one_thing_is_not_written_as_many() -> None:
     circle = kr.plan(_owning("roundrobin", {"t": 1, "u": 2}, {"a": "u", "b": "u", "c": "t"}))
     assert circle.explain("t-0")[2].endswith("passing over 2 members that do not subscribe to t")
     better = kr.compare(_owning("range", {"t": 2}, {"a": "t"}), ["add-members=1"])
-    assert "has 1 partition-round without a reader to range's 2, and" in better.reason
+    assert "stops partitions 1 time, range 2, and" in better.reason
     both = _owning("roundrobin", {"t": 2, "u": 2}, {"a": "tu", "b": "tu"})
     better = kr.compare(both, ["add-members=1"], assignors=["roundrobin", "sticky"])
-    assert better.reason.startswith("sticky has 1 move to roundrobin's 2, is")
+    assert better.reason.startswith("sticky makes 1 move, roundrobin 2, is")
 
 
 KEEP = {1: "1 member keeps what it has", 2: "2 members keep what they have"}
@@ -209,7 +209,7 @@ def test_a_static_bounce_of_members_that_own_nothing_claims_no_reader(
     file = tmp_path / "groups.jsonl"
     file.write_text(f"{group.to_json()}\n", encoding="utf-8")
     out = _printed(capsys, file, "plan", "--group", "g", "--bounce-members", "s")
-    assert "0 rebalances; nothing moves\n" in out
+    assert "causes no rebalance; nothing moves.\n" in out
     assert "has a reader" not in out
 
 
@@ -231,7 +231,7 @@ def test_no_least_moves_are_claimed_for_a_share_group(
     out = capsys.readouterr().out
     (row,) = [one for one in out.splitlines() if one.startswith(" share/simple <")]
     assert "(" not in row
-    assert "Recommended: share/simple is the only one that was compared." in out
+    assert "Keep share/simple: it is the only one that was compared." in out
     assert main(["plan", str(file), "--bounce-members", "m0", "--json"]) == 0
     line = json.loads(capsys.readouterr().out)
     assert (line["moves"] > 0, line["least_moves"]) == (True, None)

@@ -186,27 +186,29 @@ struct Measure {
 const MEASURES: [Measure; 4] = [
     Measure {
         of: |f| f64::from(f.balance_after.max - f.balance_after.min),
-        words: |mine, other, its| format!("a spread of {mine} to {other}'s {its}"),
+        words: |mine, other, its| {
+            let mine = counted(mine, "partition");
+            format!("leaves the fullest and the emptiest member {mine} apart, {other} {its}")
+        },
         equal: "",
     },
     Measure {
         of: |f| f.unavailable_rounds as f64,
         words: |mine, other, its| {
-            let mine = counted(mine, "partition-round");
-            format!("{mine} without a reader to {other}'s {its}")
+            format!("stops partitions {}, {other} {its}", counted(mine, "time"))
         },
         equal: ", and is as even",
     },
     Measure {
         of: |f| f.moves as f64,
-        words: |mine, other, its| format!("{} to {other}'s {its}", counted(mine, "move")),
+        words: |mine, other, its| format!("makes {}, {other} {its}", counted(mine, "move")),
         equal: ", is as even and stops as little",
     },
     Measure {
         of: |f| 1.0 - f.rack_share_after.unwrap_or(0.0),
         words: |mine, other, its| {
             let (mine, its) = (mine * 100.0, its * 100.0);
-            format!("{mine:.0}% read in another rack to {other}'s {its:.0}%")
+            format!("reads {mine:.0}% in another rack, {other} {its:.0}%")
         },
         equal: ", and is equal in all else",
     },
@@ -238,7 +240,7 @@ fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked], alone: bool) -> St
             } else {
                 ""
             };
-            return format!("{name} has {how}{listed}{}", measure.equal);
+            return format!("{name} {how}{listed}{}", measure.equal);
         }
     }
     if alone && is_own(best.0) {

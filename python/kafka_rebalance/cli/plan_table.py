@@ -40,11 +40,23 @@ class PlanTable:
             for one in planned.changes
         )
 
+    def _summary(self) -> str:
+        """Returns the sums of all groups in words."""
+        figures = [one for _, _, one in self.rows]
+        silent = [one for one in figures if one.unavailable]
+        moves = counted(sum(one.moves for one in figures), "move")
+        stops = counted(sum(one.unavailable for one in silent), "partition")
+        have = "has" if stops.startswith("1 ") else "have"
+        groups, of_groups = counted(len(figures), "group"), counted(len(silent), "group")
+        return f"{groups}: {moves}; {stops} of {of_groups} {have} no reader for a round or more."
+
     def show(self) -> None:
         from kafka_rebalance.report.plans.figures import print_plans
         from kafka_rebalance.report.plans.notes import either_note, notes_on_groups
         from kafka_rebalance.report.text.sentences import print_wrapped
 
+        print_wrapped(self._summary())
+        print()
         print_plans(self.rows, [notes for _, notes in self.notes])
         either = either_note(name for _, name, _ in self.rows)
         of_groups = notes_on_groups(self.notes, losing=self.losing)

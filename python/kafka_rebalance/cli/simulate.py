@@ -327,6 +327,7 @@ def _json(name: str, run: Run) -> dict[str, Any]:
         "title": run.title,
         "assumed": run.assumed,
         "run": name or None,
+        "summary": totals(run).in_words(run.held),
         "totals": dataclasses.asdict(totals(run)),
         "settlings": [one._asdict() for one in settlings(run)],
         "rebalances": [

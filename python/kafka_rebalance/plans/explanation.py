@@ -8,7 +8,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
-from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
+from kafka_rebalance.group.spec import GroupSpec, counted, partition_or_task_counts
 
 from .rounds import Round, Step
 
@@ -52,6 +52,19 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
             text.append(f"{step.cause}, round {number} ({one.kind}):")
             text += [f"  {line}" for line in _round(step, one, tp)]
     return text
+
+
+def outcome(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> str:
+    """Returns the answer in words: who owns the partition at the end, and who owned it before."""
+    from kafka_rebalance.explain.facts import holders
+
+    tp = _partition(partition, group)
+    before, after = (_names(holders(Assignment.owned(one), tp)) for one in (group, steps[-1].after))
+    rounds = sum(len(step.rounds) for step in steps)
+    silent = sum(tp in one.unavailable for step in steps for one in step.rounds)
+    moves = f"{tp} stays with {after}" if before == after else f"{tp} goes from {before} to {after}"
+    without = f", nobody reads it in {silent}" if silent else ""
+    return f"{moves} in {counted(rounds, 'rebalance')}{without}."
 
 
 def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:

@@ -150,6 +150,7 @@ def as_dict(plan: "RebalancePlan") -> dict[str, Any]:
         "assignor": plan.assignor,
         "leader_library": plan.group.leader_library,
         "changes": [str(change) for change in plan.changes],
+        "summary": plan.summary,
         **plan.figures().to_dict(),
         "made_up": [
             {"member_id": one.member_id, "name": one.name, "basis": one.basis.value}

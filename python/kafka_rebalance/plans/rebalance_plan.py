@@ -45,7 +45,7 @@ from kafka_rebalance.assignors.registry import (
     check_engine,
     protocol_name,
 )
-from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError, shown
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
@@ -64,6 +64,7 @@ from .possible import Possible
 from .possible.optimum import from_core
 from .rounds import Round, Step, protocol_of
 from .samples import Samples, count_ends, counted_in_core, enough_draws
+from .summary import summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,11 @@ class RebalancePlan:
         changes = ", ".join(map(str, self.changes)) or AS_IT_IS.cause
         return f"{self.group.group_id}, {self.assignor}: {changes}"
 
+    @property
+    def summary(self) -> str:
+        """Returns the answer in words: who gets nothing, what moves, and what has no reader."""
+        return summary(self)
+
     def __hash__(self) -> int:
         return hash((self.group, self.assignor, self.changes))  # these determine the other fields
 
@@ -107,14 +113,14 @@ class RebalancePlan:
         return f"<RebalancePlan {clipped(self.title)}: {rounds}, {moves}>"
 
     def __str__(self) -> str:
-        """Returns the title and the table of figures, for `print`."""
+        """Returns the answer in words, the title and the table of figures, for `print`."""
         rows = [("", "before", "after", "possible"), *self._rows()]
         names, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = (
             "  ".join([row[0].ljust(names), *map(str.rjust, row[1:], others)]).rstrip()
             for row in rows
         )
-        return "\n".join([clipped(self.title), *lines])
+        return "\n".join([shown(self.summary), "", clipped(self.title), *lines])
 
     def _repr_html_(self) -> str:
         columns = ("", "before", "after", "possible")

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from kafka_rebalance.group.spec import counted
+
 from .intervals import Gap, Hold, grouped, without
 from .run import Rebalance, Run
 
@@ -34,6 +36,22 @@ class Totals:
     stopped_ms: int
     records_behind: int
     settled_ms: int | None
+
+    def in_words(self, held: str) -> str:
+        """Returns the answer of a run; `held` is "partition" or "task" (`Run.held`)."""
+        since = "" if self.start_up_ms is None else " after the start-up"
+        idle = f"no {held} {without_reader(held)}"
+        if self.unavailable_ms:
+            idle = f"{self.unavailable_ms / 1000:,.1f} {held}-seconds {without_reader(held)}, "
+            idle += f"the longest {self.longest_gap_ms / 1000:,.1f} s"
+        end = "not settled at the end"
+        if self.settled_ms is not None:
+            end = f"settled at {self.settled_ms / 1000:,.1f} s"
+        return f"{counted(self.rebalances, 'rebalance')}{since}; {idle}; {end}."
+
+
+def without_reader(held: str) -> str:
+    return "idle" if held == "task" else "without a reader"
 
 
 class Stopped(NamedTuple):

@@ -14,7 +14,9 @@ from functools import partial
 from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from .measure import Totals, settlings, stops, totals, unavailability
+from kafka_rebalance.group.spec import counted
+
+from .measure import Totals, settlings, stops, totals, unavailability, without_reader
 from .run import Run, start_up_until_ms
 from .scenario import Scenario
 from .simulation import simulate
@@ -80,6 +82,21 @@ class SeedRuns:
             one.name: Spread.of(getattr(each, one.name) for each in self.totals)
             for one in fields(Totals)
         }
+
+    @property
+    def summary(self) -> str:
+        """Returns the answer of all runs in words, with medians and ranges over the seeds."""
+        spreads = self.spreads()
+        count, unread = spreads["rebalances"], spreads["unavailable_ms"]
+        rebalances = f"{count.least} to {count.most} rebalances"
+        if count.is_one:
+            rebalances = counted(count.least or 0, "rebalance")
+        least, median, most = (
+            f"{(ms or 0) / 1000:,.1f}" for ms in (unread.least, unread.median, unread.most)
+        )
+        between = "" if unread.is_one else f" ({least} to {most} with other seeds)"
+        idle = f"{median} {self.held}-seconds {without_reader(self.held)}"
+        return f"{rebalances}; {idle}{between}."
 
     def part_spreads(self) -> list[Part[Spread]]:
         """Returns the parts with ranges over all seeds; every seed has equally many parts."""

@@ -24,7 +24,7 @@ from kafka_rebalance.assignors.registry import (
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
-from kafka_rebalance.group.spec import GroupSpec, require_group
+from kafka_rebalance.group.spec import GroupSpec, counted, require_group
 from kafka_rebalance.plans.changes import AddMembers, Change, SwitchAssignor, SwitchProtocol
 from kafka_rebalance.plans.changes.edits import AS_IT_IS
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
@@ -57,6 +57,26 @@ class Comparison:
         changes = ", ".join(self.changes) or AS_IT_IS.cause
         runs = self.group.assignor or "an unknown assignor"
         return f"{self.group.group_id}, which runs {runs}: {changes}"
+
+    @property
+    def summary(self) -> str:
+        """Returns the recommendation in words, with its reason and the price of the switch."""
+        name = self.recommended
+        if name is None:
+            return f"No assignor is recommended: {self.reason}."
+        label = alone_label(name) if self.keeps_assignor and self.alone is not None else name
+        why = f"it {self.reason.removeprefix(f'{label} ')}"
+        why = why if self.reason.startswith(f"{label} ") else self.reason
+        if self.keeps_assignor and self.alone is None:
+            return f"Keep {name}: {why}."
+        price, steps = "", self.migration
+        if self.switch_protocol is not None:
+            price = "; it needs another group.protocol"
+        elif steps is not None and steps.moves is not None:
+            rebalances = counted(steps.rebalances, "rebalance")
+            price = f"; getting there costs {rebalances} and {counted(steps.moves, 'move')} once"
+        do = "List" if self.keeps_assignor else "Switch to"
+        return f"{do} {label}: {why}{price}."
 
     def __repr__(self) -> str:
         return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"
@@ -120,6 +140,7 @@ class Comparison:
             "assignor": self.group.assignor,
             "leader_library": self.group.leader_library,
             "changes": list(self.changes),
+            "summary": self.summary,
             "candidates": [candidate.to_dict() for candidate in self.candidates],
             "recommended": self.recommended,
             "reason": self.reason,

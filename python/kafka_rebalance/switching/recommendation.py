@@ -159,16 +159,19 @@ class _Measure(NamedTuple):
 
 
 _MEASURES = (
-    _Measure("a spread of {} to {}'s {}", lambda f: f.balance_after.max - f.balance_after.min),
     _Measure(
-        "{} without a reader to {}'s {}", lambda f: f.unavailable_rounds,
-        unit="partition-round", equal=", and is as even",
+        "leaves the fullest and the emptiest member {} apart, {} {}",
+        lambda f: f.balance_after.max - f.balance_after.min, unit="partition",
     ),
     _Measure(
-        "{} to {}'s {}", lambda f: f.moves, unit="move", equal=", is as even and stops as little"
+        "stops partitions {}, {} {}", lambda f: f.unavailable_rounds,
+        unit="time", equal=", and is as even",
     ),
     _Measure(
-        "{} read in another rack to {}'s {}", lambda f: 1 - (f.rack_share_after or 0.0),
+        "makes {}, {} {}", lambda f: f.moves, unit="move", equal=", is as even and stops as little"
+    ),
+    _Measure(
+        "reads {} in another rack, {} {}", lambda f: 1 - (f.rack_share_after or 0.0),
         ".0%", equal=", and is equal in all else",
     ),
 )  # fmt: skip
@@ -202,7 +205,7 @@ def _reason(
                 shown = counted(int(mine), measure.unit)
             how = measure.words.format(shown, other.assignor, format(its, measure.show))
             how += " if listed alone" if other is alone else ""
-            return f"{name} has {how}{measure.equal}"
+            return f"{name} {how}{measure.equal}"
     if best is alone:
         return f"no other does better than {name}"
     if best.assignor == group.assignor:

@@ -72,6 +72,9 @@ class SwitchAssignor(Change):
     def __str__(self) -> str:
         return f"switch-assignor={self.assignor}"
 
+    def in_words(self) -> str:
+        return f"switching to {self.assignor}"
+
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         old, new = group.assignor or "", self.assignor
         if old == new:

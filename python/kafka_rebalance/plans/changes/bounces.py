@@ -92,6 +92,9 @@ class BounceMembers(Change):
         away = "" if self.away_ms is None else f",away={_text(self.away_ms)}"
         return f"bounce-members={'*' if self.member is None else self.member}{how}{away}"
 
+    def in_words(self) -> str:
+        return f"restarting {'every member' if self.member is None else self.member}"
+
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         bounced = group.members if self.member is None else (find_member(group, self.member),)
         is_first = self.chance_to_be_first(group) > 0.5

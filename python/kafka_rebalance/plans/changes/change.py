@@ -54,6 +54,10 @@ class Change(ABC):
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
+    def in_words(self) -> str:
+        """Returns the change as the subject of a sentence, such as `adding 2 members`."""
+        return str(self)
+
     def renamed(self, ids: MadeUp) -> Self:
         """Returns this change for another draw: with names of `ids` instead of draw 0's.
 

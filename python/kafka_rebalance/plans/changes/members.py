@@ -69,6 +69,9 @@ class AddMembers(Change):
         options = (f",{name}={value}" for name, value in said.items() if value is not None)
         return f"add-members={self.count}{''.join(options)}"
 
+    def in_words(self) -> str:
+        return f"adding {counted(self.count)}"
+
     def __post_init__(self) -> None:
         check_fields(self)
         if not 1 <= self.count <= MOST_NEW_MEMBERS:
@@ -171,6 +174,13 @@ class RemoveMembers(Change):
 
     def __str__(self) -> str:
         return self._given()[0]
+
+    def in_words(self) -> str:
+        if self.count is not None:
+            return f"removing {counted(self.count)}"
+        if self.rack is not None:
+            return f"losing rack {self.rack}"
+        return f"removing {self.member or f'all members of client id {self.client_id}'}"
 
     def _given(self) -> list[str]:
         values = {verb: getattr(self, field) for verb, field in _REMOVED_BY.items()}

@@ -78,6 +78,9 @@ class SwitchProtocol(Change):
     def __str__(self) -> str:
         return f"switch-protocol={self.protocol}{f'/{self.assignor}' if self.assignor else ''}"
 
+    def in_words(self) -> str:
+        return f"switching to the {self.protocol} protocol"
+
     def __post_init__(self) -> None:
         check_fields(self)
         if self.protocol not in _DEFAULTS:

@@ -50,6 +50,9 @@ class AddPartitions(Change):
     def __str__(self) -> str:
         return f"partitions {self.topic}={self.partitions}"
 
+    def in_words(self) -> str:
+        return f"growing {self.topic} to {counted(self.partitions, 'partition')}"
+
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         topic = find_topic(group, self.topic)
         if self.partitions <= topic.partitions:
@@ -123,6 +126,9 @@ class AddTopics(Change):
     def __str__(self) -> str:
         return "add-topics " + ",".join(f"{name}={count}" for name, count in self.topics)
 
+    def in_words(self) -> str:
+        return f"creating {counted(len(self.topics), 'topic')}"
+
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         known = {topic.name for topic in group.topics}
         for name, _ in self.topics:
@@ -168,6 +174,9 @@ class RemoveTopics(Change):
 
     def __str__(self) -> str:
         return f"remove-topics={','.join(self.topics)}"
+
+    def in_words(self) -> str:
+        return f"deleting {counted(len(self.topics), 'topic')}"
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         for name in self.topics:
@@ -221,6 +230,9 @@ class Resubscribe(Change):
     def __str__(self) -> str:
         who = "" if self.member is None else f"{self.member}:"
         return f"resubscribe={who}{','.join(self.topics)}"
+
+    def in_words(self) -> str:
+        return f"subscribing {self.member or 'every member'} to {', '.join(self.topics)}"
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         for name in self.topics:

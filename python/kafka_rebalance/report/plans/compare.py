@@ -32,6 +32,8 @@ def print_comparison(
     `assumed` is the text of the simulation's assumptions; without times, it is the reason why there
     are none. `given` is the part of the command line that selects input and group.
     """
+    print_wrapped(comparison.summary)
+    print()
     print_wrapped(comparison.title, "", "  ")
     rows = [
         _row(label, one, times.get(label.removesuffix(" <"))) for label, one in comparison.rows()
@@ -48,10 +50,12 @@ def print_comparison(
     notes = _table_notes(comparison, times, assumed)
     for note in notes:
         print_wrapped(note)
-    if notes:
+    clock = _clock(comparison, times)
+    changes = comparison.recommended is not None and not comparison.keeps_assignor
+    if notes and (clock or changes or comparison.alone is not None):
         print()
-    print_wrapped(f"Recommended: {comparison.reason}.")
-    _print_clock(comparison, times)
+    if clock:
+        print_wrapped(clock)
     _print_change(comparison, given)
 
 
@@ -99,8 +103,8 @@ _COOPERATIVE = ("in a cooperative group", "the second round")
 _BY_BROKER = ("where the broker assigns,", "a heartbeat of its old owner, then of its new one")
 
 
-def _print_clock(comparison: Comparison, times: Times) -> None:
-    """Prints the assignor with the best seconds, if they are better than the recommended one's."""
+def _clock(comparison: Comparison, times: Times) -> str:
+    """Returns the price in seconds, if another assignor has better ones than the recommended."""
     group = comparison.group
     recommended = comparison.recommended or ""
     if comparison.keeps_assignor and comparison.alone is not None:
@@ -111,16 +115,15 @@ def _print_clock(comparison: Comparison, times: Times) -> None:
         if one.unread.median is not None and not lacking_clients(group, name)
     }
     if recommended not in known or known[recommended] == (least := min(known.values())):
-        return
+        return ""
     best = [name for name, unread in known.items() if unread == least]
     is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
     waits_for = _BY_BROKER if recommended in SERVER_SIDE else _COOPERATIVE
     lengths = _LENGTHS.format(*waits_for) if is_mixed else ""
-    are_best = f"{in_words(best)} {'is' if len(best) == 1 else 'are'} best"
-    print_wrapped(
-        f"In seconds, {are_best}: {seconds_text(least)} partition-seconds unread, "
-        f"{seconds_text(known[recommended])} under {recommended}.{lengths} The recommendation "
-        "stands: it counts partitions and moves, and seconds depend on what is assumed."
+    return (
+        f"The price in seconds: {seconds_text(known[recommended])} partition-seconds unread under "
+        f"{recommended}, {seconds_text(least)} under {in_words(best)}.{lengths} The recommendation "
+        "counts partitions and moves; seconds depend on what is assumed."
     )
 
 

@@ -28,39 +28,25 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     """Prints the figures before and after, and the best possible ones."""
     members = (len(plan.group.members), len(plan.steps[-1].before.members))
     print_table(("", "before", "after", "possible"), figure_rows(figures, members))
-    print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
+    said = []
     if (other := other_pause(plan)) is not None:
-        print_wrapped(f'{other_course(plan, other)} (see "pause").')
+        said.append(f'{other_course(plan, other)} (see "pause").')
     if figures.owns_nothing:
-        print_wrapped(
+        said.append(
             "No member owns a partition at the beginning, so every assigned partition counts as a "
             "move; give the present owners in owned_partitions (in Python: GroupSpec.owning)."
         )
     if figures.balance_after.stddev > figures.balance_possible.stddev:
-        print("A more even assignment is possible. The limits of the best one:")
-        for reason in plan.possible.reasons()[:5]:
-            print_wrapped(reason, "  ", "  ")
+        said.append("A more even assignment is possible. The limits of the best one:")
+        said += (f"  {reason}" for reason in plan.possible.reasons()[:5])
     elif figures.least_moves is not None and figures.moves > figures.least_moves:
         more = figures.moves - figures.least_moves
-        print(f"{counted(more, 'move')} more than needed for that balance")
-    print()
-
-
-def _silent(figures: Figures) -> str:
-    """Returns a sentence about the partitions without a reader."""
-    parts = []
-    if not figures.rounds:
-        parts.append("nothing moves")
-    if figures.unavailable:
-        text = f"{counted(figures.unavailable, 'partition')} without a reader for a round"
-        if figures.unavailable_rounds > figures.unavailable:
-            text += f" or more ({figures.unavailable_rounds} partition-rounds)"
-        parts.append(text)
-    if figures.waiting:
-        parts.append(f"{waits(figures.waiting)} while {its(figures.waiting)} member is down")
-    if figures.leaderless:
-        parts.append(f"{counted(figures.leaderless, 'partition')} without a leader")
-    return "; ".join(parts) or "every partition has a reader all the time"
+        said.append(f"{counted(more, 'move')} more than needed for that balance")
+    for text in said:
+        indent = "  " * text.startswith(" ")
+        print_wrapped(text.lstrip(), indent, indent)
+    if said:
+        print()
 
 
 def waits(partitions: int) -> str:

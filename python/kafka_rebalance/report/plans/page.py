@@ -78,7 +78,8 @@ def plan_page(plan: RebalancePlan) -> str:
     """Returns the page: figures, the grid of members and partitions, and every round."""
     grid = grid_of(plan)
     names = text.names_in_plan(plan)
-    parts = [_figures(plan), _key()]
+    answer = escaped(shortened(plan.summary, names))
+    parts = [f"<p>{answer}</p>", _figures(plan), _key()]
     if len(grid.names) * len(grid.partitions) <= _MOST_CELLS:
         parts.append(_cells(grid))
     else:

@@ -11,6 +11,7 @@ from kafka_rebalance.notes.lost_rack import step_note
 from kafka_rebalance.plans import RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes import SwitchAssignor
 from kafka_rebalance.plans.changes.made_up import Basis
+from kafka_rebalance.plans.explanation import outcome
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
@@ -35,6 +36,8 @@ def print_plan(
 ) -> None:
     """Prints figures, then the changes of each round; with `everything`, long lists are not cut."""
     figures = plan.figures()
+    print_wrapped(shortened(plan.summary, names))
+    print()
     print_wrapped(plan.title, "", "  ")
     print_figures(plan, figures)
     shown = quiet = 0
@@ -337,6 +340,9 @@ def _assumed(plan: RebalancePlan) -> list[str]:
 def print_explanation(plan: RebalancePlan, partition: str) -> None:
     """Prints why each member held the partition, round by round."""
     names = names_in_plan(plan)
-    for line in plan.explain(partition):
+    lines = plan.explain(partition)
+    print_wrapped(shortened(outcome(plan.group, plan.steps, partition), names))
+    print()
+    for line in lines:
         text = line.lstrip()
         print_wrapped(shortened(text, names), " " * (len(line) - len(text)), "   ")

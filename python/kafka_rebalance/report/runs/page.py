@@ -9,7 +9,14 @@ from kafka_rebalance.report.text.pages import page, table
 from kafka_rebalance.simulator import Run, settlings, totals
 from kafka_rebalance.simulator.measure import stops_of
 
-from .run import chapter_columns, chapter_rows, settled_text, total_cells, total_columns
+from .run import (
+    chapter_columns,
+    chapter_rows,
+    settled_text,
+    summary_of,
+    total_cells,
+    total_columns,
+)
 from .timeline import Bar, Look, Mark, TimeAxis, Timeline, timeline_of
 
 # The shades are so light that black text is legible on them. Without colours some shades look
@@ -31,6 +38,7 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     axis = TimeAxis.over(busy, first.until_ms)
     assumed = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
     parts = [
+        f"<p>{escaped(summary_of(runs))}</p>",
         f"<p class='note'>{escaped(assumed)}</p>",
         table(
             ["after the start-up", *total_columns(first.held)],

@@ -4,9 +4,10 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_rebalance.report.text.names import cut
+from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator import Run, Stopped, Totals, settlings, totals
-from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability
+from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability, without_reader
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread
 
 _MOST_ROWS = 60
@@ -14,8 +15,10 @@ _MOST_ROWS = 60
 
 def print_run(run: Run) -> None:
     """Prints a row for each rebalance, and the totals of all."""
-    print(run.title)
-    print(run.assumed)
+    print_wrapped(summary_of({"": run}))
+    print()
+    print_wrapped(run.title)
+    print_wrapped(run.assumed)
     rows = chapter_rows(run)
     if len(rows) > _MOST_ROWS:
         half = _MOST_ROWS // 2
@@ -30,9 +33,28 @@ def print_run(run: Run) -> None:
 
 def print_comparison(runs: Mapping[str, Run]) -> None:
     """Prints several runs of one scenario side by side."""
+    print_wrapped(summary_of(runs))
+    print()
     _print_title([*runs.values()])
     print_settlings(runs)
     print_totals(runs)
+
+
+def summary_of(runs: Mapping[str, Run]) -> str:
+    """Returns the answer of one run in words, or the order of several ones."""
+    first, *others = runs.values()
+    if not others:
+        return totals(first).in_words(first.held)
+    sums = {name: totals(run).unavailable_ms for name, run in runs.items()}
+    return _ranked(sums, first.held)
+
+
+def _ranked(unavailable_ms: Mapping[str, int | None], held: str) -> str:
+    """Returns which run leaves the fewest partition-seconds without a reader; the others follow."""
+    ranked = sorted(unavailable_ms.items(), key=lambda one: one[1] or 0)
+    (best, least), *others = [(name, f"{(ms or 0) / 1000:,.1f}") for name, ms in ranked]
+    more = ", ".join(f"{name} {seconds}" for name, seconds in others)
+    return f"{best} is best with {least} {held}-seconds {without_reader(held)}; {more}."
 
 
 def _print_title(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
@@ -139,6 +161,14 @@ Shown = Callable[[int], str]
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
     """Prints events and totals over several seeds, of one run or of several runs side by side."""
     first = next(iter(runs.values()))
+    print_wrapped(
+        first.summary
+        if len(runs) == 1
+        else _ranked(
+            {name: one.spreads()["unavailable_ms"].median for name, one in runs.items()}, first.held
+        )
+    )
+    print()
     _print_title([*runs.values()])
     seeds = f"seed {first.seeds[0]}"
     if len(first.seeds) > 1:

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer of a plan in words: the first line of `plan`, and `summary` in JSON."""
+
+from typing import TYPE_CHECKING
+
+from kafka_rebalance.group.spec import counted
+
+from .rounds import subscribed_partitions
+
+if TYPE_CHECKING:
+    from .figures import Figures
+    from .rebalance_plan import RebalancePlan
+
+
+def summary(plan: "RebalancePlan") -> str:
+    """Returns one or two sentences: who gets nothing, what moves, and what has no reader.
+
+    Names of members and topics are in it as the changes have them: escape them before printing.
+    """
+    figures, counts = plan.figures(), plan.after.counts()
+    noun = "partition" if plan.group.subtopologies is None else "task"
+    moved = _moved(plan, figures, sum(counts), noun)
+    said = [moved, *_without_reader(figures, sum(counts), noun)]
+    return f"{_idle(plan, figures, counts, noun)}{'; '.join(said)}."
+
+
+def _idle(plan: "RebalancePlan", figures: "Figures", counts: list[int], noun: str) -> str:
+    """Returns a sentence about the members that get nothing; empty if there are none."""
+    idle = counts.count(0)
+    if not idle or (figures.owns_nothing and not figures.rounds):
+        return ""
+    why, there = "", sum(1 for _ in subscribed_partitions(plan.final))
+    if there < len(counts):
+        why = f": there {'is' if there == 1 else 'are'} {counted(there, noun)}"
+    elif figures.balance_possible.min:
+        why = f", though each could get a {noun}"
+    return f"{idle} of {counted(len(counts))} get{'s' * (idle == 1)} nothing{why}. "
+
+
+def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> str:
+    changes = " and ".join(change.in_words() for change in plan.changes) or "the next rebalance"
+    what = changes[0].upper() + changes[1:]
+    rebalances = counted(figures.rounds, "rebalance")
+    if not figures.settled:
+        return f"{what} never ends: {noun}s move for ever"
+    if not figures.rounds:
+        return f"{what} causes no rebalance"
+    after = f" in {rebalances}" if plan.changes else ""
+    if not figures.moves:
+        return f"{what} moves nothing{after}"
+    if figures.owns_nothing:
+        return f"{what} hands out {counted(figures.moves, noun)}{after}"
+    if len(plan.steps) == 1 and figures.moves <= total:
+        return f"{what} moves {figures.moves} of {counted(total, noun)}{after}"
+    return f"{what} takes {rebalances} and {counted(figures.moves, 'move')}"
+
+
+def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
+    """Returns how many partitions have no reader for a time, and how many wait or have no leader.
+
+    `figures.unavailable` counts partitions that existed before, so it can be above `total`.
+    """
+    said, silent = [], figures.unavailable
+    have = "has" if silent == 1 else "have"
+    if silent and figures.unavailable_rounds > silent:
+        said.append(
+            f"{counted(silent, noun)} {have} no reader for a round or more "
+            f"({figures.unavailable_rounds} {noun}-rounds)"
+        )
+    elif silent >= total > 0:
+        said.append(f"all {counted(silent, noun)} {have} no reader meanwhile")
+    elif silent:
+        said.append(f"{silent} of them {have} no reader for a round, the others are read on")
+    if waiting := figures.waiting:
+        waits, their = ("waits", "its") if waiting == 1 else ("wait", "their")
+        said.append(f"{counted(waiting, noun)} {waits} while {their} member is down")
+    if figures.leaderless:
+        said.append(f"{counted(figures.leaderless, noun)} without a leader")
+    still = f"every {noun} has a reader all the time" if figures.rounds else "nothing moves"
+    return said or [still]

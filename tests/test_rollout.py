@@ -413,7 +413,7 @@ def test_the_command_answers_in_words_and_in_json(tmp_path: Path) -> None:
     words = ("--assume", "on_sigterm=dies", "--assume", "session_timeout=10s", "--json")
     ran = command("rollout", tmp_path / "app.yaml", lines, *words)
     answer = json.loads(ran.stdout)
-    assert answer["because"].startswith("a deploy of Deployment app (2 pods) causes")
+    assert answer["summary"].startswith("a deploy of Deployment app (2 pods) causes")
     assert answer["variants"][0]["figures"]["longest_ms"]["least"] > 5_000
     assert "dies at once" in answer["assumed"]
     assert "sessions of 10 s" in answer["assumed"]

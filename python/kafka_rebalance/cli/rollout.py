@@ -101,8 +101,6 @@ def _one_group(args: argparse.Namespace) -> GroupSpec | None:
 
 
 def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) -> int:
-    from kafka_rebalance.report.plans.rollout import answer, print_forecast
-
     path, kinds = "--assume", (ConsumerConfig, Costs, Assumed, CoordinatorConfig)
     config, work, assumed, broker = settings(path, member_options(args), *kinds)
     found = rollout(
@@ -115,8 +113,10 @@ def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) ->
         rate=dict(args.rate or ()),
     )
     if args.json:
-        print(contract.dumps({"because": answer(found), **found.to_dict()}))
+        print(contract.dumps(found.to_dict()))
     else:
+        from kafka_rebalance.report.plans.rollout import print_forecast
+
         print_forecast(found)
     return DONE
 

@@ -38,6 +38,7 @@ from kafka_rebalance.simulator import (
 
 from .controllers import Assumed, roll
 from .manifests import Workload
+from .summary import summary
 from .variants import Variant, variants
 
 _SEEDS = range(10, 61)
@@ -83,8 +84,13 @@ class Forecast:
     variants: tuple[PlayedDeploy, ...]
     assumed: str
 
+    @property
+    def summary(self) -> str:
+        """Returns the answer in words, with medians."""
+        return summary(self)
+
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {"summary": self.summary, **asdict(self)}
 
 
 def rollout(

@@ -134,7 +134,7 @@ def test_the_fields_of_a_stateful_set_and_its_pods() -> None:
         ),
         (
             manifest(strategy=[]),
-            f"documents[0].{ROLLING}.maxSurge: what contains rollingUpdate is not a mapping",
+            "documents[0].spec.strategy: is not a mapping",
         ),
         (
             manifest("StatefulSet", updateStrategy={"type": "OnDelete"}),

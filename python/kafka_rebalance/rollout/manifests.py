@@ -129,9 +129,10 @@ class _Object(NamedTuple):
 
     def get(self, at: str, *forms: type) -> Any:
         value: Any = self.root
-        for key in at.split("."):
+        keys = at.split(".")
+        for place, key in enumerate(keys):
             if not isinstance(value, dict):
-                raise GroupError(f"{self.path}.{at}", f"what contains {key} is not a mapping")
+                raise GroupError(".".join([self.path, *keys[:place]]), "is not a mapping")
             if (value := value.get(key)) is None:
                 return None
         if not isinstance(value, forms) or isinstance(value, bool):

@@ -68,7 +68,8 @@ def _ids(now: Variant) -> Iterator[Variant]:
         lines.append("env: {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}")
         lines.append(f"group.instance.id=$(POD_NAME){thread}")
         scenario = scenario.with_static_members()
-    needs_ms = roll(workload, now.assumed, Random(0)).restart_ms + scenario.heartbeat_interval_ms
+    away_ms = roll(workload, now.assumed, Random(0)).restart_ms
+    needs_ms = away_ms * 5 // 4 + scenario.heartbeat_interval_ms  # some restarts take longer
     if now.session_ms < needs_ms:
         scenario, line = _with_session(scenario, -(-needs_ms // _STEP_MS) * _STEP_MS)
         lines.append(line)

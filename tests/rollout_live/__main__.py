@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.rollout_live [--manifests N] [--from N] [--seed N]`: forecasts beside deploys.
+"""`python -m tests.rollout_live [--manifests N] [--first N] [--seed N]`: forecasts beside deploys.
 
 Generates manifests, with classic and consumer members, static and dynamic ones. The forecast of
 each is computed; then the deploy is played with processes of real consumers on a real broker, whose
@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -37,6 +36,8 @@ from .manifests import BROKER, HEARTBEAT_MS, SESSION_MS, Case, case
 from .real import Log, play
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kafka_rebalance.simulator import Spread
 
 PROPERTIES = {
@@ -100,31 +101,37 @@ def _verdict(spread: Spread, real: int | None, slack: int) -> str:
     return f" (within the measured delays, {slack} ms)" if near else f" OUTSIDE (delays {slack} ms)"
 
 
+def run(numbers: Iterable[int], seed: int) -> dict[int, list[str]]:
+    """Returns for each manifest the figures that are not in range, and "gate" if that is wrong."""
+    found: dict[int, list[str]] = {}
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Broker(properties=PROPERTIES) as broker,
+        Log(broker.bootstrap_server) as log,
+    ):
+        for number in numbers:
+            random = Random(f"{seed}/{number}")
+            one = case(random, number)
+            print(f"{number}: {one}", flush=True)
+            outside = judge(one, broker.bootstrap_server, Path(directory), log, random)
+            found[number] = outside
+            said = f"NOT in range: {', '.join(outside)}" if outside else "in range"
+            print(f"  {said}", flush=True)
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.rollout_live")
     parser.add_argument("--manifests", type=int, default=20, help="(default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="of the manifests (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
     arguments = parser.parse_args()
-    counts: Counter[str] = Counter()
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        Broker(properties=PROPERTIES) as broker,
-        Log(broker.bootstrap_server) as log,
-    ):
-        for number in range(arguments.first, arguments.first + arguments.manifests):
-            random = Random(f"{arguments.seed}/{number}")
-            one = case(random, number)
-            print(f"{number}: {one}", flush=True)
-            outside = judge(one, broker.bootstrap_server, Path(directory), log, random)
-            counts["not in range" if outside else "in range"] += 1
-            print(
-                f"  {'NOT in range: ' + ', '.join(outside) if outside else 'in range'}", flush=True
-            )
+    first = arguments.first
+    found = run(range(first, first + arguments.manifests), arguments.seed)
+    wrong = sum(map(bool, found.values()))
     print(f"\n$ python -m tests.rollout_live {' '.join(sys.argv[1:])}")
-    for what, count in sorted(counts.items()):
-        print(f"{what}: {count}")
-    return bool(counts["not in range"])
+    print(f"in range: {len(found) - wrong}\nnot in range: {wrong}")
+    return bool(wrong)
 
 
 if __name__ == "__main__":

@@ -191,8 +191,9 @@ def _uneven(base: Scenario, random: Random) -> Scenario:
         return replace(config, heartbeat_interval_ms=every_ms)
 
     def cold(work: Costs) -> Costs:
-        return replace(work, cold_ms=work.cold_ms + random.randrange(_COLD_MS))
+        return replace(work, cold_ms=work.cold_ms + random.randrange(coldest_ms))
 
+    coldest_ms = random.randrange(1, _COLD_MS)  # all pods run one program
     each = (replace(one, config=late(one.config), work=cold(one.work)) for one in base.members)
     return replace(base, members=tuple(each))
 

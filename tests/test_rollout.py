@@ -119,7 +119,10 @@ def test_the_fields_of_a_stateful_set_and_its_pods() -> None:
             "a: b\n---\n[",
             "documents[1]: line 3: expected the node content, but found '<stream end>'",
         ),
-        ("a: {{ .Values.a }}", "documents[0]: line 1: found unhashable key"),
+        (
+            "a: {{ .Values.a }}",
+            "documents[0]: line 1: found unhashable key; a chart must be rendered first",
+        ),
         ("[" * 5_000, "documents[0]: a value that YAML does not allow"),
         ("a: 2001-99-99", "documents[0]: a value that YAML does not allow"),
         (
@@ -341,7 +344,7 @@ def test_a_forecast_is_the_same_each_time_and_of_all_its_variants_six_at_most() 
 
 
 def test_wrong_arguments_of_a_forecast() -> None:
-    with pytest.raises(kr.GroupError, match="replicas: 3 members are not the same number in each"):
+    with pytest.raises(kr.GroupError, match="replicas: 3 members cannot be shared evenly"):
         rollout(formed(3, 9), workload(replicas=2))
     with pytest.raises(kr.GroupError, match="rate: the group reads no topic 'x'"):
         rollout(formed(3, 9), workload(), rate={"x": 1})
@@ -425,7 +428,7 @@ def test_the_command_answers_in_words_and_in_json(tmp_path: Path) -> None:
         (("--assume", "start_up"), 2, "'start_up' is not SETTING=VALUE"),
         (("--assume", "start_up=8"), 2, "--assume.start_up: '8' has no unit"),
         (("--assume", "on_sigterm=x"), 2, "--assume.on_sigterm: 'x' is not of closes"),
-        (("--replicas", "4"), 2, "replicas: 3 members are not the same number"),
+        (("--replicas", "4"), 2, "replicas: 3 members cannot be shared evenly"),
         (("--name", "x"), 2, 'app.yaml: name: no workload "x"; there are: "app"'),
         (("--gate",), 2, "--gate needs --bootstrap-server and --group"),
         (("--group", "x"), 3, "x: group_id: no such group"),

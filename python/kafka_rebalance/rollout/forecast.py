@@ -122,9 +122,10 @@ def rollout(
         for name, one in base.topics.items()
     }
     if len(base.members) % workload.replicas:
-        problem = f"{counted(len(base.members))} are not the same number in each of"
-        pods = f"{workload.replicas} pods; if an autoscaler sets their number, give it"
-        raise GroupError("replicas", f"{problem} {pods}")
+        shared = f"{counted(len(base.members))} cannot be shared evenly by {workload.replicas} pods"
+        raise GroupError(
+            "replicas", f"{shared}; an autoscaler may have set another number: give it"
+        )
     base = replace(base, topics=topics, broker=broker or base.broker)
     now = Variant("as it is", (), base, workload, assumed or Assumed())
     seeds = tuple(_seeds(base) if seeds is None else seeds)

@@ -112,7 +112,10 @@ def _documents(text: str, bad: list[GroupError]) -> Iterator["_Object"]:
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             mark, why = getattr(error, "problem_mark", None), getattr(error, "problem", None)
             line = "" if mark is None else f"line {mark.line + 1}: "
-            bad.append(GroupError(path, f"{line}{why or 'a value that YAML does not allow'}"))
+            chart = "; a chart must be rendered first" * ("{{" in text)
+            bad.append(
+                GroupError(path, f"{line}{why or 'a value that YAML does not allow'}{chart}")
+            )
             return
         if isinstance(one, dict):
             yield _Object(one, path)

@@ -94,7 +94,7 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     on_spark = {"spark", "spark output", "by library", "inventory"}
     assert EXAMPLES.keys() - run == {"group.jsonl", "trace.txt", "deployment.yaml", *on_spark}
-    assert len(COMMANDS) == 17
+    assert len(COMMANDS) == 18
     assert len(SCRIPTS) == 5
 
 

@@ -31,7 +31,7 @@ ROWS = [
     ("member",),
     ("playback",),
     ("simulator", "bulk", "live", "history", "serve"),
-    ("scaling", "rollout"),
+    ("scaling", "rollout", "checks"),
     ("report", "spark", "clients", "data", "testing"),
     ("__init__",),
     ("cli",),

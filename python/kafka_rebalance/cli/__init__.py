@@ -22,8 +22,8 @@ USAGE = 2
 SOME_ERRORS = 3
 """Some groups or scripts had errors, no group has an answer or the member of `--leader`, or `watch`
 predicted wrongly or judged nothing."""
-NOT_AS_PLANNED = 4
-"""`rollout --gate`: the group has not settled as planned."""
+FINDINGS_FAIL = 4
+"""`check` found a problem that fails it, or `rollout --gate` a group that is not as planned."""
 INTERRUPTED = 130
 
 
@@ -36,6 +36,7 @@ COMMANDS = {
     "demo": "assign 20,000 sample groups on Spark",
     "snapshot": "read the groups of a live cluster",
     "describe": "show who owns what in a group, and what is wrong with it",
+    "check": "fail a pipeline if groups, or a change of them, have problems",
     "history": "show past rebalances with their causes, from __consumer_offsets",
     "explain": "explain why a partition goes to its owner",
     "plan": "play changes: moves, pauses and balance, round by round",
@@ -65,6 +66,11 @@ EXAMPLES = {
         "snapshot --bootstrap-server broker:9093 --command-config client.properties",
     ],
     "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
+    "check": [
+        "check groups.jsonl --fail-on warning --max-lag 10000",
+        "check groups.jsonl --group payments --add-members 2 --format github",
+        f"check {_LIVE} --baseline known.json",
+    ],
     "history": [
         "history records.jsonl.gz --broker-log server.log",
         "history records.parquet --group payments --what-if",
@@ -194,7 +200,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=_Help,
         description="Computes Kafka rebalances exactly as Apache Kafka does.",
         epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors or none has an answer, "
-        "4 not as planned (rollout --gate), 130 interrupted, 1 any other failure.",
+        "4 `check` or `rollout --gate` fails, 130 interrupted, 1 any other failure.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
     commands = parser.add_subparsers(

@@ -15,7 +15,7 @@ from kafka_rebalance.rollout import Assumed, Workload, differences, read_manifes
 from kafka_rebalance.simulator import Costs
 from kafka_rebalance.simulator.typed_values import build, settings
 
-from . import DONE, NOT_AS_PLANNED, SOME_ERRORS
+from . import DONE, FINDINGS_FAIL, SOME_ERRORS
 from .groups import BadGroup, add_input, read_groups, report_bad
 from .lines import open_input
 from .options import cluster_configs, member_options, of_topic, seconds, whole
@@ -147,7 +147,7 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
         print_wrapped(f"{args.group}: {why}.", more="  ")
     else:
         print_wrapped(f"{args.group}: settled as planned: every partition has its reader.")
-    return NOT_AS_PLANNED if found else DONE
+    return FINDINGS_FAIL if found else DONE
 
 
 def _is_reached(args: argparse.Namespace, ends_s: float) -> bool:

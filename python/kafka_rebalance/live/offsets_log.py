@@ -76,8 +76,11 @@ def offsets_records(
     groups: Collection[str] | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     on_missing: Callable[[str], None] | None = None,
+    newest: int | None = None,
 ) -> Iterator[OffsetsRecord]:
     """Yields the records up to the end that the topic had at the start.
+
+    Given `newest`, only so many offsets are read, in equal parts from the end of each partition.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
     made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
@@ -86,6 +89,9 @@ def offsets_records(
     without it, they are an error.
     """
     ranges = _ranges(bootstrap_server, configs, groups, on_missing)
+    if newest is not None:
+        most = -(-newest // len(ranges))
+        ranges = {one: (max(start, end - most), end) for one, (start, end) in ranges.items()}
     total = sum(end - start for start, end in ranges.values())
     done = 0
     with _consumer(bootstrap_server, configs) as (consumer, idle_s):

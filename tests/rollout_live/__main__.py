@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.rollout_live [--manifests N] [--first N] [--seed N]`: forecasts beside deploys.
 
-Generates manifests, with classic and consumer members, static and dynamic ones. The forecast of
-each is computed; then the deploy is played with processes of real consumers on a real broker, whose
-starts and ends are those of one more draw. Each figure must be in the forecast's range. A time may
+Generates manifests, with classic and consumer members, static and dynamic ones. Each deploy is
+played with processes of real consumers on a real broker, whose starts and ends are those of one
+draw. Each figure must be in the range of the forecast, made of a snapshot from before the deploy. A time may
 lie outside of it by the delays of the run itself: for each generation the timeout of a poll and how
 late the machine was, for each unread partition the timeout of a poll.
 
@@ -24,6 +24,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from kafka_rebalance import GroupSpec, snapshot
 from kafka_rebalance.rollout import forecast as forecasts
 from kafka_rebalance.rollout import read_manifest, rollout
 from kafka_rebalance.rollout.forecast import deployed
@@ -55,11 +56,6 @@ def judge(one: Case, server: str, directory: Path, log: Log, random: Random) -> 
     """Returns a text for each figure that is not in the range of the forecast."""
     workload = read_manifest(one.manifest)
     settings: dict[str, Any] = {"config": one.config}
-    # Heartbeats drift apart with time: the forecast's group is as young as the real one.
-    with patch.object(forecasts, "_BEGIN_MS", _BEGIN_MS):
-        forecast = rollout(
-            one.group, workload, assumed=one.assumed, broker=BROKER, most=1, **settings
-        ).variants[0]
     base = replace(scenario_from_group(one.group, **settings), broker=BROKER)
     begin = _BEGIN_MS + random.randrange(HEARTBEAT_MS)
     scenario = deployed(Variant("", (), base, workload, one.assumed), random, begin)
@@ -86,7 +82,18 @@ def judge(one: Case, server: str, directory: Path, log: Log, random: Random) -> 
         print(f"    gate: exit code {closed.returncode}, {closed.stdout.strip()}", flush=True)
         outside.extend(["gate"] * ((ran.returncode, closed.returncode) != (0, 4)))
 
-    real = play(scenario, server, directory, log, begin, gate)
+    groups: list[GroupSpec] = []
+
+    def read() -> None:
+        groups.extend(snapshot(server, [scenario.group_id]))
+
+    real = play(scenario, server, directory, log, begin, before=read, at_rest=gate)
+    (group,) = groups
+    # Heartbeats drift apart with time: the forecast's group is as young as the real one.
+    with patch.object(forecasts, "_BEGIN_MS", _BEGIN_MS):
+        forecast = rollout(
+            group, workload, assumed=one.assumed, broker=BROKER, most=1, **settings
+        ).variants[0]
     delay = (POLL_MS + real["late_ms"]) * (1 + real["rebalances"])
     for name, spread in forecast.figures.items():
         slack = POLL_MS * real["gaps"] if name == "unread_ms" else delay

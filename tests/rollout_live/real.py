@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 RATE = 20
 """Records a second of each partition."""
 _TARGET_KEY = (6).to_bytes(2)
-_TICK_S = 0.1
+_TICK_S, _EARLY_S = 0.1, 2.0
 
 
 class Log(OffsetsLog):
@@ -116,10 +116,13 @@ def play(
     directory: Path,
     log: Log,
     begin_ms: int,
-    at_rest: Callable[[], None] = lambda: None,
+    *,
+    before: Callable[[], None],
+    at_rest: Callable[[], None],
 ) -> dict[str, Any]:
     """Plays the scenario with real consumers; returns the figures of a forecast, and how many gaps
-    and generations there were and how late this machine was. Calls `at_rest` at the end.
+    and generations there were and how late this machine was. Calls `before` shortly before
+    the deploy, and `at_rest` at the end.
     """
     todo: list[tuple[int, Kind, str]] = [
         *((one.start_ms, Kind.START, one.name) for one in scenario.members),
@@ -138,6 +141,9 @@ def play(
         for one in stage.processes:
             one.await_ready()
         stage.started_ms = time.time_ns() // 1_000_000
+        early = threading.Timer(begin_ms / 1000 - _EARLY_S, before)
+        early.start()
+        stage.helpers.append(early)
         late_ms = 0
         for at_ms, kind, name in todo:
             time.sleep(max(0, at_ms - stage.now_ms()) / 1000)

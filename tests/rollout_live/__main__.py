@@ -3,9 +3,9 @@
 
 Generates manifests, with classic and consumer members, static and dynamic ones. Each deploy is
 played with processes of real consumers on a real broker, whose starts and ends are those of one
-draw. Each figure must be in the range of the forecast, made of a snapshot from before the deploy. A time may
-lie outside of it by the delays of the run itself: for each generation the timeout of a poll and how
-late the machine was, for each unread partition the timeout of a poll.
+draw. Each figure must be in the range of the forecast, made of a snapshot from before the deploy. A
+time may lie outside of it by the delays of the run itself: for each generation the timeout of a
+poll and how late the machine was, for each unread partition the timeout of a poll.
 
 At the end, `rollout --gate` must find the group as planned, but not with one pod more.
 

@@ -96,9 +96,10 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     on_spark = {"spark", "spark output", "by library", "inventory"}
     assert EXAMPLES.keys() - run == {
-        "group.jsonl", "groups.txt", "mcp settings", "trace.txt", "orders.properties", *on_spark,
+        "group.jsonl", "groups.txt", "mcp settings", "trace.txt", "orders.properties",
+        "deployment.yaml", *on_spark,
     }  # fmt: skip
-    assert len(COMMANDS) == 20
+    assert len(COMMANDS) == 21
     assert len(SCRIPTS) == 5
 
 
@@ -120,7 +121,7 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     """Each command runs unchanged, and prints the output on the page; trailing blanks do not
     count.
     """
-    for file in ("group.jsonl", "groups.txt", "trace.txt", "orders.properties"):
+    for file in ("group.jsonl", "groups.txt", "trace.txt", "orders.properties", "deployment.yaml"):
         (tmp_path / file).write_text(EXAMPLES[file], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     monkeypatch.chdir(tmp_path)

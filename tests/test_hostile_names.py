@@ -75,6 +75,7 @@ COMMANDS = [
     ["compare", "FILE", "ONE", "--remove-rack"],
     ["scale", "FILE"],
     ["scale", "FILE", "ONE", "--members", "0,1..5"],
+    ["rollout", "MANIFEST", "FILE", "ONE", "--replicas", "MEMBERS"],
     ["explain", "PARTITION", "FILE", "ONE", "--bounce-members"],
     ["simulate", "--from", "FILE", "ONE", "--bounce-members"],
     ["simulate", "--from", "FILE", "ONE", "--add-members", "1", "--seeds", "2"],
@@ -107,6 +108,8 @@ def _words(command: list[str], file: str, one: kr.GroupSpec) -> list[str]:
         "ONE": f"--group={one.group_id}",
         "--remove-rack": f"--remove-rack={member.rack_id}",
         "--remove-member": f"--remove-member={member.client_id}",
+        "MANIFEST": f"{file}.yaml",
+        "MEMBERS": str(len(one.members)),
         "PARTITION": f"{one.topics[1].name}-0",
     }
     return [known.get(word, word) for word in command]
@@ -118,6 +121,9 @@ def test_every_command(tmp_path: Path, capfd: pytest.CaptureFixture[str], seed: 
     bad = [{**json.loads(one.to_json()), "topics": [{"name": one.group_id}]} for one in groups]
     text = "".join(f"{json.dumps(one)}\n" for one in bad)
     Path(f"{file}.bad").write_text(text + "\x1b[2J\u202e\n", encoding="utf-8")
+    pod: dict[str, object] = {"spec": {"template": {"spec": {"containers": [{}]}}}}
+    manifest = {"kind": "Deployment", "metadata": {"name": groups[0].group_id}, **pod}
+    Path(f"{file}.yaml").write_text(json.dumps(manifest), encoding="utf-8")
     for command in COMMANDS:
         one = groups[seed]
         try:

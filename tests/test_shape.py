@@ -213,6 +213,7 @@ OPTIONAL = (
     "aiokafka",
     "cryptography",
     "kio",
+    "yaml",
 )
 
 

@@ -188,9 +188,13 @@ def test_commands_that_read_a_cluster_take_its_settings(
 ) -> None:
     assert {"snapshot", "describe", "plan", "compare", "explain", "simulate"} <= {*LIVE}
     missing = str(tmp_path / "none.properties")
+    manifest = tmp_path / "app.yaml"
+    pod = "{spec: {containers: [{name: app}]}}"
+    manifest.write_text(f"{{kind: Deployment, metadata: {{name: app}}, spec: {{template: {pod}}}}}")
+    first = {"explain": ["t-0"], "rollout": [str(manifest)]}
     for command in LIVE:
         assert options_of(command) >= {"--command-config", "--timeout"}, command
-        words = [command, *(["t-0"] if command == "explain" else [])]
+        words = [command, *first.get(command, [])]
         words += ["--group", "g"] if "--group" in options_of(command) else []
         words += ["--bootstrap-server", "127.0.0.1:1", "--command-config", missing]
         assert main(words) != 0

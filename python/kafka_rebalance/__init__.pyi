@@ -13,6 +13,7 @@ from . import live as live
 from . import notes as notes
 from . import plans as plans
 from . import present as present
+from . import rollout as rollout
 from . import scaling as scaling
 from . import simulator as simulator
 from . import switching as switching

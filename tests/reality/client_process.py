@@ -58,18 +58,24 @@ class ClientProcess:
     """A process with one consumer, which waits for `tell("start")`; its log goes to `log`.
 
     `heard` is called with each line, in a thread of the process. If `waits`, the consumer returns
-    from its callback of revoked partitions at `tell("go")`.
+    from its callback of revoked partitions at `tell("go")`; only cooperative ones may wait.
     """
 
     def __init__(
-        self, plan: MemberPlan, group_id: str, server: str, log: Path, heard: Heard
+        self,
+        plan: MemberPlan,
+        group_id: str,
+        server: str,
+        log: Path,
+        heard: Heard,
+        *,
+        waits: bool = True,
     ) -> None:
         self.name = plan.name
         assert isinstance(plan.config, ConsumerConfig)
         self._is_classic = plan.config.is_classic
-        self.waits = (
-            self._is_classic and "cooperative-sticky" in plan.config.partition_assignment_strategy
-        )
+        is_cooperative = "cooperative-sticky" in plan.config.partition_assignment_strategy
+        self.waits = waits and self._is_classic and is_cooperative
         self.lines: list[dict[str, Any]] = []
         self._log, self._heard = log, heard
         self._ready = threading.Event()
@@ -113,6 +119,10 @@ class ClientProcess:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(word + "\n")
             self._process.stdin.flush()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
 
     def kill(self) -> None:
         self._is_killed = True

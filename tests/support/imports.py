@@ -31,7 +31,7 @@ ROWS = [
     ("member",),
     ("playback",),
     ("simulator", "bulk", "live", "history", "serve"),
-    ("scaling", "settings"),
+    ("scaling", "settings", "rollout"),
     ("checks",),
     ("report", "follow", "spark", "clients", "data", "testing"),
     ("__init__",),

@@ -23,7 +23,7 @@ SOME_ERRORS = 3
 """Some groups or scripts had errors, no group has an answer or the member of `--leader`, or `watch`
 predicted wrongly or judged nothing."""
 FINDINGS_FAIL = 4
-"""`check` found a problem that fails it."""
+"""`check` found a problem that fails it, or `rollout --gate` a group that is not as planned."""
 INTERRUPTED = 130
 
 
@@ -41,6 +41,7 @@ COMMANDS = {
     "explain": "explain why a partition goes to its owner",
     "plan": "play changes: moves, pauses and balance, round by round",
     "scale": "show which numbers of members help, and what each step costs",
+    "rollout": "play a deploy on Kubernetes, and what makes it cheaper",
     "compare": "play changes with every assignor, and recommend one",
     "watch": "follow a live group: was each rebalance as predicted?",
     "exporter": "serve metrics of all groups, for Prometheus",
@@ -86,6 +87,11 @@ EXAMPLES = {
     "scale": [
         "scale groups.jsonl --group payments --members 8..20",
         f"scale {_LIVE} --group payments --rate payments=1200 --capacity 100",
+    ],
+    "rollout": [
+        "rollout deployment.yaml groups.jsonl --group payments",
+        f"rollout deployment.yaml {_LIVE} --group payments --setting on_sigterm=dies",
+        f"rollout deployment.yaml {_LIVE} --group payments --gate --for 120",
     ],
     "compare": [f"compare {_LIVE} --group payments --add-members 1"],
     "watch": [f"watch {_LIVE} --group payments --add-members 1 --rebalances 1"],
@@ -198,7 +204,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=_Help,
         description="Computes Kafka rebalances exactly as Apache Kafka does.",
         epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors or none has an answer, "
-        "4 `check` fails, 130 interrupted, 1 any other failure.",
+        "4 `check` or `rollout --gate` fails, 130 interrupted, 1 any other failure.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
     commands = parser.add_subparsers(

@@ -45,6 +45,26 @@ def seconds(text: str) -> float:
     return value
 
 
+def of_topic(text: str) -> tuple[str, float]:
+    """Parses a number of a topic, such as `orders=1200`."""
+    name, _, number = text.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not TOPIC=N, such as orders=1200") from None
+
+
+def member_options(args: argparse.Namespace) -> dict[str, str | bool]:
+    """Returns the settings of `--member` or `--setting` by name: `process=500ms`."""
+    found: dict[str, str | bool] = {}
+    for text in args.member:
+        key, separator, value = text.partition("=")
+        if not separator:
+            args.parser.error(f"{text!r} is not SETTING=VALUE, like session_timeout=10s")
+        found[key] = {"true": True, "false": False}.get(value, value)
+    return found
+
+
 def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
     """Adds the option that names the cluster, and those of the client that connects to it."""
     parser.add_argument(

@@ -13,7 +13,7 @@ from kafka_rebalance.scaling import Scaled, scale
 
 from .groups import add_input, answers
 from .lines import written
-from .options import add_leader, cluster_configs, whole
+from .options import add_leader, cluster_configs, of_topic, whole
 from .tally import Tally
 
 _MOST_COUNTS = 1000
@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ("lag", "records not yet read in a topic (default: the cluster's, with --group)"),
     ):
         parser.add_argument(
-            f"--{name}", type=_of_topic, action="append", metavar="TOPIC=N", help=what
+            f"--{name}", type=of_topic, action="append", metavar="TOPIC=N", help=what
         )
     parser.add_argument(
         "--capacity", type=whole(1), metavar="N", help="records a second that one member can read"
@@ -110,11 +110,3 @@ def _counts(text: str) -> list[int]:
     if not 0 < len(found) <= _MOST_COUNTS:
         raise argparse.ArgumentTypeError(f"{text} is not 1 to {_MOST_COUNTS} numbers")
     return found
-
-
-def _of_topic(text: str) -> tuple[str, float]:
-    name, _, number = text.rpartition("=")
-    try:
-        return name, float(number)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is not TOPIC=N, such as orders=1200") from None

@@ -29,7 +29,7 @@ from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 from . import DONE, SOME_ERRORS
 from .groups import BadGroup, add_changes, error_text, read_groups, report_bad
 from .lines import written
-from .options import add_cluster, add_pasted, whole
+from .options import add_cluster, add_pasted, member_options, whole
 
 _VARIANTS = ("eager", "cooperative", "static", "consumer", "static-consumer")
 _FORMATS = (".html", ".parquet")
@@ -188,7 +188,7 @@ def _from_group(args: argparse.Namespace) -> Scenario | None:
     if isinstance(group, BadGroup):
         report_bad(group, as_json=args.json)
         return None
-    config, work = member_settings("--member", _settings(args))
+    config, work = member_settings("--member", member_options(args))
     try:
         scenario = scenario_from_group(group, args.changes, config=config, work=work)
     except GroupError as error:
@@ -199,17 +199,6 @@ def _from_group(args: argparse.Namespace) -> Scenario | None:
     for note in lost_rack(group, map(str, args.changes)):
         print_note(note.text)
     return scenario
-
-
-def _settings(args: argparse.Namespace) -> dict[str, str | bool]:
-    """Returns the `--member` settings, such as `process=500ms`, as in a scenario file."""
-    found: dict[str, str | bool] = {}
-    for text in args.member:
-        key, separator, value = text.partition("=")
-        if not separator:
-            args.parser.error(f"--member: {text!r} is not SETTING=VALUE, like session_timeout=10s")
-        found[key] = {"true": True, "false": False}.get(value, value)
-    return found
 
 
 def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None:

@@ -21,6 +21,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.history.followed import FollowedHistory, FollowedRow
+from kafka_rebalance.live.broker_groups import AWAY
 from kafka_rebalance.live.consumer_groups import EMPTY, snapshot_lines, topic_lines, why_unlisted
 from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError, NoTopicError
 from kafka_rebalance.wire.group_records import OffsetsRecord
@@ -36,8 +37,6 @@ from .rebalances import (
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
 """What can fail: reading the log, describing the groups, and groups of brokers that are down."""
 
-_AWAY = -2
-"""The epoch of a static member that has left, and whose session has not ended."""
 _RETRY_S = 1.0
 _LOG_S = 5.0
 """For how many seconds the first description waits for the log."""
@@ -293,7 +292,7 @@ def has_target(line: Mapping[str, Any]) -> bool:
     targets = {"target_active_tasks", "target_standby_tasks"}
     if assigns_tasks(line["assignor"]) and any(targets & {*one} for one in line["members"]):
         return False
-    epochs = {member["generation_id"] for member in line["members"]} - {_AWAY}
+    epochs = {member["generation_id"] for member in line["members"]} - {AWAY}
     return epochs | {epoch} == {line["generation_id"]}
 
 

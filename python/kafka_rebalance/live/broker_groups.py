@@ -47,6 +47,9 @@ from kafka_rebalance.wire.streams_groups import (
 
 from .raw_requests import ask_broker
 
+AWAY = -2
+"""The epoch of a static member that has left, and whose session has not ended."""
+
 
 class DescribeApi(NamedTuple):
     """A request that describes groups of one type."""

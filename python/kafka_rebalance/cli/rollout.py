@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance rollout`: plays a deploy on Kubernetes, or waits until it is as planned."""
+
+import argparse
+from functools import partial
+from itertools import islice
+from time import monotonic, sleep
+
+from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.report.text.sentences import print_note, print_wrapped
+from kafka_rebalance.rollout import Assumed, Workload, differences, read_manifest, rollout
+from kafka_rebalance.simulator import Costs
+from kafka_rebalance.simulator.typed_values import build, settings
+
+from . import DONE, FINDINGS_FAIL, SOME_ERRORS
+from .groups import BadGroup, add_input, read_groups, report_bad
+from .lines import open_input
+from .options import cluster_configs, member_options, of_topic, seconds, whole
+
+_MOST_BYTES = 4 * 2**20
+_EVERY_S = 0.5
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Plays the deploy of a Deployment or StatefulSet as Kubernetes would make it, and prints "
+        "what it does to the group, and which settings make it cheaper. With --gate, it waits "
+        "until a live group has settled as planned; then the exit code is 0, else 4."
+    )
+    parser.add_argument("manifest", metavar="MANIFEST", help="YAML; - for standard input")
+    add_input(parser)
+    parser.add_argument("--name", metavar="NAME", help="which workload, if there are several")
+    parser.add_argument(
+        "--replicas", type=whole(1), metavar="N", help="pods, if an autoscaler sets their number"
+    )
+    parser.add_argument(
+        "--setting",
+        dest="member",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUE",
+        help="of pods: pod_start=2s, start_up=8s, shut_down=1s, on_sigterm=closes, dies or "
+        "ignores; of members, as in `simulate --member`: session_timeout=45s, process=500ms; of "
+        "brokers: group_consumer_session_timeout=45s (repeatable)",
+    )
+    parser.add_argument(
+        "--rate", type=of_topic, action="append", metavar="TOPIC=N", help="records a second"
+    )
+    gate = parser.add_argument_group("gate")
+    gate.add_argument("--gate", action="store_true", help="wait until the group is as planned")
+    gate.add_argument(
+        "--for", type=seconds, default=300, metavar="S", dest="for_s",
+        help="wait at most S seconds (default: %(default)s)",
+    )  # fmt: skip
+    gate.add_argument("--per-pod", type=whole(1), default=1, metavar="N", help="members of a pod")
+    parser.set_defaults(changes=[])
+
+
+def run(args: argparse.Namespace) -> int:
+    with open_input(args.manifest) as source:
+        text = source.read(_MOST_BYTES + 1)
+    try:
+        if len(text) > _MOST_BYTES:
+            raise GroupError("documents", f"are longer than {_MOST_BYTES // 2**20} MiB")
+        workload = read_manifest(
+            text.decode("utf-8", "replace"),
+            name=args.name,
+            replicas=args.replicas,
+            on_bad=lambda why: print_note(f"{args.manifest}: {why}"),
+        )
+    except GroupError as error:
+        raise GroupError(args.manifest, str(error)) from None
+    if not args.gate:
+        group = _one_group(args)
+        return SOME_ERRORS if group is None else _forecast(args, group, workload)
+    before, live = None, args.bootstrap_server
+    if live is None or args.group is None:
+        args.parser.error("--gate needs --bootstrap-server and --group")
+    if args.file is not None:
+        args.bootstrap_server = None  # FILE has the group before the deploy
+        before = _one_group(args)
+        if before is None:
+            return SOME_ERRORS
+    args.bootstrap_server = live
+    return _gate(args, workload, before)
+
+
+def _one_group(args: argparse.Namespace) -> GroupSpec | None:
+    """Returns the group of the input; None if there is none, which is then reported."""
+    groups = list(islice(read_groups(args), 2))
+    if len(groups) > 1:
+        args.parser.error("a deploy is played for one group; name it with --group")
+    for group in groups:
+        if not isinstance(group, BadGroup):
+            return group
+        report_bad(group, as_json=args.json)
+    return None
+
+
+def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) -> int:
+    path, kinds = "--setting", (ConsumerConfig, Costs, Assumed, CoordinatorConfig)
+    config, work, assumed, broker = settings(path, member_options(args), *kinds)
+    found = rollout(
+        group,
+        workload,
+        assumed=build(path, Assumed, assumed),
+        config=build(path, ConsumerConfig, config),
+        work=build(path, Costs, work),
+        broker=build(path, CoordinatorConfig, broker),
+        rate=dict(args.rate or ()),
+    )
+    if args.json:
+        print(contract.dumps(found.to_dict()))
+    else:
+        from kafka_rebalance.report.plans.rollout import print_forecast
+
+        print_forecast(found)
+    return DONE
+
+
+class _Waiting:
+    """Keeps why the group is not as planned; the listener of a `FollowedCluster`."""
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id, self.differences = group_id, list[str]()
+        self.wait("it was never seen at rest", is_shown=False)
+
+    def wait(self, *differences: str, is_shown: bool = True) -> None:
+        if is_shown and self.differences != [*differences]:
+            print_note(f"{self.group_id}: {'; '.join(differences)}; waiting")
+        self.differences = [*differences]
+
+    def undescribed(self, group_id: str, why: str) -> None:
+        self.wait(why)
+
+    def failed(self, what: str, error: Exception | None) -> None:
+        if error is not None:
+            self.wait(str(error))
+
+    def described(self, group: GroupSpec, source: str) -> None: ...
+    def rebalanced(self, one: object, *, is_old: bool) -> None: ...
+    def listed(self, group_ids: object) -> None: ...
+
+
+def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None) -> int:
+    """Waits for a state of the group without differences, in two descriptions one after another."""
+    from kafka_rebalance.follow.cluster import FollowedCluster
+
+    waiting = _Waiting(args.group)
+    cluster = FollowedCluster(
+        args.bootstrap_server,
+        waiting,
+        configs=cluster_configs(args),
+        names=[args.group],
+        reads_log=False,
+        engine=args.engine,
+    )
+    differs = partial(differences, per_pod=args.per_pod, before=before, engine=args.engine)
+    ends_s, last = monotonic() + args.for_s, None
+    while waiting.differences and monotonic() < ends_s:
+        cluster.look()
+        group = cluster.groups.get(args.group)
+        if group is not None and (found := differs(group, workload)):
+            waiting.wait(*found)
+        elif group is not None and group == last:
+            if _is_reached(args, ends_s):
+                waiting.differences = []
+            else:
+                waiting.wait("members have not yet reached their targets")
+        last = group
+        sleep(_EVERY_S if waiting.differences else 0)
+    found = waiting.differences
+    if args.json:
+        print(contract.dumps({"group_id": args.group, "differences": found}))
+    elif found:
+        why = f"not as planned after {args.for_s:g} s: {'; '.join(found)}"
+        print_wrapped(f"{args.group}: {why}.", more="  ")
+    else:
+        print_wrapped(f"{args.group}: settled as planned: every partition has its reader.")
+    return FINDINGS_FAIL if found else DONE
+
+
+def _is_reached(args: argparse.Namespace, ends_s: float) -> bool:
+    """Waits until no member has other partitions than its target, as brokers assign them."""
+    from kafka_rebalance.live import snapshot_lines
+
+    while monotonic() < ends_s:
+        (line,) = snapshot_lines(args.bootstrap_server, [args.group], configs=cluster_configs(args))
+        if not any("assigned_partitions" in one for one in line.get("members", ())):
+            return True
+        sleep(_EVERY_S)
+    return False

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays a deploy of a group's pods in the simulator, as it is and with other settings.
+
+Every pod has equally many members. Those of a StatefulSet's pod stop and start again; the new pods
+of a Deployment have new members, with new instance ids if they are static. Each seed draws the
+beginning between two heartbeats, the times of probes, which pods end first, and what a simulation
+draws. Of the records of a killed member, those since its last commit are read twice.
+
+Until its session has ended, the broker refuses a killed member's instance id in the consumer
+protocol (UNRELEASED_INSTANCE_ID). The process then fails, and Kubernetes starts it again: at once,
+then after 10 s, 20 s and so on.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from random import Random
+from typing import Any
+
+from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.simulator import (
+    Costs,
+    Happening,
+    Kind,
+    MemberConfig,
+    MemberPlan,
+    Run,
+    Scenario,
+    Spread,
+    scenario_from_group,
+    simulate,
+    stops,
+    totals,
+)
+
+from .controllers import Assumed, roll
+from .manifests import Workload
+from .summary import summary
+from .variants import Variant, variants
+
+_SEEDS = range(10, 61)
+_WORK = 100_000  # members times partitions times seeds, so that a forecast takes seconds
+_BEGIN_MS = 120_000  # long after the group has formed
+_BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
+_SETTLES_MS = 60_000
+_COLD_MS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedDeploy:
+    """A deploy with some settings; `lines` are those to change, none for the settings as they are.
+
+    Each figure is a range over the seeds, with its median:
+
+    rebalances   generations, or targets of the broker; `plan` counts them so, too
+    moves        partitions that go to another member, counted each time
+    unread_ms    partition-ms without a reader; longest_ms: the longest time of one partition
+    stopped      members that read nothing for a while though they run; longest_stop_ms of one
+    twice_ms     partition-ms of records that are read twice; records_twice, if rates are known
+    takes_ms     from the beginning of the deploy until the group has settled
+    """
+
+    name: str
+    lines: tuple[str, ...]
+    figures: Mapping[str, Spread] = field(hash=False)
+
+    @property
+    def cost(self) -> tuple[int, ...]:
+        """Returns medians by which deploys are compared: unread or read twice, then the others."""
+        names = ("unread_ms", "twice_ms", "rebalances", "moves")
+        unread, twice, *others = (self.figures[one].median or 0 for one in names)
+        return (unread + twice, *others)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A deploy, as it is first, then with other settings; `assumed` is what nobody has given."""
+
+    group_id: str
+    workload: str
+    variants: tuple[PlayedDeploy, ...]
+    assumed: str
+
+    @property
+    def summary(self) -> str:
+        """Returns the answer in words, with medians."""
+        return summary(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"summary": self.summary, **asdict(self)}
+
+
+def rollout(
+    group: GroupSpec,
+    workload: Workload,
+    *,
+    assumed: Assumed | None = None,
+    config: ConsumerConfig | None = None,
+    work: Costs | None = None,
+    broker: CoordinatorConfig | None = None,
+    rate: Mapping[str, float] | None = None,
+    seeds: Iterable[int] | None = None,
+    most: int = 6,
+) -> Forecast:
+    """Returns what a deploy does to the group, as it is and with up to `most` - 1 other settings.
+
+    `config` and `work` contain what a group lacks, as in `scenario_from_group`; `broker` has the
+    sessions and heartbeats of the consumer protocol. `rate` are records a second of a topic. A
+    small group is played with up to 60 `seeds`, a large one with 10; other settings with a fourth.
+
+    Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the members
+             cannot be shared evenly by the pods.
+    """
+    base = replace(scenario_from_group(group, config=config, work=work), title=str(workload))
+    for name in (rate or {}).keys() - base.topics.keys():
+        raise GroupError("rate", f"the group reads no topic {name!r}")
+    topics = {
+        name: replace(one, records_per_second=(rate or {}).get(name, 0.0) / one.partitions)
+        for name, one in base.topics.items()
+    }
+    if len(base.members) % workload.replicas:
+        shared = f"{counted(len(base.members))} cannot be shared evenly by {workload.replicas} pods"
+        raise GroupError(
+            "replicas", f"{shared}; an autoscaler may have set another number: give it"
+        )
+    base = replace(base, topics=topics, broker=broker or base.broker)
+    now = Variant("as it is", (), base, workload, assumed or Assumed())
+    seeds = tuple(_seeds(base) if seeds is None else seeds)
+    fewer = seeds[: max(5, len(seeds) // 4)]
+    return Forecast(
+        base.group_id,
+        f"{workload} ({counted(workload.replicas, 'pod')})",
+        tuple(
+            _played(one, seeds if one is now else fewer, has_rates=bool(rate))
+            for one in variants(now, most)
+        ),
+        f"{len(seeds)} seeds, {len(fewer)} of other settings; {now.assumed}; "
+        f"sessions of {now.session_ms / 1000:g} s, heartbeats every "
+        f"{base.heartbeat_interval_ms / 1000:g} s, {base.assumed().removeprefix('assumed: ')}",
+    )
+
+
+def _seeds(base: Scenario) -> range:
+    """Returns as many seeds as the size of the group allows."""
+    work = len(base.members) * sum(one.partitions for one in base.topics.values())
+    return range(1, max(_SEEDS[0], min(_SEEDS[-1], _WORK // max(1, work))) + 1)
+
+
+def _played(one: Variant, seeds: Iterable[int], *, has_rates: bool) -> PlayedDeploy:
+    runs = [_run(one, seed) for seed in seeds]
+    figures = {name: Spread.of(run[name] for run in runs) for name in runs[0]}
+    if not has_rates:
+        del figures["records_twice"]
+    return PlayedDeploy(one.name, one.lines, figures)
+
+
+def _run(one: Variant, seed: int) -> dict[str, int | None]:
+    random = Random(f"{seed} rollout")
+    begin = _BEGIN_MS + random.randrange(one.scenario.heartbeat_interval_ms)
+    scenario = deployed(replace(one, scenario=_uneven(one.scenario, random)), random, begin)
+    run = simulate(replace(scenario, seed=seed))
+    sums, stopped = totals(run), [each for each in stops(run) if each.from_ms >= _BEGIN_MS]
+    twice = list(_read_twice(run, scenario, random))
+    return {
+        "rebalances": sums.rounds,
+        "moves": sums.moves,
+        "unread_ms": sums.unavailable_ms,
+        "longest_ms": sums.longest_gap_ms,
+        "stopped": len({each.member for each in stopped}),
+        "longest_stop_ms": max((each.to_ms - each.from_ms for each in stopped), default=0),
+        "twice_ms": sum(ms for _, ms in twice),
+        "records_twice": round(sum(run.rates[name] * ms / 1000 for name, ms in twice)),
+        "takes_ms": None if sums.settled_ms is None else max(0, sums.settled_ms - begin),
+    }
+
+
+def _uneven(base: Scenario, random: Random) -> Scenario:
+    """Returns the scenario with members that differ a little, as real ones do.
+
+    After a rebalance, all members of a classic group send heartbeats at one time. Java's heartbeat
+    thread looks at the clock every 100 ms (retry.backoff.ms), so their times soon differ. And a new
+    process needs up to _COLD_MS for its first JoinGroup response: a slow member can miss a round.
+    """
+
+    def late(config: MemberConfig) -> MemberConfig:
+        late_ms = random.randrange(config.retry_backoff_ms)
+        is_classic = isinstance(config, ConsumerConfig) and config.is_classic
+        every_ms = config.heartbeat_interval_ms + late_ms * is_classic
+        return replace(config, heartbeat_interval_ms=every_ms)
+
+    def cold(work: Costs) -> Costs:
+        return replace(work, cold_ms=work.cold_ms + random.randrange(coldest_ms))
+
+    coldest_ms = random.randrange(1, _COLD_MS)  # all pods run one program
+    each = (replace(one, config=late(one.config), work=cold(one.work)) for one in base.members)
+    return replace(base, members=tuple(each))
+
+
+def deployed(one: Variant, random: Random, begin_ms: int) -> Scenario:
+    """Returns the scenario with a deploy from `begin_ms` on."""
+    base, replicas = one.scenario, one.workload.replicas
+    members = sorted(base.members, key=lambda each: _in_order(each.name))
+    each = len(members) // replicas
+    of_pod = [members[pod * each : (pod + 1) * each] for pod in range(replicas)]
+    rolled = roll(one.workload, one.assumed, random)
+    happenings, joined = list[Happening](), list[MemberPlan]()
+    for pod, end in rolled.ends.items():
+        kind, at = Kind.KILL if end.is_killed else Kind.STOP, begin_ms + end.at_ms
+        happenings += (Happening(at_ms=at, kind=kind, member=m.name) for m in of_pod[pod])
+    for number, new in enumerate(rolled.pods):
+        at = begin_ms + new.joins_ms
+        if new.replaces is None:
+            joined += (_new(member, f"new{number}", at) for member in of_pod[number])
+            continue
+        is_killed = rolled.ends[new.replaces].is_killed
+        for member in of_pod[new.replaces]:
+            starts = _starts(member, at, is_killed=is_killed, again_ms=one.assumed.start_up_ms)
+            happenings += (Happening(at_ms=t, kind=Kind.START, member=member.name) for t in starts)
+    happenings.sort(key=lambda event: event.at_ms)
+    last = max([begin_ms, *(h.at_ms for h in happenings), *(m.start_ms for m in joined)])
+    until_ms = last + one.session_ms + _SETTLES_MS
+    members = [*base.members, *joined]
+    return replace(base, members=tuple(members), happenings=tuple(happenings), until_ms=until_ms)
+
+
+def _new(one: MemberPlan, prefix: str, at_ms: int) -> MemberPlan:
+    config, name = one.config, f"{prefix}-{one.name}"
+    if isinstance(config, ConsumerConfig) and config.group_instance_id is not None:
+        config = replace(config, group_instance_id=name)
+    return replace(one, name=name, config=config, start_ms=at_ms, member_ids=())
+
+
+def _starts(one: MemberPlan, at_ms: int, *, is_killed: bool, again_ms: int) -> Iterator[int]:
+    """Yields when the member starts, and when it starts again if it was refused."""
+    yield at_ms
+    config = one.config
+    is_classic = isinstance(config, ConsumerConfig) and config.is_classic
+    if is_killed and config.group_instance_id is not None and not is_classic:
+        for wait_ms in _BACK_OFF_MS:
+            at_ms += wait_ms + again_ms
+            yield at_ms
+
+
+def _read_twice(run: Run, scenario: Scenario, random: Random) -> Iterator[tuple[str, int]]:
+    """Yields each partition of a killed member, with the ms of records since the last commit."""
+    plans = {one.name: one for one in scenario.members}
+    for event in (one for one in run.happenings if one.kind is Kind.KILL):
+        config = plans[event.member].config
+        assert isinstance(config, ConsumerConfig)
+        process_ms = plans[event.member].work.process_ms
+        auto_ms = config.auto_commit_interval_ms
+        since_ms = random.randrange((auto_ms if config.enable_auto_commit else process_ms) + 1)
+        for hold in run.holds:
+            if hold.member == event.member and hold.to_ms == event.at_ms:
+                yield hold.partition, min(since_ms, hold.to_ms - hold.from_ms)
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Returns a sort key that puts `orders-2` before `orders-10`."""
+    return [(int(one) if one.isdecimal() else -1, one) for one in re.split(r"(\d+)", name)]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a group has settled as planned after a deploy, or after a step of it.
+
+1. Every pod has its members; those of a StatefulSet have the pods' names as ids, if any has.
+2. Every partition of a subscribed topic has a member.
+3. The plan without a change moves nothing: the group is where its assignor leaves it.
+4. A static member that was there before reads what it read.
+"""
+
+from collections.abc import Iterator
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import TopicPartition, quoted
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.live.broker_groups import AWAY
+from kafka_rebalance.plans.leaders import plans_by_leader
+
+from .manifests import Workload
+
+
+def differences(
+    group: GroupSpec,
+    workload: Workload,
+    *,
+    per_pod: int = 1,
+    before: GroupSpec | None = None,
+    engine: Engine = "rust",
+) -> list[str]:
+    """Returns a text for each difference of a group at rest from what is planned.
+
+    A pod has `per_pod` members; `before` is the group before the deploy, if it is known.
+    """
+    found = [*_members(group, workload, per_pod), *_unread(group)]
+    try:
+        plans = [one.plan for one in plans_by_leader(group, (), engine=engine) if one.plan]
+        moves = min((sum(each.moves for each in one.rounds) for one in plans), default=0)
+        if moves and not found:
+            found.append(f"the next rebalance would move {counted(moves, 'partition')}")
+    except GroupError as error:
+        found.append(str(error))
+    had, has = (_by_instance(one) for one in (before or group, group))
+    for name in had.keys() & has.keys():
+        if lost := had[name] - has[name]:
+            what = counted(len(lost), "partition")
+            found.append(f"{quoted(name)} no longer reads {what}, such as {min(lost)}")
+    return found
+
+
+def _members(group: GroupSpec, workload: Workload, per_pod: int) -> Iterator[str]:
+    planned, pods = workload.replicas * per_pod, range(workload.replicas)
+    if len(group.members) != planned:
+        yield f"{counted(len(group.members))} instead of {planned}"
+    if away := sum(one.generation_id == AWAY for one in group.members):
+        yield f"{counted(away)} away, as static members are that restart"
+    names = {f"{workload.name}-{workload.first_ordinal + pod}" for pod in pods}
+    missing = names - _by_instance(group).keys()
+    if workload.is_stateful and 0 < len(missing) < len(names):
+        yield f"no member {', '.join(map(quoted, sorted(missing)))}"
+
+
+def _unread(group: GroupSpec) -> Iterator[str]:
+    topics = {topic for member in group.members for topic in member.topics}
+    held = {tp for owned in Assignment.owned(group).values() for tp in owned}
+    subscribed = [one for one in group.topics if one.name in topics]
+    every = (TopicPartition(one.name, n) for one in subscribed for n in range(one.partitions))
+    if unread := [one for one in every if one not in held]:
+        yield f"{counted(len(unread), 'partition')} without a member, such as {unread[0]}"
+
+
+def _by_instance(group: GroupSpec) -> dict[str, set[TopicPartition]]:
+    owned = Assignment.owned(group)
+    ids = ((one.group_instance_id, one.member_id) for one in group.members)
+    return {name: {*owned[member]} for name, member in ids if name is not None}

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+from kafka_rebalance.cli import FINDINGS_FAIL
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.notes import FindingKind, PlanKind
+from kafka_rebalance.settings import RULES
 from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
-from tools import api_page, rooms
+from tools import api_page, llms, rooms, settings_page
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -93,8 +95,10 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     assert len(EXAMPLES) == len(FOUND)
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     on_spark = {"spark", "spark output", "by library", "inventory"}
-    assert EXAMPLES.keys() - run == {"group.jsonl", "trace.txt", *on_spark}
-    assert len(COMMANDS) == 18
+    assert EXAMPLES.keys() - run == {
+        "group.jsonl", "groups.txt", "mcp settings", "trace.txt", "orders.properties", *on_spark,
+    }  # fmt: skip
+    assert len(COMMANDS) == 20
     assert len(SCRIPTS) == 5
 
 
@@ -116,8 +120,8 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     """Each command runs unchanged, and prints the output on the page; trailing blanks do not
     count.
     """
-    (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
-    (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
+    for file in ("group.jsonl", "groups.txt", "trace.txt", "orders.properties"):
+        (tmp_path / file).write_text(EXAMPLES[file], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     said = []
@@ -126,7 +130,8 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
             words = line.removeprefix("$ kafka-rebalance ").split()
             target = words.index(">") if ">" in words else len(words)
             ran = command(*words[:target])
-            assert ran.returncode == 0, ran.stderr
+            fails = FINDINGS_FAIL if name == "settings command" else 0
+            assert ran.returncode == fails, ran.stderr
             said.append(line)
             if target < len(words):
                 (tmp_path / words[target + 1]).write_text(ran.stdout, encoding="utf-8")
@@ -138,12 +143,24 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
 # Generated pages are current ----------------------------------------------------------------------
 
 
+def test_the_page_of_settings_is_current() -> None:
+    """If the page is not current, run `python -m tools settings-page`."""
+    found = settings_page.PAGE.read_text(encoding="utf-8")
+    assert found == settings_page.page(found)
+    assert {rule.id for rule in RULES if rule.plays} == settings_page.EXAMPLES.keys()
+
+
 def test_the_page_of_the_api_is_current() -> None:
     """If the page is not current, run `python -m tools api-page`."""
     found = api_page.PAGE.read_text(encoding="utf-8")
     assert found == api_page.page()
     shown = re.findall(r"^\| `(\w+)", found, re.MULTILINE)
     assert shown == [name for names in api_page.public_modules().values() for name in names]
+
+
+def test_the_list_of_pages_for_agents_is_current() -> None:
+    """If the list is not current, run `python -m tools llms`."""
+    assert llms.PAGE.read_text(encoding="utf-8") == llms.page()
 
 
 def test_the_design_counts_the_files_that_a_change_touches() -> None:

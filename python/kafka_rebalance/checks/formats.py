@@ -10,10 +10,12 @@ Source   SARIF 2.1.0 (OASIS); GitHub, "Workflow commands for GitHub Actions" (es
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from kafka_rebalance._core import VERSION
 from kafka_rebalance.errors import shown
 from kafka_rebalance.notes.findings import FINDINGS, Severity
+from kafka_rebalance.settings import RULES
 
 from .verdict import LIMITS, Problem, Verdict
 
@@ -53,10 +55,18 @@ def github_lines(verdict: Verdict, file: str | None, places: Places) -> Iterator
             continue
         command = _COMMANDS[one.severity] if verdict.fails(one) else "notice"
         properties = {"title": f"{one.group_id}: {one.kind}"}
-        if file is not None:
-            properties = {"file": file, "line": str(places.get(one.group_id, 1)), **properties}
+        place = _place(one, file, places)
+        if place is not None:
+            properties = {"file": place[0], "line": str(place[1]), **properties}
         named = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in properties.items())
         yield f"::{command} {named}::{_escaped(f'{one.text} ({_REPOSITORY}{one.see})')}"
+
+
+def _place(one: Problem, file: str | None, places: Places) -> tuple[str, int] | None:
+    """Returns the file and the line of a problem; None if the groups are those of a cluster."""
+    if one.file is not None:
+        return one.file, one.line or 1
+    return None if file is None else (file, places.get(one.group_id, 1))
 
 
 def _escaped(value: str, more: str = "") -> str:
@@ -95,7 +105,8 @@ def _meaning(kind: str) -> str:
     if kind in LIMITS:
         return f"more {LIMITS[kind]} than the limit"
     found = FINDINGS.get(kind)  # type: ignore[call-overload]
-    return "the group cannot be read" if found is None else str(found.meaning)
+    rules = (rule.meaning for rule in RULES if rule.id == kind)
+    return next(rules, "the input cannot be read") if found is None else str(found.meaning)
 
 
 def _result(
@@ -112,7 +123,8 @@ def _result(
     where: dict[str, Any] = {
         "logicalLocations": [{"name": shown(one.group_id), "kind": "consumer group"}]
     }
-    if file is not None:
-        line = {"startLine": places.get(one.group_id, 1)}
-        where["physicalLocation"] = {"artifactLocation": {"uri": file}, "region": line}
+    place = _place(one, file, places)
+    if place is not None:
+        line = {"startLine": place[1]}
+        where["physicalLocation"] = {"artifactLocation": {"uri": quote(place[0])}, "region": line}
     return {**result, "locations": [where]}

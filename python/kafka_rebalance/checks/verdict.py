@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problems of groups, and which of them fail a check.
+"""The problems of groups and of clients' settings, and which of them fail a check.
 
-A problem is a finding of `describe` (`notes/findings.py`), or a limit that a group or a planned
-change exceeds. A baseline lists problems that were known before: they are shown, but do not fail.
-A problem is the same one again if its group and its kind are the same.
+A problem is a finding of `describe` (`notes/findings.py`), a limit that a group or a planned change
+exceeds, or a rule that settings break (`settings/rules.py`). A baseline lists problems that were
+known before: they are shown, but do not fail. A problem is the same one again if its group (or its
+file) and its kind are the same.
 """
 
 from collections import Counter
@@ -16,6 +17,7 @@ from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank,
 from kafka_rebalance.plans import RebalancePlan
 from kafka_rebalance.present import Description
 from kafka_rebalance.present.triage import TriagedGroup
+from kafka_rebalance.settings import RULES, Breach
 
 _PAGE = "docs/in-ci.md#limits"
 
@@ -46,7 +48,11 @@ LIMITS: dict[str, str] = {
 
 
 class Problem(NamedTuple):
-    """A finding, an exceeded limit, or a group that cannot be read (kind `error`)."""
+    """A finding, an exceeded limit, a rule that settings break, or input that cannot be read.
+
+    The kind of the last one is `error`. For settings, `group_id` is the file (and the document in
+    it); `file` and `line` are the place that is wrong.
+    """
 
     group_id: str
     kind: str
@@ -54,9 +60,19 @@ class Problem(NamedTuple):
     text: str
     see: str
     is_known: bool = False
+    file: str | None = None
+    line: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return self._asdict()
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+def of_settings(one: Breach) -> Problem:
+    """Returns the problem of a client's settings, with what the simulator played."""
+    rule, client = one.rule, one.client
+    text = one.text if one.played is None else f"{one.text}; {one.played}"
+    where = client.file, one.line
+    return Problem(client.place, rule.id, rule.severity, text, rule.see, False, *where)
 
 
 def of_group(group: TriagedGroup, limits: CheckLimits) -> Iterator[Problem]:
@@ -102,6 +118,7 @@ class Verdict(NamedTuple):
     groups: int
     problems: tuple[Problem, ...]
     fail_on: frozenset[str]
+    noun: str = "group"
 
     @classmethod
     def of(
@@ -110,6 +127,7 @@ class Verdict(NamedTuple):
         problems: Iterable[Problem],
         fail_on: Collection[str] = ("error",),
         known: Collection[tuple[str, str]] = (),
+        noun: str = "group",
     ) -> "Verdict":
         """Sorts problems by severity, kind and group; `known` are (group_id, kind) of a baseline.
 
@@ -118,14 +136,15 @@ class Verdict(NamedTuple):
         Errors   GroupError at `fail_on` for a name that is neither.
         """
         named = set(fail_on)
-        for name in named - {*SEVERITIES, *FINDINGS, *LIMITS}:
-            kinds = ", ".join([*SEVERITIES, *FINDINGS, *LIMITS])
+        all_kinds = [*SEVERITIES, *FINDINGS, *LIMITS, *(rule.id for rule in RULES)]
+        for name in named - {*all_kinds}:
+            kinds = ", ".join(all_kinds)
             raise GroupError("fail_on", f"{name!r} is not a severity or a kind: {kinds}")
         for severity in named & {*SEVERITIES}:
             named |= {*SEVERITIES[: SEVERITIES.index(severity) + 1]}
         marked = (one._replace(is_known=(one.group_id, one.kind) in known) for one in problems)
         order = sorted(marked, key=lambda one: (*_place(one), one.group_id))
-        return cls(groups, tuple(order), frozenset(named))
+        return cls(groups, tuple(order), frozenset(named), noun)
 
     def fails(self, one: Problem) -> bool:
         """Returns whether this problem fails the check: a limit or an unreadable group always."""
@@ -141,7 +160,7 @@ class Verdict(NamedTuple):
     @property
     def summary(self) -> str:
         """Returns the verdict in words."""
-        groups = counted(self.groups, "group")
+        groups = counted(self.groups, self.noun)
         failures = self.failures
         others = len(self.problems) - len(failures)
         more = f"; {counted(others, 'other problem')} noted" if others else ""
@@ -149,14 +168,14 @@ class Verdict(NamedTuple):
             return f"Passed: {groups} checked{more}."
         kinds = Counter(one.kind for one in failures)
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-        failing = counted(len({one.group_id for one in failures}), "group")
+        failing = counted(len({one.group_id for one in failures}), self.noun)
         return f"Failed: {failing} of {self.groups} ({counts}){more}."
 
     def to_dict(self) -> dict[str, Any]:
         problems: Sequence[Problem] = self.problems
         return {
             "summary": self.summary,
-            "groups": self.groups,
+            f"{self.noun}s": self.groups,
             "failed": bool(self.failures),
             "problems": [{**one.to_dict(), "fails": self.fails(one)} for one in problems],
         }

@@ -26,11 +26,17 @@ from .groups import BadGroup, add_changes, add_input
 from .lines import numbered, open_input
 from .options import whole
 from .patterns import add_patterns
+from .settings import KEYS, add_settings, judged
 from .triage import triaged
 
 _TABLE = "tool.kafka-rebalance"
 _FORMATS = ("text", "json", "sarif", "github")
-_KEYS = {"fail-on": list, "change": list, "baseline": str, **{f"max-{one}": int for one in LIMITS}}
+_KEYS: dict[str, Any] = {
+    "fail-on": list,
+    "change": list,
+    "baseline": str,
+    **{f"max-{one}": int for one in LIMITS},
+} | KEYS
 """The keys of the table in TOML, named as the options -> the types of their values."""
 _TYPES = {list: "a list of strings", str: "a string", int: "a whole number"}
 
@@ -43,6 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_input(parser, add_patterns)
     add_changes(parser)
+    add_settings(parser)
     parser.add_argument(
         "--fail-on",
         action="append",
@@ -68,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     _configure(args)
     limits = CheckLimits(**{name: getattr(args, f"max_{name}") for name in LIMITS})
     known = _known(args.baseline)
+    if args.settings:
+        return _print(judged(args, known), args, [])
     names, args.group = args.group, None
     rows, unreadable = triaged(args, names)
     problems = [_unreadable(one) for one in unreadable]
@@ -78,10 +87,7 @@ def run(args: argparse.Namespace) -> int:
         elif isinstance(one.described, Description):
             problems += _after(one.described.group, args, limits, answers, alone=len(rows) == 1)
     verdict = Verdict.of(len(rows) + len(unreadable), problems, args.fail_on or ("error",), known)
-    _print(verdict, args, answers)
-    if verdict.failures:
-        return FINDINGS_FAIL
-    return DONE if rows else SOME_ERRORS
+    return _print(verdict, args, answers)
 
 
 def _unreadable(one: BadGroup) -> Problem:
@@ -175,7 +181,8 @@ def _places(file: str | None) -> dict[str, int]:
     return places
 
 
-def _print(verdict: Verdict, args: argparse.Namespace, answers: list[str]) -> None:
+def _print(verdict: Verdict, args: argparse.Namespace, answers: list[str]) -> int:
+    """Prints the verdict in the format of the options; returns the exit code."""
     from kafka_rebalance.checks import formats
 
     form = args.format or ("json" if args.json else "text")
@@ -191,3 +198,6 @@ def _print(verdict: Verdict, args: argparse.Namespace, answers: list[str]) -> No
         lines = chain(formats.text_lines(verdict), map(formats.harmless, answers))
     for line in lines:
         print(line.replace("##[", "\\u0023#["))  # equal as JSON
+    if verdict.failures:
+        return FINDINGS_FAIL
+    return DONE if verdict.groups else SOME_ERRORS

@@ -2,7 +2,6 @@
 """`kafka-rebalance exporter`: metrics of all groups and their rebalances, for Prometheus."""
 
 import argparse
-import contextlib
 import signal
 import sys
 
@@ -73,11 +72,14 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         why = f"cannot listen at {args.host}: {error.strerror}"
         raise GroupError("--host, --port", why) from None
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(DONE))
-    with contextlib.closing(server.socket):
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(DONE))
+    try:
         exporter.followed.start()
         host = f"[{args.host}]" if ":" in args.host else args.host
         print(f"listening on http://{host}:{server.server_port}/metrics; Ctrl-C ends it")
         sys.stdout.flush()
         server.serve_forever()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        server.server_close()
     raise ended[0]

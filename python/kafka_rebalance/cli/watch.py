@@ -113,6 +113,7 @@ class _Watch:
     groups: dict[str, GroupSpec] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     whys: dict[str, str] = field(default_factory=dict)
+    emptied: set[str] = field(default_factory=set)
     lost: dict[str, tuple[NotReachedError, float]] = field(default_factory=dict)
     has_begun: bool = False
 
@@ -144,7 +145,9 @@ class _Watch:
 
     def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
         row, after = one.row, one.after
-        if is_old or (self.names is not None and row.group_id not in self.sources):
+        is_first = row.group_id not in self.sources
+        is_first |= row.cause == "began" and row.group_id not in self.emptied
+        if is_old or (is_first and self.names is not None):
             return  # the watch begins with the first description
         if after is not None:
             self.groups[row.group_id] = after
@@ -184,6 +187,8 @@ class _Watch:
     def undescribed(self, group_id: str, why: str) -> None:
         is_seen = group_id in self.groups
         is_lost = is_seen and why.startswith(_WITHOUT_MEMBERS)
+        if is_lost:
+            self.emptied.add(group_id)
         is_awaited = not is_seen and self.names is not None
         if (is_lost or is_awaited) and why != self.whys.get(group_id):
             self.whys[group_id] = why

@@ -21,7 +21,7 @@ from kafka_rebalance.settings import RULES
 from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
-from tools import api_page, rooms, settings_page
+from tools import api_page, llms, rooms, settings_page
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -96,9 +96,9 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     on_spark = {"spark", "spark output", "by library", "inventory"}
     assert EXAMPLES.keys() - run == {
-        "group.jsonl", "trace.txt", "orders.properties", *on_spark
+        "group.jsonl", "groups.txt", "mcp settings", "trace.txt", "orders.properties", *on_spark,
     }  # fmt: skip
-    assert len(COMMANDS) == 19
+    assert len(COMMANDS) == 20
     assert len(SCRIPTS) == 5
 
 
@@ -120,8 +120,7 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     """Each command runs unchanged, and prints the output on the page; trailing blanks do not
     count.
     """
-    (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
-    for file in ("trace.txt", "orders.properties"):
+    for file in ("group.jsonl", "groups.txt", "trace.txt", "orders.properties"):
         (tmp_path / file).write_text(EXAMPLES[file], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -157,6 +156,11 @@ def test_the_page_of_the_api_is_current() -> None:
     assert found == api_page.page()
     shown = re.findall(r"^\| `(\w+)", found, re.MULTILINE)
     assert shown == [name for names in api_page.public_modules().values() for name in names]
+
+
+def test_the_list_of_pages_for_agents_is_current() -> None:
+    """If the list is not current, run `python -m tools llms`."""
+    assert llms.PAGE.read_text(encoding="utf-8") == llms.page()
 
 
 def test_the_design_counts_the_files_that_a_change_touches() -> None:

@@ -51,6 +51,7 @@ COMMANDS = {
     "coordinator": "step through a group coordinator in virtual time",
     "serve": "run a coordinator behind a port, for tests of consumers",
     "probe": "let a real client lead made-up groups, and read its answers",
+    "mcp": "answer an agent's questions over the Model Context Protocol",
     "completion": "complete commands and options in a shell",
 }
 """Each command with its line in the help; the module of that name has the command's options.
@@ -99,6 +100,7 @@ EXAMPLES = {
     "coordinator": ["coordinator trace.txt"],
     "serve": ["serve --topic orders=6 --port 9092", "serve --topics-of groups.jsonl --port 0"],
     "probe": ["probe groups.jsonl --client confluent-kafka --assignor range"],
+    "mcp": ["mcp groups.jsonl", f"mcp {_LIVE}"],
     "completion": ["completion bash"],
 }
 """The examples in each command's help; a test parses them."""

@@ -9,11 +9,11 @@ from typing import BinaryIO
 from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES
 from kafka_rebalance.report.text.terminal import byte_progress
 
-from .lines import finish, open_input
-from .options import add_engine, add_max_partitions, whole
+from .lines import finish, group_lines, open_input
+from .options import add_engine, add_max_partitions, add_pasted, whole
 
 _CHUNK_BYTES = 1024 * 1024
 _Write = Callable[[bytes], object]
@@ -31,6 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"use this one for all groups, not their own: {', '.join(assignor_names())}",
     )
     add_engine(parser)
+    add_pasted(parser)
     add_max_partitions(parser)
     parser.add_argument(
         "--max-line-bytes",
@@ -62,11 +63,13 @@ def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterat
     """Writes the answer lines in order; yields for each one whether it is an error line."""
     lines: list[bytes] = []
     first, size = 1, 0
-    for number, line in enumerate(read_lines(source, args.max_line_bytes), 1):
-        # Blank lines are skipped. None stands for a line that was too long to read.
-        is_blank = line is not None and not line.strip()
+    for number, line in group_lines(source, args, args.max_line_bytes):
+        if number != first + len(lines):
+            yield from _chunk(lines, first, args, write)
+            first, size = number, 0
+        # None stands for a line that was too long to read.
         is_long = line is not None and len(line) >= _CHUNK_BYTES
-        if line is not None and not (is_blank or is_long):
+        if line is not None and not is_long:
             lines.append(line)
             size += len(line)
             if size < _CHUNK_BYTES:
@@ -77,7 +80,7 @@ def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterat
             problem = f"more than {args.max_line_bytes} bytes; raise --max-line-bytes to read it"
             write(error_line(None, GroupError("line", problem), number).line)
             yield True
-        elif is_long and not is_blank:
+        elif is_long:
             yield write_answer(
                 line,
                 write,

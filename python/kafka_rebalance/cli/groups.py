@@ -24,8 +24,8 @@ from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
-from .lines import Leaderless, Misspelt, no_groups, numbered, open_input, required
-from .options import add_cluster, add_engine, cluster_configs
+from .lines import Leaderless, Misspelt, group_lines, no_groups, open_input, required
+from .options import add_cluster, add_engine, add_pasted, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
 if TYPE_CHECKING:
@@ -63,12 +63,16 @@ def add_input(
 ) -> None:
     """Adds the options for the input and the output; `add_group` adds --group."""
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", help="contract lines; - for standard input"
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="contract lines, or tables of kafka-consumer-groups.sh or rpk; - for standard input",
     )
     add_cluster(parser, instead="; its groups are read, not FILE")
     add_group(parser)
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
     add_engine(parser)
+    add_pasted(parser)
 
 
 def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
@@ -131,7 +135,7 @@ def read_groups(
     found, is_empty = False, True
     there: dict[str, None] = {}
     names = None if args.group is None else [args.group]
-    lines = cluster_groups(args, names, on_left_out) if args.file is None else _file(args.file)
+    lines = cluster_groups(args, names, on_left_out) if args.file is None else _file(args)
     for one, line in lines:
         is_empty = False
         if args.group is not None and one.group_id is not None and len(there) < _MOST_COMPARED:
@@ -180,11 +184,11 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
         print_sentence(f"{place}{group.error}")
 
 
-def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
+def _file(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group with its line's value, which is None if it cannot be parsed."""
     misspelt = Misspelt()
-    with open_input(file) as source:
-        for number, line in numbered(source):
+    with open_input(args.file) as source:
+        for number, line in group_lines(source, args):
             value: Any = None
             try:
                 text = required(line)
@@ -230,6 +234,8 @@ def given(args: argparse.Namespace, group_id: str) -> str:
         source.append(shell_option("--bootstrap-server", args.bootstrap_server))
         if args.command_config is not None:
             source.append(shell_option("--command-config", args.command_config))
+    source += [shell_option("--topic", one) for one in args.topic]
+    source += [shell_option("--assume", one) for one in args.assume]
     return " ".join([*source, shell_option("--group", group_id)])
 
 

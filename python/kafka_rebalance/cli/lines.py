@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads input lines, warns of misspelt fields in them, and writes whole output files."""
 
+import argparse
+import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from kafka_rebalance.bulk.pasted import ASSUMED, Pasted, has_tables, read_pasted
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group import contract
 from kafka_rebalance.group.group_fields import GROUP, MEMBER, TOPIC
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
-from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.report.text.names import counted, partitions_text
+from kafka_rebalance.group.model import TopicPartition, quoted
+from kafka_rebalance.report.text.names import counted, in_words, partitions_text
 from kafka_rebalance.report.text.sentences import print_note
 
 from . import of_errors
+from .options import topic_count
 
 
 def open_input(file: str) -> BinaryIO:
@@ -48,6 +55,64 @@ def numbered(source: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
     for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
         if line is None or line.strip():
             yield number, line
+
+
+def group_lines(
+    source: BinaryIO, args: argparse.Namespace | None = None, most: int = MAX_LINE_BYTES
+) -> Iterator[tuple[int, bytes | None]]:
+    """Yields contract lines as `numbered` does, also those made from tables (docs/paste.md).
+
+    A text has tables if its first line that is not blank is not JSON, and a line is the head of a
+    table. It is read as a whole. `args` has the options of `add_pasted`.
+    """
+    lines = enumerate(read_lines(source, most), 1)
+    text, size, is_json = list[tuple[int, bytes | None]](), 0, False
+    while not is_json and size <= MAX_LINE_BYTES and (one := next(lines, None)) is not None:
+        text.append(one)
+        line = one[1] or b""
+        is_json = size == 0 and line.lstrip()[:1] == b"{"
+        size += 0 if line.isspace() else len(line)
+    shown = [] if is_json else [(n, (each or b"").decode(errors="replace")) for n, each in text]
+    options = {} if args is None else vars(args)
+    topics, assume = options.get("topic", ()), options.get("assume", ())
+    if has_tables(line for _, line in shown):
+        if size > MAX_LINE_BYTES:
+            raise GroupError("line", f"tables of {TOO_LONG}; give those of fewer groups")
+        pasted = read_pasted(shown, dict(map(topic_count, topics)), options.get("group"))
+        assumed = {*pasted.assumed} - {_assume(one, pasted) for one in assume}
+        for path in (one for one in pasted.assumed if one in assumed):
+            how = "--topic NAME=N" if path == "topics.partitions" else f"--assume {path}=…"
+            print_note(f"assumed: {ASSUMED[path]}; else {how.replace('.', '[NAME].')}")
+        if pasted.empty:
+            print_note(f"left out: {in_words(pasted.empty)}, without members")
+        text = [(number, contract.dumps(each).encode()) for number, each in pasted.lines]
+    elif topics or assume:
+        raise GroupError("--topic, --assume", "only for tables; a contract line has all fields")
+    yield from (one for one in chain(text, lines) if one[1] is None or one[1].strip())
+
+
+_OPTION = re.compile(r"(?:(topics|members)\[(.*)\]\.)?(\w+)=(.*)", re.DOTALL)
+_IDS = ("name", "member_id", "group_instance_id", "client_id")
+
+
+def _assume(option: str, pasted: Pasted) -> str:
+    """Sets the field of an `--assume`; returns the field's path if it is set for all, else ""."""
+    found = _OPTION.fullmatch(option)
+    place, name, key, text = found.groups() if found else (None, None, "", "")
+    if key not in FIELDS[place or ""]:
+        problem = f"{quoted(option)} is not FIELD=VALUE, such as members[*].rack_id=a"
+        raise GroupError("--assume", f"{problem}; docs/contract.md has the fields")
+    value: Any = text.split(",") if (place, key) == ("members", "topics") else text
+    with suppress(ValueError):
+        value = json.loads(text)
+    is_set = False
+    for _, line in pasted.lines:
+        for one in (line,) if place is None else line.get(place, ()):
+            if name in (None, "*", *map(one.get, _IDS)):
+                one[key], is_set = value, True
+    if not is_set:
+        raise GroupError("--assume", f"{quoted(option)}: the text has no {quoted(name or 'group')}")
+    return "" if name not in (None, "*") else f"{place}.{key}" if place else key
 
 
 def required(line: bytes | None) -> bytes:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_rebalance.assignors.registry import planned_names
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
-from kafka_rebalance.group.model import MAX_PARTITIONS
+from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 
 MOST_DIGITS = 10
 """The most digits of a number; Python's time to read a number grows as their square."""
@@ -23,6 +24,14 @@ def whole(least: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def topic_count(text: str) -> tuple[str, int]:
+    """Parses a topic with its number of partitions. Errors: GroupError."""
+    name, _, count = text.rpartition("=")
+    if not name or not count.isascii() or not count.isdigit() or len(count) > MOST_DIGITS:
+        raise GroupError("--topic", f"{quoted(text)} is not NAME=N, as orders=6")
+    return name, int(count)
 
 
 def seconds(text: str) -> float:
@@ -68,6 +77,25 @@ def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
     from kafka_rebalance.live import client_configs, read_properties
 
     return client_configs(read_properties(args.command_config), timeout_s=args.timeout)
+
+
+def add_pasted(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for what the tables of Kafka's command and of rpk do not show."""
+    pasted = parser.add_argument_group(
+        "tables of kafka-consumer-groups.sh and rpk",
+        "FILE may hold these, too (docs/paste.md). What they do not show is assumed, and set here.",
+    )
+    pasted.add_argument(
+        "--topic", action="append", default=[], metavar="NAME=N", help="a topic has N partitions"
+    )
+    pasted.add_argument(
+        "--assume",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="a field of docs/contract.md: assignor=sticky, members[NAME].topics=A,B, where NAME "
+        "is any id of the member, or members[*].rack_id=a",
+    )
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from kafka_rebalance.report.text.sentences import print_sentence
 from kafka_rebalance.serve.probe_workers import CONSUMERS, PATIENCE_S
 
 from . import of_errors
-from .lines import numbered, open_input, required
+from .lines import group_lines, open_input, required
 from .options import whole
 
 if TYPE_CHECKING:  # `--help` works without the extra
@@ -73,7 +73,7 @@ async def _probe(args: argparse.Namespace) -> int:
     groups = bad = 0
     start = time.monotonic()
     with open_input(args.file) as source:
-        cases = (_case(line, args.assignor) for _, line in numbered(source))
+        cases = (_case(line, args.assignor) for _, line in group_lines(source, args))
         for protocol, run_of in groupby(cases, key=_protocol):
             if protocol is None:
                 results: Any = _each(run_of)

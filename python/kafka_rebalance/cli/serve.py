@@ -18,8 +18,8 @@ from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_sentence
 
 from . import DONE
-from .lines import numbered, required
-from .options import MOST_DIGITS, whole
+from .lines import group_lines, required
+from .options import MOST_DIGITS, topic_count, whole
 
 if TYPE_CHECKING:  # `--help` works without the extra
     from kafka_rebalance.serve.cluster import ServedTopic
@@ -91,7 +91,7 @@ def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
     """Yields name, partitions, racks and place in the options; errors name the place."""
     if args.topics_of is not None:
         with args.topics_of.open("rb") as source:
-            for number, line in numbered(source):
+            for number, line in group_lines(source):
                 path = f"--topics-of {args.topics_of}:{number}"
                 try:
                     topics = GroupSpec.from_json(required(line)).topics
@@ -101,10 +101,7 @@ def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
                     if topic.partitions:  # a member may own partitions of a topic that is gone
                         yield topic.name, topic.partitions, topic.racks, path
     for text in args.topic:
-        name, _, count = text.rpartition("=")
-        if not name or not count.isascii() or not count.isdigit() or len(count) > MOST_DIGITS:
-            raise GroupError("--topic", f"{json.dumps(text)} is not NAME=N, as orders=6")
-        yield name, int(count), None, "--topic"
+        yield *topic_count(text), None, "--topic"
 
 
 async def _serve(server: "Server") -> None:

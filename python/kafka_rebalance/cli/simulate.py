@@ -29,7 +29,7 @@ from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 from . import DONE, SOME_ERRORS
 from .groups import BadGroup, add_changes, error_text, read_groups, report_bad
 from .lines import written
-from .options import add_cluster, whole
+from .options import add_cluster, add_pasted, whole
 
 _VARIANTS = ("eager", "cooperative", "static", "consumer", "static-consumer")
 _FORMATS = (".html", ".parquet")
@@ -78,6 +78,7 @@ def _add_what_is_played(parser: argparse.ArgumentParser) -> None:
         "session_timeout=10s or process=500ms (repeatable)",
     )
     add_changes(parser, PLAYABLE)
+    add_pasted(parser)
 
 
 def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:

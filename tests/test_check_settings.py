@@ -83,7 +83,8 @@ def test_a_bad_document_does_not_lose_the_good_ones(
     assert "a.yaml, documents[0]: error: a list is not a mapping of settings" in out
     assert out.count("poll-below-session: ") == 2
     assert "a.yaml, documents[3]: error: is not YAML at line" in out
-    for name, text in (("b.json", "{"), ("c.json", '{"consumer": {"group.id": "g"}}')):
+    nested = '{"consumer": {"group.id": "g"}}'
+    for name, text in (("b.json", "{"), ("c.json", nested), ("e.md", "# A page\nof words\n")):
         (tmp_path / name).write_text(text, "utf-8")
         (one,) = read_clients(name)
         assert isinstance(one, GroupError)

@@ -385,7 +385,10 @@ def test_lists_without_a_common_assignor_are_refused(
 
 
 def of_group(*lists: list[str]) -> list[str]:
-    clients = [Client.of(KAFKA_PYTHON, {"partition_assignment_strategy": one}) for one in lists]
+    same: Given = {"group_id": "g"}
+    clients = [
+        Client.of(KAFKA_PYTHON, {**same, "partition_assignment_strategy": one}) for one in lists
+    ]
     return [one.rule.id for one in judge(clients, Surroundings())]
 
 
@@ -494,7 +497,7 @@ def test_racks_of_some_members_can_keep_librdkafkas_group_from_settling() -> Non
     for racks, settles in ((("", "b"), False), (("a", "b"), True)):
         first = kr.plan(with_racks(own, *racks), own, [])
         assert kr.plan(first.steps[-1].after, own, []).figures().settled == settles
-    given = {"partition.assignment.strategy": "cooperative-sticky"}
+    given = {"group.id": "g", "partition.assignment.strategy": "cooperative-sticky"}
     some = [Client.of(LIBRDKAFKA, given), Client.of(LIBRDKAFKA, {**given, "client.rack": "b"})]
     assert "some-racks" in [one.rule.id for one in judge(some, Surroundings())]
     assert "some-racks" not in [one.rule.id for one in judge(some[1:] * 2, Surroundings())]

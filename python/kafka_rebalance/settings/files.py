@@ -38,39 +38,40 @@ def read_clients(file: str, library: Library | None = None) -> Iterator[Client |
     """
     with Path(file).open("rb") as source:
         text = read_text(source, "settings", file)
-    kind = Path(file).suffix.lower()
-    if kind not in (".json", ".yaml", ".yml"):
-        given = parse_properties(text)
-        yield Client.of(library or "java", given, file=file, lines=_Lines(text).of(given))
-        return
-    read = list(_json(text, file) if kind == ".json" else _yaml(text, file))
+    forms = {".json": _json, ".yaml": _yaml, ".yml": _yaml}
+    form = forms.get(Path(file).suffix.lower())
+    read = [parse_properties(text)] if form is None else [*form(text, file)]
     lines = _Lines(text)
     for number, one in enumerate(read[:_MOST_CLIENTS]):
         place = file if len(read) == 1 else f"{file}, documents[{number}]"
         if isinstance(one, GroupError):
             yield one
-        elif not isinstance(one, dict):
+            continue
+        if not isinstance(one, dict):
             yield GroupError(place, f"{a_type(one)} is not a mapping of settings")
+            continue
+        given = {str(name): value for name, value in one.items()}
+        has_dots = any("." in name for name in given)
+        named: Library = "java" if form is None else "librdkafka" if has_dots else "kafka-python"
+        which = None if len(read) == 1 else number
+        client = Client.of(library or named, given, file=file, lines=lines.of(given), number=which)
+        if client.given.keys().isdisjoint(SETTINGS):
+            problem = "has none of the settings that rules read; write them at the top level"
+            yield GroupError(place, problem)
         else:
-            given = {str(name): value for name, value in one.items()}
-            named = library or ("librdkafka" if any("." in name for name in given) else None)
-            at = lines.of(given)
-            which = None if len(read) == 1 else number
-            client = Client.of(named or "kafka-python", given, file=file, lines=at, number=which)
-            if client.given.keys().isdisjoint(SETTINGS):
-                problem = "has none of the settings that rules read; write them at the top level"
-                yield GroupError(place, problem)
-            else:
-                yield client
+            yield client
     if len(read) > _MOST_CLIENTS:
         yield GroupError(file, f"has more than {_MOST_CLIENTS} clients; the others are left out")
 
 
 def judge(clients: Iterable[Client], around: Surroundings) -> Iterator[Breach]:
-    """Yields what is wrong with each client, also beside the clients of its group before it."""
-    before: dict[str | None, list[Client]] = {}
+    """Yields what is wrong with each client, also beside the clients of its group before it.
+
+    Clients without a group.id may be of different groups, so they are not compared.
+    """
+    before: dict[str, list[Client]] = {}
     for client in clients:
-        of_group = before.setdefault(client["group.id"], [])
+        of_group = before.setdefault(client["group.id"], []) if client["group.id"] else []
         beside = around._replace(others=tuple(of_group))
         yield from filter(None, (broken(rule, client, beside) for rule in RULES))
         of_group.append(client)
@@ -97,7 +98,7 @@ def read_broker(file: str) -> CoordinatorConfig:
     return CoordinatorConfig(**found)
 
 
-def _json(text: str, file: str) -> list[Any]:
+def _json(text: str, file: str) -> Iterable[Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -8,6 +8,7 @@ Source   kafka_rebalance.simulator, which plays Kafka's consumer and Kafka's coo
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from kafka_rebalance.coordinator import CoordinatorConfig
@@ -133,6 +134,7 @@ def blocked(setup: Setup) -> str | None:
     return f"if a member is stuck in a batch when another one joins, all others stop until {until}"
 
 
+@lru_cache(maxsize=64)  # many clients have equal settings
 def _run(setup: Setup, *happenings: Happening, late: str = "") -> Run:
     """Plays three members; the one called `late` starts after the others, at the event."""
     is_static = setup.config.group_instance_id is not None

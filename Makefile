@@ -2,7 +2,6 @@
 # A newcomer needs two commands: `make demo` and `make test`. `make help` lists all targets; the
 # tools for one purpose are behind `python -m tools`.
 SHELL := /bin/bash
-.DELETE_ON_ERROR:
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 # Tests start hundreds of processes of the package: Python keeps what it compiled.
 export PYTHONDONTWRITEBYTECODE :=
@@ -13,7 +12,6 @@ BIN := $(VENV)/bin
 # The packages of some extras, as pyproject.toml has them.
 NEEDS_OF = $(shell $(PYTHON) -c 'import tomllib; e = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*(repr(need) for extra in "$(1)".split() for need in e[extra]))')
 RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs')
-JUDGES := oracle connect-oracle coordinator-oracle server-oracle broker connect-plugin
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
@@ -55,11 +53,10 @@ format: $(VENV)/built ## let the formatters rewrite the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-judges: $(JUDGES:%=tools/%/target/built) ## build Kafka's own classes: assignors, coordinator, broker, consumers, Connect
-.SECONDEXPANSION:
-tools/%/target/built: tools/pom.xml tools/%/pom.xml $$(shell find tools/$$* -name '*.java') | need-maven
-	mvn -q -B -f tools/$*/pom.xml package
-	@touch $@
+judges: tools/target/built ## build Kafka's own classes: assignors, coordinator, broker, consumers, Connect
+tools/target/built: $(shell find tools -name pom.xml -o -name '*.java') | need-maven
+	mvn -q -B -f tools/pom.xml package
+	@mkdir -p $(@D) && touch $@
 
 bench: judges $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (50 min); needs Go
 	$(BIN)/python -m benches.run
@@ -78,7 +75,7 @@ wheel: need-python need-cargo ## build the wheel for Linux x86-64, check it, try
 	own=$$($(PYTHON) -m tools environment build/wheel-tools --group wheel) && $$own -m tools.wheel $(PYTHONS)
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) target build tools/*/target benches/peers/franz/franz
+	rm -rf $(VENV) target build tools/target tools/*/target benches/peers/franz/franz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find python -name '*.so' -delete
 

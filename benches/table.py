@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benches.headlines import AGAIN, FROM_NAMES, Row, headlines, ratio
+from benches.headlines import AGAIN, FROM_NAMES, Row, for_readme, headlines, ratio
 
 RESULTS = Path(__file__).resolve().parent / "results"
 README = RESULTS.parent.parent / "README.md"
@@ -217,7 +217,7 @@ _BLOCK = re.compile(r"(?<=<!-- generated: headlines -->\n).*?(?=<!-- end -->\n)"
 
 def in_readme(text: str, result: dict[str, Any]) -> str:
     """Returns the README's text with the result's headlines."""
-    lines = headlines(result["rows"], in_readme=True)
+    lines = for_readme(result["rows"])
     return _BLOCK.sub("".join(f"{line}\n" for line in lines), text)
 
 

@@ -150,8 +150,8 @@ def test_tables_do_not_say_which_python_library_it_is(
     groups = (either.edited(members=members), replace(either, group_id="sure", members=known))
     file = tmp_path / "groups.jsonl"
     file.write_text("\n".join(group.to_json() for group in groups), encoding="utf-8")
-    for word in ("describe", "plan", "compare"):
-        assert main([word, str(file)]) == 0
+    for words in (("describe", "--all"), ("plan",), ("compare",)):
+        assert main([*words, str(file)]) == 0
         one, other = (
             line for line in capsys.readouterr().out.splitlines() if "/roundrobin " in line
         )

@@ -15,13 +15,15 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import Member, Topic, TopicPartition, live
 from kafka_rebalance.cli import main
-from kafka_rebalance.notes.note import FINDING_KINDS
+from kafka_rebalance.notes.findings import FINDINGS
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.present.description import describe
-from kafka_rebalance.report.plans.description import print_description, print_descriptions
+from kafka_rebalance.present.triage import TriagedGroup
+from kafka_rebalance.report.plans.description import print_description
+from kafka_rebalance.report.plans.triage import print_triage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 SAMPLE = Path(kr.__file__).parent / "data" / "captured_groups.jsonl"
 BY_LEADER = Path(__file__).parent / "data" / "described_by_leader.jsonl"
@@ -98,7 +100,8 @@ CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
 
 @pytest.mark.parametrize(("group", "expected"), CASES)
 def test_findings(group: kr.GroupSpec, expected: dict[str, tuple[str, ...]]) -> None:
-    found = {one.kind: one.partitions for one in describe(group).findings}
+    described = describe(group)
+    found = {one.kind: one.partitions for one in (*described.findings, *described.facts)}
     assert found == {kind: _tps(*names) for kind, names in expected.items()}
 
 
@@ -111,7 +114,7 @@ def test_a_group_that_hangs() -> None:
 def test_the_library_of_the_last_leader_has_the_name_that_its_users_know() -> None:
     one = _group({"a": 1}, _member("x", "a", "a0")).to_dict()
     group = kr.GroupSpec.from_dict({**one, "leader_library": "python"})
-    (foreign,) = describe(group).findings
+    (foreign,) = describe(group).facts
     assert foreign.text == (
         "the last leader used the assignor of kafka-python or aiokafka, which may answer otherwise "
         "than Kafka's"
@@ -150,7 +153,12 @@ def test_every_kind_has_a_case() -> None:
     """The last kinds are those of groups that the broker or Connect's leader assigns."""
     shown = {kind for _, expected in CASES for kind in expected} | {"hangs", "leaderless"}
     of_others = {"not ready", "assigning", "reconciling", "old topology", "no standby", "behind"}
-    assert shown | of_others | {"waits", "mismatch"} == set(FINDING_KINDS)
+    assert shown - {"foreign"} | of_others | {"waits", "mismatch"} == {*FINDINGS} - {
+        "stopped",
+        "storm",
+        "flapping",
+        "rebalancing",
+    }
 
 
 def test_more_members_than_partitions_is_nothing_that_another_assignor_changes(
@@ -187,8 +195,13 @@ def test_partitions_without_a_leader_are_named_and_their_lag_is_unknown(
         "1 partition without a leader: its lag is unknown (-), and in no sum."
     ) in printed
     assert "leaderless: a[2]: no leader answers, so no member can read here" in printed
-    print_descriptions([one, one])
+    _print_rows(one, one)
     assert "with a committed offset and a leader; -" in " ".join(capsys.readouterr().out.split())
+
+
+def _print_rows(*described: kr.Description) -> None:
+    rows = [TriagedGroup.of(one) for one in described]
+    print_triage(rows, rows)
 
 
 def test_lags_are_added_up_by_member() -> None:
@@ -220,7 +233,7 @@ def test_a_lag_without_a_committed_offset_is_unknown_and_not_0(
         "Lag: 0 records in 1 partition; 2 partitions without a committed offset: their lag is "
         "unknown (-), and in no sum."
     ) in " ".join(printed.split())
-    print_descriptions([one, none])
+    _print_rows(one, none)
     note = "lag: only of partitions with a committed offset; - if a group has none of these."
     assert note in capsys.readouterr().out
 
@@ -264,25 +277,10 @@ def test_partitions_that_nobody_reads_are_not_even(
     assert "Nothing to report" not in out
 
 
-def test_groups_that_the_table_leaves_out_are_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def snapshot(*_: object, on_left_out: Any, **__: object) -> Iterator[dict[str, Any]]:
-        on_left_out("dead", "state: Empty, it has no members")
-        yield _group({"a": 1}, _member("x", "a", "a0")).to_dict()
-
-    monkeypatch.setattr(live, "snapshot_lines", snapshot)
-    monkeypatch.setattr(live, "group_lags", lambda *_, **__: {})
-    assert main(["describe", "--bootstrap-server", "broker:9092"]) == 0
-    printed = capsys.readouterr()
-    assert "g, sticky: 1 member" in printed.out
-    assert printed.err == "kafka-rebalance: dead left out: state: Empty, it has no members\n"
-
-
 def test_the_command_shows_all_groups() -> None:
-    ran = _run(str(SAMPLE))
-    assert ran.returncode == 3  # one group is rebalancing
-    assert "checkout: state: PreparingRebalance" in ran.stderr
+    ran = _run(str(SAMPLE), "--all")
+    assert (ran.returncode, ran.stderr) == (0, "")  # one group is rebalancing
+    assert ran.stdout.startswith("20 groups: 2 with idle members, ")
     assert sum(" sticky " in line for line in ran.stdout.splitlines()) >= 2
 
 
@@ -307,7 +305,7 @@ def test_the_assignor_has_the_name_that_plan_has(
         titles.append(re.split("[,:] ", out[out.index(group_id) :])[:2])
     assert titles[0] == titles[1] == [group_id, titles[1][1]]
     assert "/" in titles[1][1]
-    assert main(["describe", str(BY_LEADER)]) == 0
+    assert main(["describe", "--all", str(BY_LEADER)]) == 0
     assert titles[1][1] in capsys.readouterr().out
     assert main(["describe", *given, "--json"]) == 0
     line = json.loads(capsys.readouterr().out)
@@ -322,10 +320,7 @@ def test_a_cluster_without_groups_to_show_is_said(
     assert main(["describe", "--bootstrap-server", "broker:9092"]) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err == (
-        "kafka-rebalance: broker:9092: no group has members that own partitions, so there is "
-        "nothing to show\n"
-    )
+    assert printed.err == "kafka-rebalance: broker:9092: there is no group\n"
 
 
 def test_a_classic_streams_group_is_described_to_its_end(

@@ -82,7 +82,7 @@ def test_groups_that_are_left_out_are_called_by_their_right_names(
 ) -> None:
     """The reason states what the group really is."""
     with pytest.raises(GroupError) as raised:
-        live._fit(live._Listed(0, group_type, protocol_type, "Stable"))
+        live._fit(live.Listed(0, group_type, protocol_type, "Stable"))
     assert why in raised.value.problem
 
 

@@ -137,7 +137,7 @@ def test_a_streams_app_is_never_switched() -> None:
     ):
         with pytest.raises(kr.GroupError, match="Kafka Streams' own assignor"):
             ask()
-    (finding,) = [one for one in kr.describe(group).findings if one.kind == "foreign"]
+    (finding,) = kr.describe(group).facts
     assert (finding.ask, "no setting replaces" in finding.text) == (None, True)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import kafka_rebalance as kr
 from benches import table
-from benches.headlines import headlines
+from benches.headlines import for_readme
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (".py", ".pyi", ".rs", ".java", ".go", ".sh", ".toml", ".yaml", ".yml")
@@ -70,6 +70,6 @@ def test_the_benchmarks_tables_are_drawn_from_its_results() -> None:
     page = (table.RESULTS / "grid.md").read_text(encoding="utf-8")
     assert table.rendered(result) == page
     readme = table.README.read_text(encoding="utf-8")
-    assert "\n".join(headlines(result["rows"], in_readme=True)) in readme
+    assert "\n".join(for_readme(result["rows"])) in readme
     assert table.in_readme(readme, result) == readme
     assert table.read(table.saved(result)) == result

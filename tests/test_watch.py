@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +16,17 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli import watch as watch_command
-from kafka_rebalance.live import watched_log
-from kafka_rebalance.live.offsets_log import NoLogError
+from kafka_rebalance.follow import cluster
+from kafka_rebalance.follow.rebalances import FollowedRebalance, from_descriptions
 from kafka_rebalance.report.text.names import member_names
 from kafka_rebalance.watch.owners import owners
 from kafka_rebalance.watch.verdict import EAGER_MEMBERS, NO_CHANGE, distance, judged_rebalance
 from kafka_rebalance.wire.group_records import GroupMetadataKey, OffsetsRecord, encode_key
+from tests.support.followed_lines import Nobody
 from tests.test_watch_by_broker import described, recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from kafka_rebalance.assignors.registry import Engine
 
@@ -120,18 +120,23 @@ def watch_states(
 ) -> int:
     """Runs the command over these states, after one reason to wait for them."""
 
-    def logged(*_: object, **__: object) -> Iterator[tuple[kr.GroupSpec, kr.GroupSpec]]:
-        raise NoLogError("no records")
-        yield
+    class Followed:
+        def __init__(self, _: str, listener: Any, **__: object) -> None:
+            self.listener = listener
 
-    def settled_ones(*_: object, on_waiting: Any, **__: object) -> Iterator[kr.GroupSpec]:
-        if why:
-            on_waiting(why)
-        yield from states
+        def start(self) -> None:
+            if why:
+                self.listener.undescribed("g", why)
+            for before, state in zip([None, *states], states, strict=False):
+                self.listener.described(state, "descriptions")
+                if before is not None:
+                    self.listener.rebalanced(from_descriptions(before, state, 0), is_old=False)
 
-    monkeypatch.setattr(watch_command, "logged_states", logged)
-    monkeypatch.setattr(watch_command, "settled_states", settled_ones)
-    return main(["watch", "--bootstrap-server", "broker:9092", "--group", "g", *options])
+        def stop(self) -> None: ...
+
+    monkeypatch.setattr(watch_command, "FollowedCluster", Followed)
+    where = ["--bootstrap-server", "broker:9092", "--group", "g", "--for", "0.001"]
+    return main(["watch", *where, *options])
 
 
 def test_a_group_that_never_comes(
@@ -139,7 +144,7 @@ def test_a_group_that_never_comes(
 ) -> None:
     none = "group_id: no such group, or no permission Describe on it"
     assert watch_states(monkeypatch, [], why=none) == 3
-    assert capsys.readouterr().err.splitlines()[1:] == [
+    assert capsys.readouterr().err.splitlines() == [
         "kafka-rebalance: there is no group g yet, or no permission Describe on it; waiting",
         "kafka-rebalance: group g was never seen settled and with members: nothing was judged",
     ]
@@ -255,66 +260,46 @@ def logged(group_id: str, monkeypatch: pytest.MonkeyPatch, *, at_first: int = 1)
     rows = [json.loads(line) for line in LOG.open(encoding="utf-8")]
     key = encode_key(GroupMetadataKey(group_id))
     values = [row["value"] for row in rows if row["key"] == key.hex()]
+    records = [
+        OffsetsRecord(0, offset, 0, key, None if value is None else bytes.fromhex(value))
+        for offset, value in enumerate(values)
+    ]
+    counts = {name: {"name": name, "partitions": n} for name, n in COUNTS.items()}
+    monkeypatch.setattr(cluster, "topic_lines", lambda *_, **__: counts)
+    found: list[FollowedRebalance] = []
 
-    def followed(*_: object, **__: object) -> Iterator[OffsetsRecord | None]:
-        for offset, value in enumerate(values, 1):
-            yield OffsetsRecord(0, offset, 0, key, None if value is None else bytes.fromhex(value))
-            if offset >= at_first:
-                yield None
-        if not values:
-            yield None
+    class Listener(Nobody):
+        def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
+            if not is_old and one.judged is not None:
+                found.append(one)
 
-    def with_topics(_: str, line: dict[str, Any], **__: object) -> dict[str, Any]:
-        names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
-        return {**line, "topics": [{"name": name, "partitions": COUNTS[name]} for name in names]}
-
-    monkeypatch.setattr(watched_log, "followed_records", followed)
-    monkeypatch.setattr(watched_log, "with_topics", with_topics)
-    states = list(watched_log.logged_states("", group_id, every_s=0))
-    found = []
-    for (before, _), (later, sent) in pairwise(states):
-        one = judged_rebalance(before, later, sent=sent)
-        found.append(f"{one.generation_id} {one.event.split('-')[0]}: {one.assignor}")
-        assert one.is_predicted, one
-    return found
+    followed = cluster.FollowedCluster("", Listener())
+    followed.log.old_before[0] = at_first
+    followed.take(records)
+    assert all(one.judged and one.judged.is_predicted for one in found)
+    return [
+        f"{one.judged.generation_id} {one.judged.event.split('-')[0]}: {one.judged.assignor}; "
+        f"{one.row.cause}"
+        for one in found
+        if one.judged
+    ]
 
 
 def test_a_real_log_is_as_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     cooperative = "cooperative-sticky"
     assert logged("java-cooperative", monkeypatch) == [
-        f"2 joined: java: {cooperative}",
-        f"3 {NO_CHANGE}: {cooperative}",
-        f"4 left: java: {cooperative}",
+        f"1 joined: java: {cooperative}; began",
+        f"2 joined: java: {cooperative}; came",
+        f"3 {NO_CHANGE}: {cooperative}; second round",
+        f"4 left: java: {cooperative}; left",
     ]
-    assert logged("java-static", monkeypatch) == ["1 back: pod: sticky"]
-    python = ["2 joined: aiokafka: aiokafka/range", "3 left: aiokafka: aiokafka/range"]
-    assert logged("aiokafka", monkeypatch) == python
+    assert logged("java-static", monkeypatch)[1:] == ["1 back: pod: sticky; static restart"]
+    python = ["2 joined: aiokafka: aiokafka/range; came", "3 left: aiokafka: aiokafka/range; left"]
+    assert logged("aiokafka", monkeypatch)[1:] == python
     # Records that were there at the beginning are not reported: the newest is the first state.
     assert logged("aiokafka", monkeypatch, at_first=3) == python[1:]
-
-
-def test_a_group_without_members_is_waited_for_and_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The first record of this group has no members; the second one has."""
-    waits: list[str] = []
-    states = watched_log.logged_states
-
-    def told(*where: Any, **how: Any) -> Iterator[tuple[kr.GroupSpec, kr.GroupSpec]]:
-        return states(*where, **how, on_waiting=waits.append)
-
-    monkeypatch.setattr(watched_log, "logged_states", told)
-    logged("aiokafka", monkeypatch, at_first=2)
-    assert waits == []
-    logged("aiokafka", monkeypatch, at_first=1)
-    assert waits == ["state: Empty, it has no members"]
-
-
-def test_a_log_without_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched_log, "described", lambda *_, **__: {"error": "protocol_type: sr"})
-    for group_id, at_first in (("no-such-group", 1), ("raw-deleted", 1), ("raw-connect", 2)):
-        with pytest.raises(NoLogError, match=f"no record of a classic consumer group {group_id}"):
-            logged(group_id, monkeypatch, at_first=at_first)
+    for without in ("no-such-group", "raw-deleted", "raw-connect"):
+        assert logged(without, monkeypatch) == []
 
 
 # A served broker ----------------------------------------------------------------------------------
@@ -377,7 +362,7 @@ def test_watch_ends_at_ctrl_c_and_after_its_time() -> None:
         assert watch.stderr is not None
         # This broker has no topic __consumer_offsets.
         said = watch.stderr.readline()
-        assert "following descriptions: __consumer_offsets has no record of a classic" in said
+        assert "following descriptions: topic __consumer_offsets: the cluster shows no" in said
         assert "watching billing by its descriptions: range" in watch.stderr.readline()
         watch.send_signal(signal.SIGINT)
         assert watch.wait(60) == 130

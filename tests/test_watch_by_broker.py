@@ -9,7 +9,7 @@ import gzip
 import json
 import random
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.live import watched_group
 from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.watch import courses as seen_target
 from kafka_rebalance.watch.verdict import (
@@ -29,6 +28,7 @@ from kafka_rebalance.watch.verdict import (
 )
 from tests.support.broker_transitions import Command, Transitions
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
+from tests.support.followed_lines import Looks, followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -192,29 +192,8 @@ def test_a_standby_task_of_another_member_is_not_as_predicted() -> None:
     assert (one.cause, one.elsewhere) == ("unknown", len(standby))
 
 
-@dataclass(frozen=True, slots=True)
-class _Looks:
-    """Descriptions of a group, one after another; `settled` are the states that are yielded."""
-
-    settled: list[kr.GroupSpec]
-    waits: list[str]
-
-
-def looks(monkeypatch: pytest.MonkeyPatch, *lines: dict[str, Any]) -> _Looks:
-    left = iter(lines)
-
-    def snapshot(*_: object, **__: object) -> list[dict[str, Any]]:
-        line = next(left, None)
-        if line is None:
-            raise KeyboardInterrupt
-        return [line]
-
-    monkeypatch.setattr(watched_group, "snapshot_lines", snapshot)
-    found = _Looks([], [])
-    states = watched_group.settled_states("", "g", every_s=0, on_waiting=found.waits.append)
-    with pytest.raises(KeyboardInterrupt):
-        found.settled.extend(states)
-    return found
+def looks(monkeypatch: pytest.MonkeyPatch, *lines: dict[str, Any]) -> Looks:
+    return followed(monkeypatch, [[line] for line in lines])
 
 
 def described(
@@ -244,8 +223,8 @@ def test_a_group_that_loses_its_members_is_named(monkeypatch: pytest.MonkeyPatch
     lost, moving = "state: Empty, it has no members", "state: PreparingRebalance, it is rebalancing"
     said = [{"group_id": "g", "error": why} for why in (moving, lost, lost)]
     found = looks(monkeypatch, there, *said, there, said[1])
-    assert found.waits == [lost, lost]
-    assert len(found.settled) == 1
+    assert found.waits == [f"g: {lost}; waiting"] * 2
+    assert len(found.settled) == 2  # it began again
 
 
 def test_an_epoch_is_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +287,9 @@ def test_each_reason_to_wait_is_named_once(monkeypatch: pytest.MonkeyPatch) -> N
     none = {"group_id": "g", "error": "group_id: no such group, or no permission Describe on it"}
     empty = {"group_id": "g", "error": "state: Empty, it has no members"}
     found = looks(monkeypatch, *[none] * 3, empty, described(5, ("a", 5, [0, 1])), empty)
-    assert found.waits == [none["error"], empty["error"], empty["error"]]  # the last: all left
+    lost = "g: state: Empty, it has no members; waiting"  # the last: all left
+    absent = "there is no group g yet, or no permission Describe on it; waiting"
+    assert found.waits == [absent, lost, lost]
 
 
 def grown(line: dict[str, Any], partitions: int) -> dict[str, Any]:
@@ -325,7 +306,7 @@ def test_a_topic_that_grows_is_no_rebalance(monkeypatch: pytest.MonkeyPatch) -> 
     members = later["members"]
     for line, end in ((consumers, later), (classic, {**classic, "members": members})):
         found = looks(monkeypatch, *[line] * 3, *[grown(line, 3)] * 20, *[grown(end, 3)] * 3)
-        assert found.waits == ["partitions: t 2 -> 3; no rebalance yet"]
+        assert found.waits == ["g: partitions: t 2 -> 3; no rebalance yet; waiting"]
         before, after = found.settled
         one = judged_rebalance(before, after)
         assert (one.event, one.gained, one.cause) == ("partitions: t 2 -> 3", 1, None)

@@ -398,5 +398,5 @@ def test_a_library_that_is_not_known_loses_no_group(library: str) -> None:
     read = kr.GroupSpec.from_json(named.to_json())
     assert (read.leader_library, read.members[0].client_library) == (library, library)
     assert kr.assign(read) == kr.assign(GROUP)
-    foreign = [one.text for one in kr.describe(read).findings if one.kind == "foreign"]
+    foreign = [one.text for one in kr.describe(read).facts]
     assert [library in text for text in foreign] == ([] if library == "java" else [True])

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.history_live [--rebalances 300] [--seed 1] [--minutes 30]`.
+"""`python -m tests.history_live [--rebalances 300] [--seed 1] [--minutes 30] [--exporter]`.
 
 A seeded script makes rebalances of known causes with real members on a real broker. Then the
 records and the broker's log are read, and the history is judged: from records alone at most 1% of
 the causes must be wrong, and 95% right except for groups on quiet topics; with the log, 99.5% must
 be right. Each rebalance that a Java member or our plug-ins led must be equal when it is computed
 again. `--again` judges the last run, which is kept in build/history_live.pickle.
+
+With `--exporter`, three brokers run, one is killed, and only the counts of `kafka-rebalance
+exporter` are judged: each recorded rebalance is counted once, with the cause that history names.
 
 Exit code 0: all demands of `faults` hold; 1: one does not; 2: no broker can run.
 """
@@ -20,6 +23,7 @@ from pathlib import Path
 from tests.support.broker import BrokerError
 
 from .cast import LIBRDKAFKA
+from .exported import told
 from .judge import RIGHT, WRONG, Verdict, judge, report
 from .run import run
 
@@ -33,17 +37,27 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the script (%(default)s)")
     parser.add_argument("--minutes", type=float, default=30, help="at most (%(default)s)")
     parser.add_argument("--again", action="store_true", help="judge the last run again")
+    parser.add_argument("--exporter", action="store_true", help="judge the exporter's counts")
     arguments = parser.parse_args()
     try:
         if arguments.again:
             evidence = pickle.loads(OUT.read_bytes())
         else:
-            evidence = run(arguments.rebalances, arguments.seed, minutes=arguments.minutes)
+            evidence = run(
+                arguments.rebalances,
+                arguments.seed,
+                minutes=arguments.minutes,
+                with_exporter=arguments.exporter,
+            )
             OUT.parent.mkdir(exist_ok=True)
             OUT.write_bytes(pickle.dumps(evidence))
     except BrokerError as error:
         print(f"history_live: {error}", file=sys.stderr)
         return 2
+    if evidence.exported is not None:
+        text, is_right = told(evidence.records, evidence.exported)
+        print(text)
+        return not is_right
     verdict = judge(evidence)
     print(
         f"$ python -m tests.history_live --rebalances {arguments.rebalances} "

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -23,6 +23,7 @@ from kafka_rebalance.live import offsets_records
 from tests.prediction.log import OffsetsLog
 from tests.support.broker import Broker
 
+from . import exported
 from .cast import KINDS, TOPICS, Cast, Kind
 from .members import Members
 from .stage import Stage
@@ -34,6 +35,7 @@ PRODUCE_S = 0.4
 WRITES, PAUSES = (3, 12), (40, 120)
 """How many turns in a row the producer writes to a quiet topic, and then does not."""
 START_APART_S = 0.4
+GROW_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,21 @@ class Evidence:
     scripts: dict[str, tuple[Acted, ...]]
     problems: dict[str, str]
     seconds: float
+    exported: exported.Exported | None = None
 
 
-def run(rebalances: int, seed: int, *, kinds: Sequence[Kind] = KINDS, minutes: float) -> Evidence:
-    """Plays until `rebalances` rebalances are recorded, or for about `minutes`."""
+def run(
+    rebalances: int,
+    seed: int,
+    *,
+    kinds: Sequence[Kind] = KINDS,
+    minutes: float,
+    with_exporter: bool = False,
+) -> Evidence:
+    """Plays until `rebalances` rebalances are recorded, or for about `minutes`.
+
+    With an exporter, there are three brokers, and one is killed when half of them are recorded.
+    """
     stop = threading.Event()
     casts = [
         Cast(
@@ -62,10 +75,15 @@ def run(rebalances: int, seed: int, *, kinds: Sequence[Kind] = KINDS, minutes: f
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="kafka-rebalance-history-") as directory,
-        Broker(loggers=LOGGERS) as broker,
+        Broker(
+            loggers=LOGGERS,
+            brokers=exported.BROKERS if with_exporter else 1,
+            properties=exported.REPLICATED if with_exporter else {},
+        ) as broker,
         OffsetsLog(broker.bootstrap_server) as log,
         _topics(broker.bootstrap_server, casts, Random(seed)) as topics,
         Members(broker.bootstrap_server, Path(directory)) as members,
+        exported.exporter(broker.bootstrap_server) if with_exporter else nullcontext("") as pages,
         concurrent.futures.ThreadPoolExecutor(len(casts)) as pool,
     ):
         stages = [Stage(cast, members, log, topics.grow, stop) for cast in casts]
@@ -73,11 +91,14 @@ def run(rebalances: int, seed: int, *, kinds: Sequence[Kind] = KINDS, minutes: f
         for stage in stages:
             futures.append(pool.submit(stage.play))
             time.sleep(START_APART_S)  # all at once would starve the first heartbeats
-        deadline = time.monotonic() + 60 * minutes
+        deadline, killed = time.monotonic() + 60 * minutes, ""
         try:
             while not all(future.done() for future in futures):
                 written = sum(len(log.of(cast.group_id)) - 1 for cast in casts)
                 print(f"\r{written} of {rebalances}", end="", file=sys.stderr, flush=True)
+                if with_exporter and not killed and 2 * written >= rebalances:
+                    killed = f"after {written} rebalances"
+                    broker.kill(exported.BROKERS - 1)
                 if written >= rebalances or time.monotonic() > deadline:
                     stop.set()
                 time.sleep(LOOK_AGAIN_S)
@@ -93,6 +114,7 @@ def run(rebalances: int, seed: int, *, kinds: Sequence[Kind] = KINDS, minutes: f
             {stage.cast.group_id: tuple(stage.acted) for stage in stages},
             {stage.cast.group_id: stage.problem for stage in stages if stage.problem},
             time.monotonic() - began,
+            exported.settled(pages, records, killed) if with_exporter else None,
         )
 
 
@@ -103,7 +125,7 @@ class _Topics:
         from confluent_kafka import Producer
         from kafka import KafkaAdminClient
 
-        self._lock = threading.Lock()
+        self._lock, self._server = threading.Lock(), server
         self._turns = {cast.group_id: _turns(random) for cast in casts if cast.kind.is_quiet}
         self._of_group = {cast.group_id: dict(cast.topics) for cast in casts}
         counts = {name: n for of in self._of_group.values() for name, n in of.items()}
@@ -118,8 +140,22 @@ class _Topics:
         self._thread.start()
 
     def grow(self, topic: str, partitions: int) -> None:
-        with self._lock:
-            self._admin.create_partitions({topic: partitions})
+        from kafka import KafkaAdminClient
+        from kafka.errors import KafkaError
+
+        deadline = time.monotonic() + GROW_S
+        while True:
+            try:
+                with self._lock:
+                    self._admin.create_partitions({topic: partitions})
+            except KafkaError:  # this client sends to the broker that was killed
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(LOOK_AGAIN_S)
+                with self._lock:
+                    self._admin = KafkaAdminClient(bootstrap_servers=self._server)
+            else:
+                return
 
     def close(self) -> None:
         self._ended.set()

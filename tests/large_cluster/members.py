@@ -10,7 +10,7 @@ while the first member joins again on the other one.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafka_rebalance import GroupSpec, Topic, TopicPartition, assign
 from kafka_rebalance import Member as Subscriber
@@ -20,10 +20,11 @@ from kafka_rebalance.wire import (
     encode_assignment,
     encode_subscription,
 )
+from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from tests.parity.wire import ANSWER_TIMEOUT_S, Connection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 PROPERTIES = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "8"}
 SESSION_MS = 1_800_000
@@ -32,6 +33,22 @@ NOT_YET = (14, 15, 16)  # COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COOR
 PARTITIONS = (3, 6, 12)
 
 Owned = dict[str, tuple[TopicPartition, ...]]
+
+
+class Library(NamedTuple):
+    """What the members of a client library send: client id, assignor, subscription, assignment.
+
+    `answers` names this project's assignor that answers as the library's does.
+    """
+
+    client_id: str = "light"
+    assignor: str = "range"
+    answers: str = "range"
+    version: int = HIGHEST_VERSION
+    user_data: bytes | None = None
+    rack_id: str | None = None
+    assignment_version: int = HIGHEST_VERSION
+    assignment_data: bytes | None = None
 
 
 def topic_names(topics: int) -> dict[str, int]:
@@ -50,9 +67,13 @@ def create_topics(server: str, topics: Mapping[str, int]) -> None:
 class LightGroups:
     """The groups of one broker. `owned` holds the assigned partitions by group and member."""
 
-    def __init__(self, server: str, topics: Mapping[str, int]) -> None:
+    def __init__(
+        self, server: str, topics: Mapping[str, int], library: Library | None = None
+    ) -> None:
         host, _, port = server.partition(":")
-        self._first, self._second = (Connection(host, int(port), f"light-{n}") for n in range(2))
+        self._library = library or Library()
+        name = self._library.client_id
+        self._first, self._second = (Connection(host, int(port), f"{name}-{n}") for n in range(2))
         self._topics = dict(topics)
         self.owned: dict[str, Owned] = {}
 
@@ -60,14 +81,30 @@ class LightGroups:
         """Forms a group, and returns its id when the group is Stable."""
         group_id, names = f"group-{number:05}", list(self._topics)
         read = sorted({names[number % len(names)], names[(7 * number + 1) % len(names)]})
+        self.form(group_id, read, 1 + number % 2)
+        return group_id
+
+    def form(
+        self,
+        group_id: str,
+        read: list[str],
+        members: int = 1,
+        owned: Sequence[Sequence[TopicPartition]] | None = None,
+    ) -> None:
+        """Forms a group of one or two members; range assigns, unless they get what is `owned`."""
         joined = self.join(group_id, read)
         ids = [joined.member_id]
-        if number % 2:
+        if members == 2:
             self._send_second_join(group_id, read, joined)
             joined = self.join(group_id, read, ids[0])
             ids.append(self._second_answer().member_id)
-        self._sync(group_id, joined.generation_id, ids, read)
-        return group_id
+        self._sync(group_id, joined.generation_id, ids, read, owned)
+
+    def join_again(self, group_id: str, read: list[str]) -> None:
+        """Lets the only member of a group cause a rebalance."""
+        (member_id,) = self.owned[group_id]
+        joined = self.join(group_id, read, member_id)
+        self._sync(group_id, joined.generation_id, [member_id], read)
 
     def join(self, group_id: str, topics: list[str], member_id: str = "") -> Any:
         """Joins on the first connection, and waits for the answer.
@@ -77,7 +114,7 @@ class LightGroups:
         """
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while True:
-            answer = self._first.ask("join_group", 3, **_join(group_id, topics, member_id))
+            answer = self._first.ask("join_group", 3, **self._join(group_id, topics, member_id))
             if answer.error_code not in NOT_YET or time.monotonic() > deadline:
                 break
             time.sleep(0.1)
@@ -105,7 +142,7 @@ class LightGroups:
 
         The coordinator answers this JoinGroup when the first member has joined again.
         """
-        self._second.send("join_group", 3, **_join(group_id, topics, ""))
+        self._second.send("join_group", 3, **self._join(group_id, topics, ""))
         code = NO_ERROR
         while code != REBALANCE_IN_PROGRESS:
             answer = self._first.ask(
@@ -122,15 +159,30 @@ class LightGroups:
         assert answer.error_code == NO_ERROR, answer
         return answer
 
-    def _sync(self, group_id: str, generation_id: int, ids: list[str], read: list[str]) -> None:
+    def _sync(
+        self,
+        group_id: str,
+        generation_id: int,
+        ids: list[str],
+        read: list[str],
+        planted: Sequence[Sequence[TopicPartition]] | None = None,
+    ) -> None:
         group = GroupSpec(
             group_id,
             tuple(Topic(name, self._topics[name]) for name in read),
             tuple(Subscriber(member_id, tuple(read)) for member_id in ids),
         )
-        owned = dict(assign(group, "range").items())
+        one = self._library
+        owned = dict(assign(group, one.answers).items())
+        if planted is not None:
+            owned = {m: tuple(given) for m, given in zip(ids, planted, strict=True)}
         sent = [
-            {"member_id": m, "assignment": encode_assignment(AssignmentData(tuple(owned[m])))}
+            {
+                "member_id": m,
+                "assignment": encode_assignment(
+                    AssignmentData(tuple(owned[m]), one.assignment_data, one.assignment_version)
+                ),
+            }
             for m in ids
         ]
         for connection, member_id in zip((self._first, self._second), ids, strict=False):
@@ -141,15 +193,16 @@ class LightGroups:
             assert answer.error_code == NO_ERROR, answer
         self.owned[group_id] = {m: tuple(owned[m]) for m in ids}
 
-
-def _join(group_id: str, topics: list[str], member_id: str) -> dict[str, Any]:
-    return {
-        "group_id": group_id,
-        "session_timeout": SESSION_MS,
-        "rebalance_timeout": SESSION_MS,
-        "member_id": member_id,
-        "protocol_type": "consumer",
-        "protocols": [
-            {"name": "range", "metadata": encode_subscription(Subscription(tuple(topics)))}
-        ],
-    }
+    def _join(self, group_id: str, topics: list[str], member_id: str) -> dict[str, Any]:
+        one = self._library
+        subscription = Subscription(
+            tuple(topics), one.user_data, rack_id=one.rack_id, version=one.version
+        )
+        return {
+            "group_id": group_id,
+            "session_timeout": SESSION_MS,
+            "rebalance_timeout": SESSION_MS,
+            "member_id": member_id,
+            "protocol_type": "consumer",
+            "protocols": [{"name": one.assignor, "metadata": encode_subscription(subscription)}],
+        }

@@ -41,7 +41,7 @@ def test_a_group_is_converted_while_it_is_watched(tmp_path: Path) -> None:
             admin.create_topics({"t": {"num_partitions": 7}}, wait_for_metadata=True)
         java.send(wait=False, add=[member(name) for name in ("a", "b", "c")])
         await_stable(server, {GROUP: 3})
-        with Watch(server, GROUP, "--rebalances", "4") as watch:
+        with Watch(server, GROUP, "--rebalances", "5") as watch:
             watch.line(f"watching {GROUP} by its records: range, 3 members")
             java.send(wait=False, close=["c"])
             left = watch.line("left: c")
@@ -51,14 +51,18 @@ def test_a_group_is_converted_while_it_is_watched(tmp_path: Path) -> None:
             back = watch.line("left: ")
             java.send(wait=False, add=[member("c")])
             joined = watch.line("joined: c")
-            ended = watch.line("4 rebalances")
+            ended = watch.line("5 rebalances")
             code = watch.process.wait(60)
     assert f"{GROUP} was converted: the broker assigns it now, by consumer/uniform" in converted
     assert f"watching {GROUP} by its descriptions: consumer/uniform, 3 members" in converted
     assert "Empty" not in converted
-    ends = {left: "range", converted: "consumer/uniform", back: "range", joined: "range"}
-    others = [one for one, assignor in ends.items() if f": as predicted ({assignor})" not in one]
+    for line, assignor in ((left, "range"), (joined, "range")):
+        assert f": as predicted ({assignor})" in line
+    # All members join again after the conversion, as the records show.
+    said = left + converted + back + joined + ended
+    assert said.count("no member changed") == 1
     # Descriptions can show a group between two rebalances; records cannot.
-    assert others == [] or (len(others) == 1 and left not in others), others
-    assert f"4 rebalances, {len(others)} not as predicted" in ended
-    assert code == (3 if others else 0)
+    wrong = said.count("not as predicted: ")
+    assert wrong <= 1, said
+    assert f"5 rebalances, {wrong} not as predicted" in ended
+    assert code == (3 if wrong else 0)

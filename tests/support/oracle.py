@@ -22,6 +22,7 @@ TOOLS = Path(__file__).resolve().parent.parent.parent / "tools"
 JAR = TOOLS / "oracle" / "target" / "oracle.jar"
 SERVER_JAR = TOOLS / "server-oracle" / "target" / "server-oracle.jar"
 """The oracle of the assignors that brokers run."""
+SHORT_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def missing_java_of_the_judges() -> str | None:
@@ -59,8 +60,9 @@ class Oracle:
         if java is None:
             raise OracleError("no `java` on the path: the oracle needs Java 17 or newer")
         self._process = subprocess.Popen(
-            # With -OmitStackTraceInFastThrow, exceptions of compiled methods keep their message.
-            [java, "-XX:+UseSerialGC", "-XX:-OmitStackTraceInFastThrow", "-jar", str(jar)],
+            # These processes are short: the second compiler would cost more than it saves. With
+            # -OmitStackTraceInFastThrow, exceptions of compiled methods keep their message.
+            [java, *SHORT_JVM, "-XX:-OmitStackTraceInFastThrow", "-jar", str(jar)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
@@ -129,7 +131,7 @@ class Oracle:
 
 def ask_once(line: dict[str, Any], *, within_s: float) -> dict[str, Any] | None:
     """Asks a new oracle one line; kills it and returns None if it does not answer in time."""
-    command = ["java", "-jar", str(JAR)]
+    command = ["java", *SHORT_JVM, "-jar", str(JAR)]
     try:
         run = subprocess.run(
             command,

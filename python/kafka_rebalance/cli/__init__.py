@@ -22,6 +22,8 @@ USAGE = 2
 SOME_ERRORS = 3
 """Some groups or scripts had errors, no group has an answer or the member of `--leader`, or `watch`
 predicted wrongly or judged nothing."""
+FINDINGS_FAIL = 4
+"""`check` found a problem that fails it."""
 INTERRUPTED = 130
 
 
@@ -34,12 +36,14 @@ COMMANDS = {
     "demo": "assign 20,000 sample groups on Spark",
     "snapshot": "read the groups of a live cluster",
     "describe": "show who owns what in a group, and what is wrong with it",
+    "check": "fail a pipeline if groups, or a change of them, have problems",
     "history": "show past rebalances with their causes, from __consumer_offsets",
     "explain": "explain why a partition goes to its owner",
     "plan": "play changes: moves, pauses and balance, round by round",
     "scale": "show which numbers of members help, and what each step costs",
     "compare": "play changes with every assignor, and recommend one",
     "watch": "follow a live group: was each rebalance as predicted?",
+    "exporter": "serve metrics of all groups, for Prometheus",
     "simulate": "play a rebalance in virtual time: who stops, and for how long",
     "connect": "play the rebalances of a Kafka Connect cluster",
     "assign": "compute which member owns which partitions",
@@ -63,6 +67,11 @@ EXAMPLES = {
         "snapshot --bootstrap-server broker:9093 --command-config client.properties",
     ],
     "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
+    "check": [
+        "check groups.jsonl --fail-on warning --max-lag 10000",
+        "check groups.jsonl --group payments --add-members 2 --format github",
+        f"check {_LIVE} --baseline known.json",
+    ],
     "history": [
         "history records.jsonl.gz --broker-log server.log",
         "history records.parquet --group payments --what-if",
@@ -80,6 +89,7 @@ EXAMPLES = {
     ],
     "compare": [f"compare {_LIVE} --group payments --add-members 1"],
     "watch": [f"watch {_LIVE} --group payments --add-members 1 --rebalances 1"],
+    "exporter": [f"exporter {_LIVE}", f"exporter {_LIVE} --group 'orders-*' --port 0"],
     "simulate": [
         "simulate rolling-bounce --compare eager,cooperative,static",
         "simulate --from groups.jsonl --group payments --bounce-members --seeds 20",
@@ -188,7 +198,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=_Help,
         description="Computes Kafka rebalances exactly as Apache Kafka does.",
         epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors or none has an answer, "
-        "130 interrupted, 1 any other failure.",
+        "4 `check` fails, 130 interrupted, 1 any other failure.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
     commands = parser.add_subparsers(

@@ -2,90 +2,74 @@
 """`kafka-rebalance describe`: shows the present state of a group, and its problems."""
 
 import argparse
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.present.broker_assigned import AssignedByBroker
-from kafka_rebalance.present.description import describe, read_partitions
+from kafka_rebalance.present.triage import state_in
 
 from . import of_errors
 from .groups import BadGroup, add_input, given, read_groups, report_bad
 from .lines import Leaderless
 from .options import cluster_configs
+from .patterns import add_patterns, is_pattern
 from .snapshot import note_left_out
+from .triage import add_selection, described, show_all
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Shows who owns what, on which host and with which client; how even the assignment is and "
-        "could be; the lag, if read from a live cluster; what is wrong; and which command shows "
-        "more. Changes nothing on the cluster and joins no group. With --bootstrap-server, also "
-        "shows consumer groups that the broker assigns (KIP-848), share groups and streams groups; "
-        "with --group, also groups of Kafka Connect."
+        "Shows all groups, the worst first: groups without members whose records wait, partitions "
+        "that nobody reads, idle members (docs/findings.md). Of one group, shows who owns what, on "
+        "which host and with which client; how even the assignment is and could be; the lag, if "
+        "read from a live cluster; what is wrong; and which command shows more. Changes nothing on "
+        "the cluster and joins no group. With --bootstrap-server, also shows consumer groups that "
+        "the broker assigns (KIP-848), share groups, streams groups and groups of Kafka Connect."
     )
-    add_input(parser)
-    parser.add_argument("--all", action="store_true", help="show every member and partition")
+    add_input(parser, add_patterns)
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="show every group, also those without findings; of one group, every member and "
+        "partition",
+    )
+    add_selection(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    names = args.group
+    is_one = names is not None and len(names) == 1 and not is_pattern(names[0])
+    args.group = names[0] if is_one else None
+    if not is_one:
+        return show_all(args, names, _show)
     noted = Leaderless()
     found = list(read_groups(args, noted, note_left_out))
-    if args.bootstrap_server and args.group:
+    if args.bootstrap_server:
         one = found[0]
         if isinstance(one, BadGroup) or one.assignor in SERVER_SIDE:
             found = _show_other(args, one)
-    groups = [one for one in found if not isinstance(one, BadGroup)]
-    lags, leaderless = _lags(args, groups)
+        if [one] == found and isinstance(one, BadGroup) and state_in(one.error):
+            return show_all(args, names, _show)  # no members, or in a rebalance: a row with the lag
     for one in found:
         if isinstance(one, BadGroup):
             report_bad(one, as_json=args.json)
-    described = (
-        describe(
-            group,
-            lags=lags.get(group.group_id),
-            leaderless=[*leaderless, *noted.of_group.get(group.group_id, ())],
-            engine=args.engine,
-        )
-        for group in groups
-    )
-    if args.json:
-        for description in described:
-            print(contract.dumps(description.to_dict()), flush=True)
-    elif groups:
-        from kafka_rebalance.report.plans.description import print_description, print_descriptions
-
-        if len(groups) == 1:
-            print_description(next(described), given(args, groups[0].group_id), everything=args.all)
         else:
-            print_descriptions(list(described))
-            print("--group G shows one group in detail.")
-    return of_errors(len(found) - len(groups))
+            _show(args, one, noted)
+    return of_errors(sum(isinstance(one, BadGroup) for one in found))
 
 
-def _lags(
-    args: argparse.Namespace, groups: Sequence[GroupSpec]
-) -> tuple[Mapping[str, Mapping[TopicPartition, int]], list[TopicPartition]]:
-    """Returns the lags by group id, and the partitions without a leader; empty for a file."""
-    if args.bootstrap_server is None:
-        return {}, []
-    from kafka_rebalance.live import group_lags
+def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None:
+    """Shows one group in detail."""
+    (one,) = described(args, [group], noted)
+    if args.json:
+        print(contract.dumps(one.to_dict()), flush=True)
+        return
+    from kafka_rebalance.report.plans.description import print_description
 
-    read = {
-        group.group_id: [
-            tp for owned in Assignment.owned(group).values() for tp in read_partitions(group, owned)
-        ]
-        for group in groups
-    }
-    leaderless: list[TopicPartition] = []
-    configs = cluster_configs(args)
-    lags = group_lags(args.bootstrap_server, read, configs=configs, on_leaderless=leaderless.append)
-    return lags, leaderless
+    print_description(one, given(args, group.group_id), everything=args.all)
 
 
 def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[GroupSpec | BadGroup]:

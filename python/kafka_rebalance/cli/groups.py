@@ -2,10 +2,10 @@
 """Adds and reads the options that name groups and changes, for all commands that have them."""
 
 import argparse
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.bulk.lines import group_id_of, line_error
@@ -27,6 +27,9 @@ from kafka_rebalance.report.text.sentences import print_note, print_sentence
 from .lines import Leaderless, Misspelt, group_lines, no_groups, open_input, required
 from .options import add_cluster, add_engine, add_pasted, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
+
+if TYPE_CHECKING:
+    from kafka_rebalance.live import Listed
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -50,8 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None =
     add_changes(parser, only)
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for the input and the output."""
+def _add_group(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--group", metavar="G", help="only this group, in detail")
+
+
+def add_input(
+    parser: argparse.ArgumentParser,
+    add_group: Callable[[argparse.ArgumentParser], None] = _add_group,
+) -> None:
+    """Adds the options for the input and the output; `add_group` adds --group."""
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -59,7 +69,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         help="contract lines, or tables of kafka-consumer-groups.sh or rpk; - for standard input",
     )
     add_cluster(parser, instead="; its groups are read, not FILE")
-    parser.add_argument("--group", metavar="G", help="only this group, in detail")
+    add_group(parser)
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
     add_engine(parser)
     add_pasted(parser)
@@ -124,7 +134,8 @@ def read_groups(
         args.parser.error("give either FILE or --bootstrap-server")
     found, is_empty = False, True
     there: dict[str, None] = {}
-    lines = _cluster(args, on_left_out) if args.file is None else _file(args)
+    names = None if args.group is None else [args.group]
+    lines = cluster_groups(args, names, on_left_out) if args.file is None else _file(args)
     for one, line in lines:
         is_empty = False
         if args.group is not None and one.group_id is not None and len(there) < _MOST_COMPARED:
@@ -193,15 +204,23 @@ def _hidden_groups(group_id: str, why: str) -> None:
         print_note(f"left out: {why}")
 
 
-def _cluster(
-    args: argparse.Namespace, on_left_out: Callable[[str, str], None] | None
+def cluster_groups(
+    args: argparse.Namespace,
+    names: Sequence[str] | None,
+    on_left_out: Callable[[str, str], None] | None,
+    on_listed: Callable[[Mapping[str, "Listed"]], None] | None = None,
 ) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
+    """Yields each group, with its contract line; the parameters are those of `snapshot_lines`."""
     from kafka_rebalance.live import snapshot_lines
 
-    groups = None if args.group is None else [args.group]
-    configs = cluster_configs(args)
-    report = on_left_out or _hidden_groups
-    for line in snapshot_lines(args.bootstrap_server, groups, configs=configs, on_left_out=report):
+    lines = snapshot_lines(
+        args.bootstrap_server,
+        names,
+        configs=cluster_configs(args),
+        on_left_out=on_left_out or _hidden_groups,
+        on_listed=on_listed,
+    )
+    for line in lines:
         try:
             yield GroupSpec.from_dict(line), line
         except GroupError as error:

@@ -165,7 +165,7 @@ def _json(
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.figures import print_times
-    from kafka_rebalance.report.plans.notes import FIRST, SAID_OF_STEPS, names_of, print_notes
+    from kafka_rebalance.report.plans.notes import FIRST, SAID_ELSEWHERE, names_of, print_notes
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan
 
     planned = answer.planned
@@ -187,7 +187,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_plan(planned, _samples(planned, args), names, everything=args.all)
         if args.how_long:
             print_times(*_how_long(planned))
-    show(note for note in notes if note.kind not in (*FIRST, *SAID_OF_STEPS))
+    show(note for note in notes if note.kind not in (*FIRST, *SAID_ELSEWHERE))
     _draw(planned, args)
 
 

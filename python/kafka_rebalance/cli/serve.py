@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address (default: %(default)s)")
     parser.add_argument(
-        "--port", type=_port, default=9092, help="0: any free one (default: %(default)s)"
+        "--port", type=port, default=9092, help="0: any free one (default: %(default)s)"
     )
     parser.add_argument(
         "--initial-delay-ms",
@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _port(text: str) -> int:
+def port(text: str) -> int:
     value = int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1
     if not 0 <= value <= _MOST_PORT:
         raise argparse.ArgumentTypeError(f"{text} is not a port from 0 to {_MOST_PORT}")

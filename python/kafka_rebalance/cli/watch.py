@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance watch`: says of each rebalance of a live group whether it was as predicted."""
+"""`kafka-rebalance watch`: each rebalance of live groups, why, and whether it was as predicted."""
 
 import argparse
+import queue
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Set
+from dataclasses import asdict, dataclass, field
+from typing import Any, cast
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, STREAM
-from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError, NotReachedError, shown
+from kafka_rebalance.follow.cluster import RECORDS, FollowedCluster
+from kafka_rebalance.follow.rebalances import FollowedRebalance
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.live.consumer_groups import NO_SUCH_GROUP
+from kafka_rebalance.live.consumer_groups import EMPTY, NO_SUCH_GROUP
 from kafka_rebalance.live.offsets_log import NoLogError
-from kafka_rebalance.live.watched_group import EMPTY, settled_states
-from kafka_rebalance.live.watched_log import logged_states
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.report.text.names import counted, member_names, shortened
@@ -23,28 +25,38 @@ from kafka_rebalance.watch.verdict import (
     NO_CHANGE,
     NO_REBALANCE,
     JudgedRebalance,
+    differences,
     distance,
     is_reached,
-    judged_rebalance,
 )
 
 from . import SOME_ERRORS, of_errors
 from .groups import add_changes, error_text
 from .options import add_cluster, add_engine, cluster_configs, seconds, whole
+from .patterns import add_patterns, is_pattern, wanted
 from .tally import OF_APPLICATION
+
+_Events = queue.SimpleQueue[tuple[str, tuple[Any, ...], dict[str, Any]]]
+"""Calls of a listener: the method and its arguments."""
+PATIENCE_S = 60.0
+"""For how many seconds a cluster may be silent; a broker restarts in less time."""
+_OF_NAMED_S, _OF_ALL_S = 0.5, 5.0
+"""How often named groups, and all groups, are described."""
+_WITHOUT_MEMBERS = (EMPTY, "state: Dead", NO_SUCH_GROUP)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Follows one group: by its records in __consumer_offsets if the user has Read on this "
-        "topic, else by its descriptions. After each rebalance, it prints whether the group ended "
-        "as predicted from the state before, with the ids of the members that joined, or else what "
-        "made the difference. With changes, it follows the descriptions, plans the changes at the "
-        "start, and says once they are made how many partitions have other members than planned. "
-        "If the broker of the group's coordinator is down, it waits. Ctrl-C ends it."
+        "Follows groups: by their records in __consumer_offsets if the user has Read on this "
+        "topic, else by their descriptions. After each rebalance, it prints whether the group "
+        "ended as predicted from the state before, with the ids of the members that joined, or "
+        "else what made the difference; and why the group rebalanced. With changes, it follows "
+        "the descriptions of one group, plans the changes at the start, and says once they are "
+        "made how many partitions have other members than planned. If brokers are down, it waits. "
+        "Ctrl-C ends it."
     )
     add_cluster(parser)
-    parser.add_argument("--group", metavar="G", required=True, help="the group to follow")
+    add_patterns(parser)
     parser.add_argument("--rebalances", type=whole(1), metavar="N", help="end after N rebalances")
     parser.add_argument(
         "--for", type=seconds, metavar="S", dest="for_s", help="end after S seconds"
@@ -55,81 +67,194 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    before: GroupSpec | None = None
+    patterns = args.group or ["*"]
+    names = None if any(map(is_pattern, patterns)) else list(dict.fromkeys(patterns))
+    if args.changes and (names is None or len(names) > 1):
+        args.parser.error("changes: name one group with --group, without a pattern")
+    watch = _Watch(args, names)
+    cluster = FollowedCluster(
+        args.bootstrap_server,
+        cast(Any, _Queued(watch.events)),
+        configs=cluster_configs(args),
+        is_wanted=wanted(args),
+        names=names,
+        reads_log=not args.changes,
+        every_s=_OF_ALL_S if names is None else _OF_NAMED_S,
+        engine=args.engine,
+    )
+    cluster.start()
+    try:
+        return watch.run()
+    finally:
+        cluster.stop()
+
+
+class _Queued:
+    """Passes each call of a listener on to the thread that prints."""
+
+    def __init__(self, events: _Events) -> None:
+        self._events = events
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *given, **named: self._events.put((name, given, named))
+
+
+@dataclass
+class _Watch:
+    """Prints what happens to the groups; `names` is None for groups by pattern."""
+
+    args: argparse.Namespace
+    names: list[str] | None
+    events: _Events = field(default_factory=queue.SimpleQueue)
     told: RebalancePlan | None = None
-    seen = wrong = 0
-    source = ""
-    waits: list[str] = []
-    for after, sent in _states(args, waits.append):
-        was, source = source, "descriptions" if sent is None else "records"
-        if source != was:
-            print_note(_beginning(after, source))
-        if before is None:
+    seen: int = 0
+    wrong: int = 0
+    refused: str = ""
+    groups: dict[str, GroupSpec] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    whys: dict[str, str] = field(default_factory=dict)
+    lost: dict[str, tuple[NotReachedError, float]] = field(default_factory=dict)
+    has_begun: bool = False
+
+    def run(self) -> int:
+        """Prints until the end. Errors: ClusterError if no other attempt is worth it."""
+        began_s = time.monotonic()
+        while not self.refused and self.seen != (self.args.rebalances or -1):
+            left_s = (self.args.for_s or 1e9) - (time.monotonic() - began_s)
+            if left_s <= 0 and self.events.empty():
+                break
             try:
-                told = _told(after, args)
-            except GroupError as error:
-                is_stream = error.path == "assignor" and after.assignor == STREAM
-                why = OF_APPLICATION if is_stream else error_text(error, args.changes)
-                print_note(f"{after.group_id}: {why}")
-                return SOME_ERRORS
-        else:
-            due = told if told is not None and is_reached(told, after) else None
-            was_empty = any(why.startswith(EMPTY) for why in waits)
-            wrong += not _report(before, after, sent, due, was_empty, args)
-            told = None if due else told
-            seen += 1
-        before = after
-        waits.clear()
-        if seen == args.rebalances:
-            break
-    if before is None:
-        print_note(
-            f"group {args.group} was never seen settled and with members: nothing was judged"
-        )
-        return SOME_ERRORS
-    print_note(f"{counted(seen, 'rebalance')}, {wrong} not as predicted")
-    return of_errors(wrong)
+                what, given, more = self.events.get(timeout=max(0.0, min(1.0, left_s)))
+            except queue.Empty:
+                self._check_patience()
+            else:
+                getattr(self, what)(*given, **more)
+        if self.refused:
+            print_note(self.refused)
+            return SOME_ERRORS
+        if not self.groups and self.names is not None:
+            which = "group" if len(self.names) == 1 else "groups"
+            named = ", ".join(map(shown, self.names))
+            print_note(
+                f"{which} {named} was never seen settled and with members: nothing was judged"
+            )
+            return SOME_ERRORS
+        print_note(f"{counted(self.seen, 'rebalance')}, {self.wrong} not as predicted")
+        return of_errors(self.wrong)
 
+    def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
+        row, after = one.row, one.after
+        if is_old or (self.names is not None and row.group_id not in self.sources):
+            return  # the watch begins with the first description
+        if after is not None:
+            self.groups[row.group_id] = after
+        if not row.members and row.is_rebalance:
+            self.undescribed(row.group_id, f"{EMPTY}, it has no members")
+        elif row.is_rebalance or one.judged is not None:
+            self.whys.pop(row.group_id, None)
+            far = None
+            if self.told is not None and after is not None and is_reached(self.told, after):
+                far, self.told = distance(self.told, after), None
+            self.wrong += one.judged is not None and not one.judged.is_predicted
+            self.seen += 1
+            if self.args.json:
+                print(contract.dumps(_document(one, far)), flush=True)
+            else:
+                group = f"{shown(row.group_id)}: " if self.names is None or self.names[1:] else ""
+                print(f"{group}{_line(one, far)}", flush=True)
 
-def _states(
-    args: argparse.Namespace, on_waiting: Callable[[str], None]
-) -> Iterator[tuple[GroupSpec, GroupSpec | None]]:
-    """Yields each state, and the group as its leader saw it (None if read from a description).
+    def described(self, group: GroupSpec, source: str) -> None:
+        group_id, before = group.group_id, self.groups.get(group.group_id)
+        self.whys.pop(group_id, None)
+        self.groups[group_id] = group
+        if before is None and self.names is not None and (why := self._refusal(group)):
+            self.refused = f"{shown(group_id)}: {why}"
+        elif self.sources.get(group_id) != source and self.names is not None:
+            if self.sources.get(group_id):
+                who = "its leader" if source == RECORDS else "the broker"
+                how = f"{who} assigns it now, by {group.assignor}"
+                print_note(f"{shown(group_id)} was converted: {how}")
+            print_note(_beginning(group, source))
+        elif before and before.members == group.members and group.subtopologies is None:
+            resized = ", ".join(differences(before, group)["partitions"])
+            note = f"{shown(group_id)}: partitions: {resized}; no rebalance yet; waiting"
+            print_note(note) if resized else None
+        self.sources[group_id] = source
 
-    Without changes, states come from records, if they can be read. A plan of changes is compared
-    with a settled group; a record may show a group between two rounds, so descriptions are read.
-    Each reason to wait for members is printed, and passed to `on_waiting`.
-    """
+    def undescribed(self, group_id: str, why: str) -> None:
+        is_seen = group_id in self.groups
+        is_lost = is_seen and why.startswith(_WITHOUT_MEMBERS)
+        is_awaited = not is_seen and self.names is not None
+        if (is_lost or is_awaited) and why != self.whys.get(group_id):
+            self.whys[group_id] = why
+            print_note(_waiting(group_id, why))
 
-    def waiting(why: str) -> None:
-        print_note(_waiting(args.group, why))
-        on_waiting(why)
+    def listed(self, group_ids: Set[str]) -> None:
+        if not self.has_begun and self.names is None:
+            by_records = sum(source == RECORDS for source in self.sources.values())
+            there = counted(len(self.groups), "group")
+            print_note(f"watching {there} with members, {by_records} of them by records")
+        self.has_begun = True
 
-    where, began_s = (args.bootstrap_server, args.group), time.monotonic()
-    lost = f"{args.group}: its coordinator does not answer"
-    how: dict[str, Any] = {
-        "configs": cluster_configs(args),
-        "for_s": args.for_s,
-        "on_waiting": waiting,
-        "on_lost": lambda why: print_note(f"{lost} ({why}); waiting"),
-        "on_back": lambda: print_note(f"{args.group}: its coordinator answers again"),
-    }
-    if not args.changes:
-        try:
-            yield from logged_states(*where, **how)
-            return
-        except NoLogError as error:
+    def failed(self, what: str, error: Exception | None) -> None:
+        who = f"{shown(self.names[0])}: its coordinator" if self.names else "a coordinator"
+        if isinstance(error, NoLogError):
             print_note(f"following descriptions: {error}")
-    if args.for_s is not None:
-        how["for_s"] = args.for_s - (time.monotonic() - began_s)
-    yield from ((after, None) for after in settled_states(*where, **how))
+            error = None
+        if error is None:
+            if self.lost.pop(what, None) and not self.lost:
+                print_note(f"{who} answers again")
+            return
+        if not isinstance(error, NotReachedError):
+            raise error
+        was_lost, (_, since_s) = bool(self.lost), self.lost.get(what, (error, time.monotonic()))
+        self.lost[what] = error, since_s
+        self._check_patience()
+        if not was_lost:
+            why = str(error).removeprefix(f"{self.args.bootstrap_server}: ")
+            print_note(f"{who} does not answer ({why}); waiting")
+
+    def _check_patience(self) -> None:
+        """Raises the error if no server has answered for a minute, or none at the start."""
+        for error, since_s in self.lost.values():
+            is_over = time.monotonic() - since_s > PATIENCE_S
+            if [is_over, error.none_answered, not self.has_begun].count(True) > 1:
+                raise error
+
+    def _refusal(self, group: GroupSpec) -> str:
+        """Plans the changes. Returns why this is not possible; "" if it is.
+
+        Without changes, only an error at `assignor` counts: then no plan is possible. But an
+        assignor that throws now may answer later.
+        """
+        changes = self.args.changes
+        try:
+            led = plans_by_leader(group, changes, engine=self.args.engine)
+        except GroupError as error:
+            is_final = error.path == "assignor" and not isinstance(error, AssignorThrows)
+            is_stream = error.path == "assignor" and group.assignor == STREAM
+            if not changes and not is_final:
+                return ""
+            return OF_APPLICATION if is_stream else error_text(error, changes)
+        if changes:
+            self.told = next(one.plan for one in led if one.plan is not None)
+        return ""
 
 
 def _waiting(group_id: str, why: str) -> str:
     if why.startswith(NO_SUCH_GROUP):
         more = why.removeprefix(NO_SUCH_GROUP)
-        return f"there is no group {group_id} yet{more}; waiting"
-    return f"{group_id}: {why}; waiting"
+        return f"there is no group {shown(group_id)} yet{more}; waiting"
+    return f"{shown(group_id)}: {why}; waiting"
+
+
+def _document(one: FollowedRebalance, far: int | None) -> dict[str, Any]:
+    row = one.row
+    judged = {"group_id": row.group_id, "generation_id": row.generation_id, "as_predicted": None}
+    if one.judged is not None:
+        judged = one.judged.to_dict()
+    more = {} if far is None else {"told_elsewhere": far}
+    return judged | more | {"causes": [asdict(cause) for cause in row.causes]}
 
 
 def _beginning(group: GroupSpec, source: str) -> str:
@@ -138,61 +263,35 @@ def _beginning(group: GroupSpec, source: str) -> str:
     return f"watching {group.group_id} by its {source}: {group.assignor}, {size}"
 
 
-def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
-    """Returns the plan of the changes, or None without changes.
-
-    Errors: those of `plan`. Without changes, only an error at `assignor` is raised: then no plan
-    is possible. But an assignor that throws now may answer later, so that is not an error.
-    """
-    try:
-        led = plans_by_leader(group, args.changes, engine=args.engine)
-    except GroupError as error:
-        if args.changes or (error.path == "assignor" and not isinstance(error, AssignorThrows)):
-            raise
-        return None
-    return next(one.plan for one in led if one.plan is not None) if args.changes else None
-
-
-def _report(
-    before: GroupSpec,
-    after: GroupSpec,
-    sent: GroupSpec | None,
-    told: RebalancePlan | None,
-    was_empty: bool,
-    args: argparse.Namespace,
-) -> bool:
-    """Prints one rebalance; returns whether it was as predicted."""
-    try:
-        one = judged_rebalance(before, after, sent=sent, was_empty=was_empty, engine=args.engine)
-    except GroupError as error:
-        print_note(f"{after.group_id}: {error}")
-        return False
-    far = None if told is None else distance(told, after)
-    if args.json:
-        more = {} if far is None else {"told_elsewhere": far}
-        print(contract.dumps(one.to_dict() | more), flush=True)
-    else:
-        print(_line(one, before, after, far), flush=True)
-    return one.is_predicted
-
-
-def _line(one: JudgedRebalance, before: GroupSpec, after: GroupSpec, far: int | None) -> str:
+def _line(one: FollowedRebalance, far: int | None) -> str:
     """Returns a line about a rebalance, with the short names of members that `plan` prints."""
-    unit = "group epoch" if after.assignor in SERVER_SIDE else "generation"
-    generation = "" if one.generation_id is None else f"{unit} {one.generation_id}, "
-    if one.is_predicted:
-        how = NO_REBALANCE if one.event.startswith("back: ") else f"as predicted ({one.assignor})"
+    row, judged, after = one.row, one.judged, one.after
+    unit = "group epoch" if row.protocol in SERVER_SIDE else "generation"
+    generation = f"{unit} {row.generation_id}, " if row.generation_id >= 0 else ""
+    why = "; ".join(
+        f"{cause.kind} ({cause.detail})" if cause.detail else cause.kind for cause in row.causes
+    )
+    if judged is None or after is None:
+        return shown(f"{generation}{counted(row.members, 'member')}: not judged; why: {why}")
+    if judged.is_predicted:
+        how = (
+            NO_REBALANCE
+            if judged.event.startswith("back: ")
+            else f"as predicted ({judged.assignor})"
+        )
     else:
-        noun = counted(one.partitions, _noun(after))
-        have = "has" if one.elsewhere == 1 else "have"
-        how = f"not as predicted: {one.elsewhere} of {noun} {have} other members than predicted"
-        how += f"; cause: {one.cause}"
+        noun = counted(judged.partitions, _noun(after))
+        have = "has" if judged.elsewhere == 1 else "have"
+        how = f"not as predicted: {judged.elsewhere} of {noun} {have} other members than predicted"
+        how += f"; cause: {judged.cause}"
     told = ""
     if far is not None:
         than = "as" if far == 0 else f"{counted(far, _noun(after))} with other members than"
         told = f"; {than} in the plan of the given changes"
-    names = member_names({m.member_id: m.client_id for m in (*before.members, *after.members)})
-    return shortened(f"{generation}{_event(one, after)}: {how}{told}", names)
+    members = (*(one.before.members if one.before else ()), *after.members)
+    names = member_names({m.member_id: m.client_id for m in members})
+    text = f"{generation}{_event(judged, after)}: {how}{told}"
+    return shortened(f"{text}; why: {why}" if row.offset >= 0 else text, names)
 
 
 def _event(one: JudgedRebalance, after: GroupSpec) -> str:

@@ -181,7 +181,7 @@ class WholeFrom:
         self._last = offset
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=20_000)
 def read_key(data: bytes) -> Key:
     """Reads a key. It is cached, because many commits have equal keys. Errors: WireError."""
     return decode_key(data)

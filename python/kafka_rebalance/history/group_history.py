@@ -77,11 +77,12 @@ class _Diff(NamedTuple):
 class GroupHistory:
     """Reads a group's records and commits in the order of the log; each record becomes a row.
 
-    `whole_from` is the offset after the last hole in the log's partition.
+    `whole_from` is the offset after the last hole in the log's partition. A reader that follows the
+    log sets it again when a hole comes.
     """
 
     def __init__(self, whole_from: int) -> None:
-        self._whole_from = whole_from
+        self.whole_from = whole_from
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
         self._deleted_ms: int | None = None  # time of the last tombstone
         self._is_consumer = False  # whether the last record is one of the consumer protocol
@@ -101,6 +102,11 @@ class GroupHistory:
         # and a static member restarted with other topics.
         self._topic_lost = 0
         self._other_topics = 0
+
+    @property
+    def newest(self) -> RecordedGeneration | None:
+        """Returns the last record's generation; None before the first, and after a deletion."""
+        return self._before
 
     def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
         self._commits.add(tp, times)
@@ -153,7 +159,7 @@ class GroupHistory:
         missing = now.generation_id - before.generation_id - 1
         if missing <= 0:
             return 0, ""
-        return missing, _NEVER_SYNCED if before.offset >= self._whole_from else _COMPACTED
+        return missing, _NEVER_SYNCED if before.offset >= self.whole_from else _COMPACTED
 
     def _compare(
         self, before: RecordedGeneration | None, now: RecordedGeneration, now_ms: int
@@ -169,6 +175,10 @@ class GroupHistory:
             if member.member_id not in now.by_id
             and (member.group_instance_id is None or member.group_instance_id not in stayed)
         ]
+        since_ms = now_ms - BACK_WITHIN_MS
+        self._gone = {
+            name: of for name, of in self._gone.items() if of and of[-1].time_ms >= since_ms
+        }
         for member in went:
             gone = self._gone.setdefault(member.identity, [])
             gone.append(_Gone(member.member_id, now_ms, self._commits.last_ms(member)))

@@ -5,11 +5,12 @@ from kafka_rebalance.errors import ClusterError
 
 from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags
-from .consumer_groups import Progress, snapshot, snapshot_lines
-from .offsets_log import group_leaders, offsets_records
-from .other_groups import other_group
+from .consumer_groups import Listed, Progress, snapshot, snapshot_lines
+from .offsets_log import NoLogError, NoTopicError, group_leaders, offsets_records
+from .other_groups import connect_groups, other_group
 
 __all__ = [
-    "ClusterError", "Progress", "client_configs", "group_lags", "group_leaders", "offsets_records",
-    "other_group", "read_properties", "snapshot", "snapshot_lines",
+    "ClusterError", "Listed", "NoLogError", "NoTopicError", "Progress", "client_configs",
+    "connect_groups", "group_lags", "group_leaders", "offsets_records", "other_group",
+    "read_properties", "snapshot", "snapshot_lines",
 ]  # fmt: skip

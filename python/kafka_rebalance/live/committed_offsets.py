@@ -24,13 +24,14 @@ NO_LEADER = -1
 
 def group_lags(
     bootstrap_server: str,
-    partitions: Mapping[str, Iterable[TopicPartition]],
+    partitions: Mapping[str, Iterable[TopicPartition] | None],
     *,
     configs: Mapping[str, Any] | None = None,
     on_leaderless: Callable[[TopicPartition], None] | None = None,
 ) -> dict[str, dict[TopicPartition, int]]:
     """Returns group id -> partition -> lag; partitions without a committed offset are left out.
 
+    None in place of a group's partitions stands for all of which it has a committed offset.
     Partitions for which no leader answers are left out, too: `on_leaderless` is called with each of
     them. Errors: ClusterError; TypeError if `partitions` is not a mapping.
     """
@@ -39,10 +40,10 @@ def group_lags(
         raise TypeError(f"partitions: {a_type(partitions)} is not a mapping; {how}")
     kafka = kafka_module()
     asked = {
-        group_id: [kafka.TopicPartition(*tp) for tp in dict.fromkeys(tps)]
+        group_id: None if tps is None else [kafka.TopicPartition(*tp) for tp in dict.fromkeys(tps)]
         for group_id, tps in partitions.items()
     }
-    asked = {group_id: tps for group_id, tps in asked.items() if tps}
+    asked = {group_id: tps for group_id, tps in asked.items() if tps != []}
     with admin_client(bootstrap_server, configs) as admin:
         found = admin.list_group_offsets(asked) if asked else {}
         committed = {
@@ -50,7 +51,7 @@ def group_lags(
             for group_id, of_group in found.items()
         }
         known = {tp for of_group in committed.values() for tp in of_group}
-        leaders = _leaders(admin, {tp for tps in asked.values() for tp in tps})
+        leaders = _leaders(admin, known | {tp for tps in asked.values() for tp in tps or ()})
         ends, silent = _ends(admin, leaders, known)
     if on_leaderless is not None:
         for tp, leader in leaders.items():
@@ -65,6 +66,20 @@ def group_lags(
         }
         for group_id in partitions
     }
+
+
+def partition_ends(
+    bootstrap_server: str,
+    partitions: Iterable[TopicPartition],
+    *,
+    configs: Mapping[str, Any] | None = None,
+) -> dict[TopicPartition, int]:
+    """Returns the ends of those partitions whose leader answers. Errors: ClusterError."""
+    kafka = kafka_module()
+    asked = [kafka.TopicPartition(*tp) for tp in partitions]
+    with admin_client(bootstrap_server, configs) as admin:
+        ends, _ = _ends(admin, _leaders(admin, asked), asked)
+    return {TopicPartition(*tp): end for tp, end in ends.items()}
 
 
 def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:

@@ -54,6 +54,8 @@ _OTHER_PROTOCOLS = {
     "sr": "a Schema Registry's nodes, which own no partitions",
 }
 
+EMPTY = "state: Empty"
+"""The beginning of the error of a group that has no members."""
 _NO_SUCH_GROUP = "no such group"
 NO_SUCH_GROUP = f"group_id: {_NO_SUCH_GROUP}"
 """The beginning of the error of a group that the cluster does not list."""
@@ -68,7 +70,9 @@ class _NotAssignedError(GroupError):
     """No known assignor assigns the group. It is left out, unless the caller named the group."""
 
 
-class _Listed(NamedTuple):
+class Listed(NamedTuple):
+    """A group as its coordinator lists it; `state` is "" from a broker before 2.6."""
+
     coordinator: int
     group_type: str
     protocol_type: str
@@ -129,6 +133,7 @@ def snapshot_lines(
     configs: Mapping[str, Any] | None = None,
     on_left_out: Callable[[str, str], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    on_listed: Callable[[Mapping[str, Listed]], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yields one contract line for each group of a live cluster whose members own partitions.
 
@@ -140,7 +145,7 @@ def snapshot_lines(
     then. If brokers are down, nobody lists the groups that they coordinate: a line
     `{"group_id": null, "error": "brokers: ..."}` reports this, or the line of a group that the
     caller named. `on_progress` is called at the start, after every 200 groups, and at the
-    end.
+    end. `on_listed` is called first, with all groups of the cluster.
 
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
     kafka-python's KafkaAdminClient; `client_configs` makes them from Kafka's own settings.
@@ -166,15 +171,15 @@ def snapshot_lines(
     with admin_client(bootstrap_server, configs) as admin:
         errors = importlib.import_module("kafka.errors")
         reader = _Reader(admin, errors, on_progress or (lambda _: None))
-        yield from reader.lines(group_ids, on_left_out)
+        yield from reader.lines(group_ids, on_left_out, on_listed or (lambda _: None))
 
 
-def with_topics(
-    bootstrap_server: str, line: Mapping[str, Any], *, configs: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Adds the present topics to a line of `described_line`. Errors: as in `snapshot_lines`."""
+def topic_lines(
+    bootstrap_server: str, names: Iterable[str], *, configs: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Returns name -> topic of a contract line, for those that exist and may be described."""
     with admin_client(bootstrap_server, configs) as admin:
-        return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)
+        return _Reader(admin, importlib.import_module("kafka.errors")).topics(names)
 
 
 def why_unlisted(error: str) -> str:
@@ -203,10 +208,14 @@ class _Reader:
         self._streams_settings: dict[str, StreamsSettings] = {}
 
     def lines(
-        self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
+        self,
+        group_ids: Sequence[str] | None,
+        on_left_out: Callable[[str, str], None] | None,
+        on_listed: Callable[[Mapping[str, Listed]], None],
     ) -> Iterator[_Line]:
         cluster = self._learn_racks()
         listed = dict(self._list(self._topics.racks))
+        on_listed(listed)
         [offsets] = retried(partial(self._admin.describe_topics, [TOPIC]), is_refused)
         missing = list(problems(self._silent, offsets))
         authorized = cluster.get("authorized_operations")  # None from a broker before 2.8
@@ -229,13 +238,11 @@ class _Reader:
             done = min(start + BATCH, len(wanted))
             self._on_progress(Progress(done, len(wanted), self._changed))
 
-    def with_topics(self, line: Mapping[str, Any]) -> _Line:
+    def topics(self, names: Iterable[str]) -> dict[str, _Line]:
         self._learn_racks()
-        self._topics.learn(topics_of(line))
-        whole = self._topics.complete(line)
-        if isinstance(whole, GroupError):
-            raise whole
-        return whole
+        self._topics.learn(names)
+        found = {name: self._topics.known(name) for name in names}
+        return {name: topic for name, topic in found.items() if isinstance(topic, dict)}
 
     def _learn_racks(self) -> Mapping[str, Any]:
         """Reads the brokers' racks, and returns the description of the cluster."""
@@ -249,10 +256,10 @@ class _Reader:
         return cluster
 
     def _batch(
-        self, group_ids: Sequence[str], listed: Mapping[str, _Listed]
+        self, group_ids: Sequence[str], listed: Mapping[str, Listed]
     ) -> Iterator[tuple[str, _Line | GroupError]]:
         fit = {group_id: _caught(_fit, listed.get(group_id)) for group_id in group_ids}
-        there = {group_id: one for group_id, one in fit.items() if isinstance(one, _Listed)}
+        there = {group_id: one for group_id, one in fit.items() if isinstance(one, Listed)}
         described = self._describe(
             {id_: one.coordinator for id_, one in there.items() if not one.is_assigned_by_broker}
         )
@@ -267,13 +274,13 @@ class _Reader:
             line = one if isinstance(one, GroupError) else lines[group_id]
             yield group_id, line if isinstance(line, GroupError) else self._topics.complete(line)
 
-    def _list(self, brokers: Iterable[int]) -> Iterator[tuple[str, _Listed]]:
+    def _list(self, brokers: Iterable[int]) -> Iterator[tuple[str, Listed]]:
         for broker in brokers:
             for group in self._listed_by(broker):
                 yield (
                     group["group_id"],
                     # A broker before 3.8 sends no type, a broker before 2.6 no state.
-                    _Listed(
+                    Listed(
                         broker,
                         group.get("group_type") or "classic",
                         group["protocol_type"],
@@ -308,7 +315,7 @@ class _Reader:
             described.update(answer)
         return described
 
-    def _assigned_by_broker(self, groups: Mapping[str, _Listed]) -> dict[str, _Line | GroupError]:
+    def _assigned_by_broker(self, groups: Mapping[str, Listed]) -> dict[str, _Line | GroupError]:
         """Returns the lines of the groups that the broker assigns."""
         asked: dict[tuple[int, str], list[str]] = {}
         for group_id, one in groups.items():
@@ -347,7 +354,7 @@ class _Reader:
         return described_line(group)
 
 
-def _fit(listed: _Listed | None) -> _Listed:
+def _fit(listed: Listed | None) -> Listed:
     """Returns the listed group. Errors: one for a group that no known assignor assigns."""
     if listed is None:
         raise _NotAssignedError("group_id", _NOT_LISTED)

@@ -40,14 +40,18 @@ class DescribedTopics:
 
     def complete(self, line: Mapping[str, Any]) -> _Line | GroupError:
         """Returns the line with its topics, or a topic's error. First call `learn` with them."""
-        topics = [self._known[name] for name in topics_of(line)]
+        topics = [self.known(name) for name in topics_of(line)]
         if errors := [topic for topic in topics if isinstance(topic, GroupError)]:
             return errors[0]
         return {**line, "topics": [topic for topic in topics if topic]}
 
+    def known(self, topic: str) -> _Line | GroupError | None:
+        """Returns a topic that `learn` has read, its error, or None if it does not exist."""
+        return self._known[topic]
+
     def partitions(self, topic: str) -> int:
         """Returns the number of partitions of a topic that `learn` has read; 0 if it is absent."""
-        found = self._known[topic]
+        found = self.known(topic)
         if isinstance(found, GroupError):
             raise found
         return 0 if found is None else int(found["partitions"])

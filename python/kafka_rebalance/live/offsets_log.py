@@ -7,7 +7,7 @@
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
-`followed_records` continues to read one partition, again and again up to its end.
+`FollowedLog` continues to read, and goes on after the last record if a broker dies.
 
 Each broker lists the groups whose partition it leads. So groups are missing (`problems`) if a
 broker does not answer, or if a partition has no leader: the broker that led it is then no longer in
@@ -19,6 +19,7 @@ Errors   ClusterError: no connection, or no progress within the request timeout;
 """
 
 import importlib
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -57,6 +58,8 @@ def without_leader(numbers: Iterable[int], total: int) -> str:
     return f"{which} {'has' if len(lost) == 1 else 'have'} no live leader"
 
 
+LOOK_AGAIN_S = 30.0
+"""After how many seconds partitions whose leader did not answer are asked for again."""
 _POLL_MS = 200
 _CONSUMER = {"max_poll_records": 5_000, "max_partition_fetch_bytes": 4 << 20}
 
@@ -76,8 +79,11 @@ def offsets_records(
     groups: Collection[str] | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     on_missing: Callable[[str], None] | None = None,
+    newest: int | None = None,
 ) -> Iterator[OffsetsRecord]:
     """Yields the records up to the end that the topic had at the start.
+
+    Given `newest`, only so many offsets are read, in equal parts from the end of each partition.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
     made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
@@ -86,6 +92,9 @@ def offsets_records(
     without it, they are an error.
     """
     ranges = _ranges(bootstrap_server, configs, groups, on_missing)
+    if newest is not None:
+        most = -(-newest // len(ranges))
+        ranges = {one: (max(start, end - most), end) for one, (start, end) in ranges.items()}
     total = sum(end - start for start, end in ranges.values())
     done = 0
     with _consumer(bootstrap_server, configs) as (consumer, idle_s):
@@ -96,30 +105,68 @@ def offsets_records(
             done += end - start
 
 
-def followed_records(
-    bootstrap_server: str,
-    group_id: str,
-    *,
-    configs: Mapping[str, Any] | None = None,
-    after: int = -1,
-) -> Iterator[OffsetsRecord | None]:
-    """Yields the records of the group's partition, and None each time its end is reached.
+class FollowedLog:
+    """Partitions of the topic, from their beginning on, and then as they are written.
 
-    When the caller takes the next item after None, the cluster is asked for the present end, and
-    reading goes on up to there. So the caller chooses the time between two requests. `configs` are
-    made by `client_configs`. Records up to the offset `after` are left out. Errors: NotReachedError
-    if the partition's leader does not answer.
+    Given `groups`, only the partitions with the records of these groups are read.
+
+    `old_before` maps a partition to its end when it was first read. `missing` names the partitions
+    whose leader does not answer; "" if there are none.
     """
-    [(partition, (first, end))] = _ranges(bootstrap_server, configs, [group_id]).items()
-    start = max(first, after + 1)
-    place = kafka_module().TopicPartition(TOPIC, partition)
-    with _consumer(bootstrap_server, configs) as (consumer, idle_s):
-        while True:
-            for _, records in _polls(consumer, partition, start, end, idle_s):
-                yield from records
-            yield None
-            # A new leader may report a lower end for a moment; no record may be yielded twice.
-            start, end = max(start, end), consumer.end_offsets([place])[place]
+
+    def __init__(
+        self,
+        bootstrap_server: str,
+        configs: Mapping[str, Any] | None,
+        groups: Collection[str] | None = None,
+    ) -> None:
+        self._where, self._groups = (bootstrap_server, configs), groups
+        self._next: dict[int, int] = {}
+        self.old_before: dict[int, int] = {}
+        self.missing = ""
+
+    @property
+    def behind(self) -> int:
+        """Returns how many offsets below the ends at the beginning are not yet read."""
+        return sum(max(0, end - self._next.get(one, 0)) for one, end in self.old_before.items())
+
+    def has_topic(self) -> bool:
+        """Returns whether the topic exists. Errors: as in `offsets_records`."""
+        try:
+            return bool(_ranges(*self._where, self._groups, lambda _: None))
+        except NoTopicError:
+            return False
+
+    def batches(self) -> Iterator[list[OffsetsRecord]]:
+        """Yields the records of each request, in each partition by offset; [] if there are none.
+
+        Each record is yielded once, also by a later call after an error. It ends after
+        LOOK_AGAIN_S if a partition was missing: call it again.
+
+        Errors   as in `offsets_records`.
+        """
+        missing: list[str] = []
+        ranges = _ranges(*self._where, self._groups, missing.append)
+        self.missing = "".join(missing)
+        for partition, (first, end) in ranges.items():
+            self._next[partition] = max(first, self._next.get(partition, first))
+            self.old_before.setdefault(partition, end)
+        ends_s = time.monotonic() + LOOK_AGAIN_S
+        places = {kafka_module().TopicPartition(TOPIC, one): self._next[one] for one in ranges}
+        with _consumer(*self._where) as (consumer, _):
+            consumer.assign(list(places))
+            for place, start in places.items():
+                consumer.seek(place, start)
+            while not self.missing or time.monotonic() < ends_s:
+                for place in places:  # the position also moves over transaction markers
+                    one = place.partition
+                    if self._next[one] < self.old_before[one]:
+                        self._next[one] = max(self._next[one], consumer.position(place) or 0)
+                batch = []
+                for place, polled in consumer.poll(timeout_ms=_POLL_MS).items():
+                    self._next[place.partition] = polled[-1].offset + 1
+                    batch += [_record(place.partition, one) for one in polled]
+                yield batch
 
 
 @contextmanager
@@ -191,12 +238,12 @@ def _polls(
         polled = consumer.poll(timeout_ms=_POLL_MS).get(place, ())
         yield (
             min(end, consumer.position(place) or position),
-            [
-                OffsetsRecord(partition, one.offset, one.timestamp, one.key or b"", one.value)
-                for one in polled
-                if one.offset < end
-            ],
+            [_record(partition, one) for one in polled if one.offset < end],
         )
+
+
+def _record(partition: int, one: Any) -> OffsetsRecord:
+    return OffsetsRecord(partition, one.offset, one.timestamp, one.key or b"", one.value)
 
 
 @contextmanager

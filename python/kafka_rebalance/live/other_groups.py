@@ -7,7 +7,7 @@ Source   Kafka's ListGroups, DescribeGroups, ConsumerGroupDescribe, ShareGroupDe
 """
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka_rebalance.errors import GroupError, WireError
@@ -34,10 +34,7 @@ def other_group(
 ) -> ConnectGroup | AssignedByBroker | StreamsGroupWithLag | None:
     """Returns the group; None if neither this module nor the broker describes its kind."""
     with admin_client(bootstrap_server, configs) as admin:
-        # kafka-python decodes Connect's bytes as a consumer's. This hook replaces the decoding.
-        admin._describe_groups_process_response = lambda response: {
-            group.group_id: group for group in response.groups
-        }
+        admin._describe_groups_process_response = _undecoded
         listed = next((one for one in admin.list_groups() if one["group_id"] == group_id), None)
         if listed is None:
             return None
@@ -62,6 +59,25 @@ def other_group(
         return AssignedByBroker(described)
     owned = lags(tp for member in described.members for tp in member.assigned)
     return AssignedByBroker(described, owned, leaderless)
+
+
+def connect_groups(
+    bootstrap_server: str, group_ids: Sequence[str], *, configs: Mapping[str, Any] | None = None
+) -> Iterator[tuple[str, ConnectGroup | GroupError]]:
+    """Yields each group of Connect, or why it cannot be read, such as its rebalance."""
+    with admin_client(bootstrap_server, configs) as admin:
+        admin._describe_groups_process_response = _undecoded
+        found = admin.describe_groups(list(group_ids))
+    for group_id, described in found.items():
+        try:
+            yield group_id, connect_group(described)
+        except GroupError as error:
+            yield group_id, error
+
+
+def _undecoded(response: Any) -> dict[str, Any]:
+    """Returns the groups of a response; kafka-python decodes Connect's bytes as a consumer's."""
+    return {group.group_id: group for group in response.groups}
 
 
 def _described(admin: Any, group_id: str, api: DescribeApi) -> Described | None:

@@ -22,8 +22,8 @@ the worker starts or stops work. ConfigurationUpdated reports new entries of Con
 Source   DistributedHerder.tick/handleRebalanceCompleted/startWork, WorkerCoordinator,
          WorkerGroupMember (Connect 4.3.1); KIP-415, KIP-507.
 Differs  a worker whose configuration is older than the leader's waits without a limit; in Kafka it
-         leaves after `worker.sync.timeout.ms` (3 s) and returns later. A connector is not restarted
-         if only its settings have changed.
+         leaves after `worker.sync.timeout.ms` (3 s) and returns later. Connectors have no settings;
+         a connector is restarted only if it was deleted and created again.
 """
 
 import random
@@ -68,6 +68,8 @@ class Herder:
     has_read: bool = False  # the topic was read to its end, before the first join
     is_reconfigured: bool = False  # connectors or tasks have changed, so a rebalance is needed
     reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks must restart
+    # Connectors that were deleted and created again before the herder applied the deletion
+    recreated: set[str] = field(default_factory=set)
     assignment: wire.ConnectAssignment | None = None  # the last one received
     work: Work | None = None  # assigned work; None before an assignment, after `give_up`, `lose`
     running: Work = NOTHING  # started and not yet stopped
@@ -98,6 +100,7 @@ class Herder:
             self.has_read = True
             return
         now, known = configuration.connectors, self.configuration.connectors
+        self.recreated |= {name for name in now if name not in before and name in known}
         changed = {name for name, tasks in now.items() if before.get(name) != tasks}
         gone = {name for name in before if name not in now and name in known}
         self.is_reconfigured |= bool(changed or gone)
@@ -221,6 +224,16 @@ class Herder:
             anew = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
             self._stop(state, Work((), anew))
             self.reconfigured.clear()
+            self._restart(state)
+        self.recreated.clear()  # an eager rebalance restarts everything
+
+    def _restart(self, state: Membership) -> None:
+        """Restarts the worker's connectors that were created again; they have no tasks yet."""
+        again = tuple(one for one in self.running.connectors if one in self.recreated)
+        self._stop(state, Work(again, ()))
+        if there := Work(tuple(one for one in again if one in self.configuration.connectors), ()):
+            state.effects.append(Start(there))
+            self.running = self.running + there
 
     def _complete(self, state: Membership) -> None:
         """Starts new work after a rebalance, when the worker has the leader's configuration."""

@@ -44,6 +44,7 @@ def plan_notes(
         kafkas = f"The answer below is that of Kafka's {plan.assignor}, as if a Java member led."
         found.append(Note("no answer", f"WARNING: {no_answer(led)}. {kafkas}"))
     found += commit_waits(plan)
+    found += _idle(plan)
     if not cheap:
         if (never := endless_plan(plan)) is not None:
             found.append(endless_note(never))
@@ -56,6 +57,13 @@ def plan_notes(
     if not cheap:
         found += may_happen(plan)
     return (*found, *_leaders(plan, led))
+
+
+def _idle(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note for programs: the plan's first sentence says it to people."""
+    idle = tuple(member_id for member_id, owned in plan.after.items() if not owned)
+    if idle and len(idle) < len(plan.after):
+        yield Note("idle", "they own nothing at the end", idle)
 
 
 def _lists(plan: RebalancePlan) -> Iterator[Note]:

@@ -1,62 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """A note on a group or a plan; the findings of `describe` are notes on groups of all kinds.
 
-The kinds of the notes on a plan are in docs/plans.md. These are the kinds of findings. Every
-finding is computed from the group alone. It is not always a fault: a member may be idle on purpose.
-
-    leaderless    partitions have no leader that answers, so no member can read them
-    unread        a member subscribes to the partition's topic, but no member owns the partition;
-                  an active task that no member runs
-    doubled       several members own the partition, or run the task or connector
-    stale         a member owns a partition that does not exist, or does not subscribe to its topic
-    idle          members own nothing
-    uneven        a more even assignment is possible; with the cause, if it is known
-                  (`present/why_uneven.py`)
-    far           a member reads partitions of which no replica is in its rack
-    missing       members subscribe to a topic that does not exist
-    alone         only one member subscribes to a topic
-    mixed         members send different versions of the subscription, or use different protocols
-    moves         the next rebalance moves partitions, although nothing changes
-    hangs         the leader's next rebalance, or one after a simple change, never ends
-    eager         every rebalance stops all partitions, although the assignor is cooperative
-    foreign       the assignor, or the last leader's version of it, is not one of Kafka's
-
-Groups that the broker assigns also have
-
-    not ready     the broker has not validated the topology
-    assigning     the broker has not computed a target since the group changed
-    reconciling   members do not have their target yet
-    old topology  members run an older version of a Streams application
-    no standby    stateful tasks have no standby task, while other stateful tasks have one
-    behind        copies of state lack records that their changelogs already have
-
-and groups of Kafka Connect
-
-    waits         the work of a lost worker is held back
-    mismatch      the leader had not read the newest configurations
+The kinds of the notes on a plan are in docs/plans.md, those of findings in `notes/findings.py`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from kafka_rebalance.group.html_tables import clipped
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.plans.figures import Reader
 
-FindingKind = Literal[
-    "leaderless", "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone",
-    "mixed", "moves", "hangs", "eager", "foreign", "not ready", "assigning", "reconciling",
-    "old topology", "no standby", "behind", "waits", "mismatch",
-]  # fmt: skip
+from .findings import FindingKind, Severity, see, severity_of
+
 PlanKind = Literal[
-    "blocks", "commit waits", "delay", "dies", "first join", "ignored", "interval", "leader",
-    "lists", "lost rack", "lower bound", "missed", "never settles", "new topics", "no answer",
-    "order", "own rows", "owners", "pause", "plug-ins", "policy", "poll hangs", "refused",
-    "rolling", "same place", "stop all", "stops", "tasks", "threads", "tie", "unknown",
-    "warm-up", "whole switch",
+    "blocks", "commit waits", "delay", "dies", "first join", "foreign", "ignored", "interval",
+    "leader", "lists", "lost rack", "lower bound", "missed", "never settles", "new topics",
+    "no answer", "order", "own rows", "owners", "pause", "plug-ins", "policy", "poll hangs",
+    "refused", "rolling", "same place", "stop all", "stops", "tasks", "threads", "tie",
+    "unknown", "warm-up", "whole switch",
 ]  # fmt: skip
-FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +40,24 @@ class Note:
     ask: str | None = None
     detail: Mapping[str, Any] | None = None
 
+    @property
+    def severity(self) -> Severity | None:
+        """Returns how bad a finding is; None for a note on a plan."""
+        return severity_of(self.kind)
+
     def __repr__(self) -> str:
         return f"<Note {clipped(f'{self.kind}: {self.text}')}>"
 
     def to_dict(self) -> dict[str, Any]:
-        answer = {
+        answer: dict[str, Any] = {
             "kind": self.kind,
             "text": self.text,
             "member_ids": list(self.member_ids),
             "partitions": [str(tp) for tp in self.partitions],
             "ask": self.ask,
         }
+        if self.severity is not None:
+            answer |= {"severity": self.severity, "see": see(self.kind)}
         return answer if self.detail is None else answer | {"detail": dict(self.detail)}
 
 

@@ -68,7 +68,8 @@ def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
             f"({figures.unavailable_rounds} {noun}-rounds)"
         )
     elif silent >= total > 0:
-        said.append(f"all {counted(silent, noun)} {have} no reader meanwhile")
+        every = f"all {counted(silent, noun)}" if silent > 1 else f"the {noun}"
+        said.append(f"{every} {have} no reader meanwhile")
     elif silent:
         said.append(f"{silent} of them {have} no reader for a round, the others are read on")
     if waiting := figures.waiting:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes the present state of a group: the owners, the balance, and the faults.
 
-`notes/note.py` lists the kinds of findings. The assignor of the leader's library plays the next
+`notes/findings.py` lists the kinds of findings. The assignor of the leader's library plays the next
 rebalance, as in `plan`; without a known assignor, findings about it are left out.
 """
 
@@ -24,9 +24,10 @@ from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, require_group
+from kafka_rebalance.notes.findings import FINDINGS, rank
 from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.notes.never_ends import endless
-from kafka_rebalance.notes.note import FINDING_KINDS, Note, far_finding, leaderless_finding
+from kafka_rebalance.notes.note import Note, far_finding, leaderless_finding
 from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.figures import rack_share
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
@@ -48,7 +49,8 @@ class Description(WithLag):
     file). In a streams group (KIP-1071), members own tasks, and the lags are those of the
     partitions that these read. `assignors` are those that may answer the next rebalance, by the
     leaders' libraries; empty if the group's assignor is unknown. `leaderless` lists the partitions
-    that no member can read because no leader answers for them.
+    that no member can read because no leader answers for them. `facts` are normal, but good to
+    know: "foreign" if the assignor, or the last leader's version of it, is not one of Kafka's.
     """
 
     group: GroupSpec
@@ -60,6 +62,7 @@ class Description(WithLag):
     findings: tuple[Note, ...]
     assignors: tuple[str, ...] = ()
     leaderless: tuple[TopicPartition, ...] = ()
+    facts: tuple[Note, ...] = ()
 
     def _repr_html_(self) -> str:
         def member(one: Member) -> tuple[object, ...]:
@@ -102,6 +105,7 @@ class Description(WithLag):
             "lag": self.lag,
             "without_committed_offset": self.without_committed_offset,
             "findings": [finding.to_dict() for finding in self.findings],
+            "facts": [fact.to_dict() for fact in self.facts],
         }
 
     def _member(self, member: Member) -> dict[str, Any]:
@@ -152,12 +156,13 @@ def describe(
         *_subscriptions(group),
         *_next_rebalance(group, led, engine),
     ]
-    findings.sort(key=lambda finding: FINDING_KINDS.index(finding.kind))
+    findings.sort(key=lambda finding: rank(finding.kind))
     share = rack_share(group, assignment)
     names = tuple(one.assignor for one in led)
-    found = tuple(findings)
+    found = tuple(one for one in findings if one.kind in FINDINGS)
+    facts = tuple(one for one in findings if one.kind not in FINDINGS)
     return Description(
-        group, assignment, balance, possible, share, lags, found, names, without_leader
+        group, assignment, balance, possible, share, lags, found, names, without_leader, facts
     )
 
 

@@ -234,6 +234,15 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
 
 
 def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
+    parts = differences(before, after, was_empty=was_empty)
+    texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
+    return "; ".join(texts) or NO_CHANGE
+
+
+def differences(
+    before: GroupSpec, after: GroupSpec, *, was_empty: bool = False
+) -> dict[str, list[str]]:
+    """Returns kind of difference -> whole member ids, topics or values that differ, maybe none."""
     back = _old_ids(before, after)
     old = {} if was_empty else {member.member_id: member for member in before.members}
     new = {back.get(one.member_id, one.member_id): one for one in after.members}
@@ -242,7 +251,7 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
     stayed = [(m, old[id_]) for id_, m in new.items() if id_ in old]
     was, now = before.assignor, after.assignor
     is_switched = was is not None and now is not None and was != now
-    parts = {
+    return {
         "joined": [new[one].member_id for one in new if one not in old],
         "left": [one for one in old if one not in new],
         "subscribed anew": [
@@ -259,8 +268,6 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
         "back": list(back),
         "assignor": [f"{was} -> {now}"] if is_switched else [],
     }
-    texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
-    return "; ".join(texts) or NO_CHANGE
 
 
 # 2.

@@ -5,18 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.notes.listed import lists_notes, may_list_eager
+from kafka_rebalance.notes.listed import lists_notes
 from kafka_rebalance.notes.note import Note
-from kafka_rebalance.plans.clients import class_name, client_of, library_evidence
+from kafka_rebalance.plans.clients import client_of, library_evidence
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import Lags
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table, print_table
+from kafka_rebalance.report.text.tables import print_filled_table
 
 from .figures import its
-from .notes import either_note, lists_note, print_notes
+from .notes import print_notes
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
@@ -55,7 +55,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     if one.lags is not None:
         print_wrapped(_lag(one, names))
     print()
-    print_findings(one.findings, names)
+    print_findings((*one.findings, *one.facts), names)
     print_notes(lists_notes(group, group.assignor), {}, given)
     asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
     if asks:
@@ -63,38 +63,6 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print("This shows more:")
     for ask in asks:
         print(f"  kafka-rebalance {ask} {given}")
-
-
-def print_descriptions(rows: Sequence[Description]) -> None:
-    """Prints one line for each group."""
-    live = any(one.lags is not None for one in rows)
-    columns = ["group", "assignor", "members", "partitions a member", "possible", "lag", "findings"]
-    cells = [
-        [
-            cut(one.group.group_id, 60),
-            " or ".join(dict.fromkeys(class_name(one.group, name) or "" for name in one.assignors))
-            or one.group.assignor
-            or "-",
-            str(len(one.group.members)),
-            one.balance.least_to_most,
-            one.possible.least_to_most,
-            *([lag_cell(one.lag)] if live else []),
-            ", ".join(dict.fromkeys(finding.kind for finding in one.findings)) or "-",
-        ]
-        for one in rows
-    ]
-    shown = [column for column in columns if live or column != "lag"]
-    print_table(shown, cells, left=(1, len(shown) - 1), whole=True, names=2)
-    if live and any(one.without_committed_offset or one.leaderless for one in rows):
-        leader = " and a leader" if any(one.leaderless for one in rows) else ""
-        which = f"only of partitions with a committed offset{leader}"
-        print_wrapped(f"lag: {which}; - if a group has none of these.")
-    if note := either_note(class_name(one.group, name) for one in rows for name in one.assignors):
-        print_wrapped(note)
-    groups = (one.group for one in rows)
-    unknown = [one.group_id for one in groups if may_list_eager(one, one.assignor)]
-    if unknown:
-        print_wrapped(lists_note(unknown))
 
 
 def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:

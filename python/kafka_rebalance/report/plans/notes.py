@@ -16,8 +16,8 @@ from .plan import names_in_plan
 FIRST = ("no answer", "commit waits")
 """The kinds of notes that are printed above the figures."""
 
-SAID_OF_STEPS = ("lost rack",)
-"""The kinds of notes that a report prints at a step, and not among the notes of the plan."""
+SAID_ELSEWHERE = ("lost rack", "idle")
+"""The kinds of notes that a report prints at a step or in its first sentence, and not again."""
 
 _WITH_LINES = ("hangs", "rolling", "refused", "stop all")
 _MEANT_TO_BE_COPIED = ("hangs", "dies", "never settles")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance exporter`: metrics of all groups and their rebalances, for Prometheus."""
+
+import argparse
+import contextlib
+import signal
+import sys
+
+from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra
+from kafka_rebalance.report.text.sentences import print_note
+
+from . import DONE
+from .options import add_cluster, cluster_configs, seconds, whole
+from .patterns import add_patterns, wanted
+from .serve import port
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Serves metrics of all groups as OpenMetrics: rebalances by cause, moves, partitions "
+        "without a reader, members, idle ones, findings, storms. Reads the records of "
+        "__consumer_offsets if the user has Read on this topic, else descriptions. Changes nothing "
+        "on the cluster. Needs the extra `exporter`."
+    )
+    add_cluster(parser)
+    add_patterns(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=port, default=9409, help="0: any free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--every",
+        type=seconds,
+        default=30.0,
+        metavar="S",
+        help="seconds between two descriptions of all groups (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--max-groups",
+        type=whole(1),
+        default=10_000,
+        metavar="N",
+        help="metrics of at most N groups (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until SIGTERM, and returns the exit code; Ctrl-C raises KeyboardInterrupt."""
+    try:
+        from kafka_rebalance.follow.exporter import Exporter
+        from kafka_rebalance.follow.server import http_server
+    except ImportError as error:
+        raise MissingExtra("exporter", "exporter") from error
+    ended: list[Exception] = []
+
+    def problem(what: str, error: Exception | None) -> None:
+        if error is None or isinstance(error, ClusterError):
+            print_note(f"{what}: {'read again' if error is None else error}")
+        else:
+            ended.append(error)
+            server.shutdown()
+
+    exporter = Exporter(
+        args.bootstrap_server,
+        configs=cluster_configs(args),
+        is_wanted=wanted(args),
+        every_s=args.every,
+        most_groups=args.max_groups,
+        on_problem=problem,
+    )
+    try:
+        server = http_server(exporter, args.host, args.port)
+    except OSError as error:
+        why = f"cannot listen at {args.host}: {error.strerror}"
+        raise GroupError("--host, --port", why) from None
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(DONE))
+    with contextlib.closing(server.socket):
+        exporter.followed.start()
+        host = f"[{args.host}]" if ":" in args.host else args.host
+        print(f"listening on http://{host}:{server.server_port}/metrics; Ctrl-C ends it")
+        sys.stdout.flush()
+        server.serve_forever()
+    raise ended[0]

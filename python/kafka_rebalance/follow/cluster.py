@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follows all groups of a cluster in two threads, and passes what it sees to a listener.
+
+1. Descriptions of all groups are read every few seconds; an unchanged group costs a comparison.
+2. The records of `__consumer_offsets` are read, if this user may. Those that were there at the
+   start show how the groups are; each later one is a rebalance that is seen once. Groups that the
+   broker assigns, and all groups without records, rebalance between two descriptions.
+3. If brokers do not answer, reading goes on with the next broker, after the last record. Groups
+   that nobody lists meanwhile are still there.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
+from typing import Any, Protocol
+
+from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, assigns_tasks, shares_partitions
+from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.history.followed import FollowedHistory, FollowedRow
+from kafka_rebalance.live.consumer_groups import EMPTY, snapshot_lines, topic_lines, why_unlisted
+from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError, NoTopicError
+from kafka_rebalance.wire.group_records import OffsetsRecord
+
+from .rebalances import (
+    FollowedRebalance,
+    from_descriptions,
+    from_record,
+    topics_read,
+    without_reader,
+)
+
+RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
+"""What can fail: reading the log, describing the groups, and groups of brokers that are down."""
+
+_AWAY = -2
+"""The epoch of a static member that has left, and whose session has not ended."""
+_RETRY_S = 1.0
+_LOG_S = 5.0
+"""For how many seconds the first description waits for the log."""
+_HOLES_S = 6.0
+"""A group of which a partition has no owner has settled if it stays so for these seconds."""
+_ASK_AGAIN_S = 60.0
+"""After how many seconds a user who may not read the log is checked again."""
+
+
+class Listener(Protocol):
+    """What is called, from both threads."""
+
+    def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
+        """Called for each rebalance; `is_old` if it ended before the following began."""
+
+    def described(self, group: GroupSpec, source: str) -> None:
+        """Called if a group's description has changed, before the rebalance that it shows.
+
+        Its rebalances are read from the `source` RECORDS or DESCRIPTIONS.
+        """
+
+    def undescribed(self, group_id: str, why: str) -> None:
+        """Called each time a group is not described: it has no members, or is rebalancing."""
+
+    def listed(self, group_ids: Set[str]) -> None:
+        """Called when all groups have been described; these exist."""
+
+    def failed(self, what: str, error: Exception | None) -> None:
+        """Called with each new error of what is read, and with None when it is read again.
+
+        After any error but a ClusterError, the thread has ended: no later attempt would succeed.
+        """
+
+
+class FollowedCluster:
+    """The groups that `is_wanted`; `by_records` is whether classic groups are read from the log.
+
+    `groups` are the newest descriptions, None for a group without members. Given `names`, only
+    these groups are read. Without `reads_log`, only descriptions are.
+    """
+
+    def __init__(
+        self,
+        bootstrap_server: str,
+        listener: Listener,
+        *,
+        configs: Mapping[str, Any] | None = None,
+        is_wanted: Callable[[str], bool] = lambda _: True,
+        names: Sequence[str] | None = None,
+        reads_log: bool = True,
+        every_s: float = 30.0,
+        engine: Engine = "rust",
+    ) -> None:
+        self.server, self.configs, self.every_s = bootstrap_server, configs, every_s
+        self._names, self._reads_log, self._engine = names, reads_log, engine
+        self.by_records = self._has_no_topic = False
+        self.log = FollowedLog(bootstrap_server, configs, names)
+        self.groups: dict[str, GroupSpec | None] = {}
+        self._listener, self._is_wanted = listener, is_wanted
+        self._problems: dict[str, str] = {}
+        self._has_begun = False
+        self._states: dict[str, GroupSpec | None] = {}
+        self._looks: dict[str, int] = {}
+        self._between: dict[str, tuple[int, float]] = {}
+        self._history = FollowedHistory(is_wanted)
+        self._log_is_known, self._ended = threading.Event(), threading.Event()
+
+    def start(self) -> None:
+        """Starts the threads; they end with the process, or soon after `stop`."""
+        runs = {DESCRIPTIONS: self._follow_descriptions}
+        runs |= {RECORDS: self._follow_log} if self._reads_log else {}
+        for what, run in runs.items():
+            name = f"kafka-rebalance follows {what}"
+            threading.Thread(target=self._run, args=(what, run), daemon=True, name=name).start()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    def _run(self, what: str, run: Callable[[], None]) -> None:
+        try:
+            run()
+        except Exception as error:  # the main thread raises it
+            self._listener.failed(what, error)
+
+    # 1.
+    def _follow_descriptions(self) -> None:
+        self._log_is_known.wait(_LOG_S if self._reads_log else 0)
+        while not self._ended.is_set():
+            self.look()
+            self._ended.wait(self.every_s)
+
+    def look(self) -> None:
+        """Describes all groups once, and passes an error to the listener."""
+        try:
+            self._describe_all()
+            self._report(DESCRIPTIONS)
+        except ClusterError as error:
+            self._report(DESCRIPTIONS, error)
+
+    def _describe_all(self) -> None:
+        there, missing = set[str](), ""
+
+        def left_out(group_id: str, why: str) -> None:
+            if group_id != "*" and self._is_wanted(group_id):
+                there.add(group_id)
+                self._not_described(group_id, why)
+
+        for line in snapshot_lines(
+            self.server, self._names, configs=self.configs, on_left_out=left_out
+        ):
+            group_id, error = line["group_id"], line.get("error", "")
+            if group_id is None:
+                missing = error
+            elif group_id in self.groups and (why := why_unlisted(error)):
+                missing = why
+            elif self._is_wanted(group_id):
+                there.add(group_id)
+                self._take_line(group_id, line)
+        self._report(GROUPS, NotReachedError(missing) if missing else None)
+        if missing:
+            there |= self.groups.keys()
+        for group_id in self.groups.keys() - there:
+            del self.groups[group_id]
+            for kept in (self._states, self._looks, self._between):
+                kept.pop(group_id, None)
+        self._has_begun = True
+        self._listener.listed(there)
+
+    def _take_line(self, group_id: str, line: Mapping[str, Any]) -> None:
+        if "error" in line:
+            self._not_described(group_id, line["error"])
+            return
+        look = hash(contract.dumps(line))
+        if self._looks.get(group_id) == look:
+            return
+        try:
+            group = GroupSpec.from_dict(dict(line))
+        except GroupError as error:
+            self._not_described(group_id, str(error))
+            return
+        before = self._states.get(group_id)
+        is_new = self._has_begun and self._names is None
+        is_known = group_id in self._states or is_new  # else this is its first state
+        if not has_target(line):
+            return
+        source = self._source(group)
+        was_by_broker = before is not None and before.assignor in SERVER_SIDE
+        is_described = source == DESCRIPTIONS or was_by_broker
+        is_rebalance = is_known and is_described and _differs(before, group)
+        if is_rebalance and not self._has_settled(look, group):
+            return
+        self._looks[group_id], self.groups[group_id] = look, group
+        if is_rebalance or not is_known or not is_described:
+            self._states[group_id] = group  # other descriptions show new topics, not a new state
+        self._listener.described(group, source)
+        if is_rebalance:
+            found = from_descriptions(before, group, int(time.time() * 1000), self._engine)
+            self._listener.rebalanced(found, is_old=False)
+
+    def _source(self, group: GroupSpec) -> str:
+        if group.assignor in SERVER_SIDE:
+            return DESCRIPTIONS
+        # The first group creates the topic of the log.
+        if self._has_no_topic and group.group_id not in self.groups and self.log.has_topic():
+            self._log_is_known.clear()
+            self._log_is_known.wait(_LOG_S)
+        return RECORDS if self.by_records else DESCRIPTIONS
+
+    def _has_settled(self, look: int, group: GroupSpec) -> bool:
+        """Returns whether no other description will follow without another rebalance.
+
+        If a partition has no owner, a cooperative group may be between two rounds, and a new topic
+        or share state of a group that the broker assigns comes with a later epoch.
+        """
+        now_s = time.monotonic()
+        known, since_s = self._between.get(group.group_id, (0, now_s))
+        if not without_reader(group) or (known == look and now_s - since_s >= _HOLES_S):
+            self._between.pop(group.group_id, None)
+            return True
+        self._between[group.group_id] = look, since_s if known == look else now_s
+        return False
+
+    def _not_described(self, group_id: str, why: str) -> None:
+        self._looks.pop(group_id, None)
+        if why.startswith(EMPTY) and (self._names is None or group_id in self._states):
+            self.groups[group_id] = self._states[group_id] = None
+        self._listener.undescribed(group_id, why)
+
+    # 2.
+    def _follow_log(self) -> None:
+        while not self._ended.is_set():
+            wait_s = _RETRY_S
+            try:
+                for batch in self.log.batches():
+                    self.by_records, self._has_no_topic = True, False
+                    self._log_is_known.set()
+                    missing = self.log.missing
+                    self._report(RECORDS, NotReachedError(missing) if missing else None)
+                    self.take(batch)
+                    if self._ended.is_set():
+                        return
+            except NoLogError as error:
+                self._has_no_topic = isinstance(error, NoTopicError)
+                self.by_records, wait_s = False, _RETRY_S if self._has_no_topic else _ASK_AGAIN_S
+                self._report(RECORDS, error)
+            except ClusterError as error:
+                self._report(RECORDS, error)
+            self._log_is_known.set()
+            self._ended.wait(wait_s)
+
+    def take(self, batch: Sequence[OffsetsRecord]) -> None:
+        """Takes records in the order of the log."""
+        rows: list[FollowedRow] = []
+        for record in batch:
+            is_old = record.offset < self.log.old_before.get(record.partition, 0)
+            for found in self._history.add(record):
+                if is_old:
+                    self._listener.rebalanced(FollowedRebalance(found.row), is_old=True)
+                else:
+                    rows.append(found)
+        names = frozenset[str]().union(*map(topics_read, rows))
+        topics: dict[str, dict[str, Any]] = {}
+        with suppress(ClusterError):  # then the rebalances are seen, but not judged
+            topics = topic_lines(self.server, names, configs=self.configs) if names else {}
+        for found in rows:
+            one = from_record(found, topics, self._engine)
+            known = self._states.get(one.row.group_id)
+            # The description of a group that was converted back shows who left in that rebalance.
+            if one.after and not (known and known.assignor in SERVER_SIDE):
+                self._states[one.row.group_id] = one.after
+            self._listener.rebalanced(one, is_old=False)
+
+    # 3.
+    def _report(self, what: str, error: ClusterError | None = None) -> None:
+        text = "" if error is None else str(error)
+        if text != self._problems.get(what, ""):
+            self._problems[what] = text
+            self._listener.failed(what, error)
+
+
+def has_target(line: Mapping[str, Any]) -> bool:
+    """Returns whether a broker-assigned group's line already shows the target of its epoch.
+
+    consumer groups   the newest target belongs to the epoch. Members reach it later, in steps
+    share groups      all members are in the epoch; descriptions have no target
+    streams groups    both: the next target depends on the tasks that members then have
+    """
+    epoch = line.get("assignment_epoch")
+    if epoch is None:
+        return True
+    if not shares_partitions(line["assignor"]):
+        return bool(epoch == line["generation_id"])
+    targets = {"target_active_tasks", "target_standby_tasks"}
+    if assigns_tasks(line["assignor"]) and any(targets & {*one} for one in line["members"]):
+        return False
+    epochs = {member["generation_id"] for member in line["members"]} - {_AWAY}
+    return epochs | {epoch} == {line["generation_id"]}
+
+
+def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:
+    """Returns whether the group has rebalanced: another epoch, or else other members or owners."""
+
+    def state(group: GroupSpec | None) -> object:
+        if group is None:
+            return None
+        if group.assignor in SERVER_SIDE:
+            return group.generation_id, {member.member_id for member in group.members}
+        return group.assignor, dict(Assignment.owned(group))
+
+    return state(before) != state(after)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The metrics of groups, as lines of OpenMetrics.
+
+Each group keeps its lines, and only the lines of groups that changed are written again: at 10,000
+groups, one object for each sample would take seconds for each page.
+
+Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` has it.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
+from kafka_rebalance.errors import GroupError, shown
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.history.patterns import WINDOW_MS, Pattern, find_patterns
+from kafka_rebalance.history.recorded import RecordedRebalance
+from kafka_rebalance.notes.findings import severity_of
+from kafka_rebalance.notes.listed import is_cooperative
+from kafka_rebalance.plans.rounds import subscribed_partitions
+from kafka_rebalance.present.description import Description
+from kafka_rebalance.scaling import scale
+
+from .rebalances import FollowedRebalance, without_reader
+
+PREFIX = "kafka_rebalance_"
+FAMILIES = {
+    "group": ("info", "The kind of the group and its assignor."),
+    "rebalances": ("counter", "Rebalances, by their main cause."),
+    "unseen_generations": ("counter", "Generations or epochs between two that were seen."),
+    "moved_partitions": ("counter", "Partitions that got another member, or a member again."),
+    "member_changes": ("counter", "Members that joined, left, timed out, are gone or came back."),
+    "unread_partition_seconds": ("counter", "Seconds without a reader, summed over partitions."),
+    "rebalance_seconds": ("summary", "From the last join to the last assignment of a rebalance."),
+    "unpredicted_rebalances": ("counter", "Rebalances that did not end as the plan predicts."),
+    "last_rebalance_as_predicted": ("gauge", "1 if the last rebalance ended as predicted, else 0."),
+    "last_rebalance_timestamp_seconds": ("gauge", "When the last rebalance ended."),
+    "generation": ("gauge", "The generation, or the epoch of a group that the broker assigns."),
+    "rebalancing": ("gauge", "1 if the group was rebalancing when it was last described."),
+    "members": ("gauge", "Members of the group."),
+    "idle_members": ("gauge", "Members without a partition."),
+    "member_partitions": ("gauge", "Partitions of the member with the least, or the most."),
+    "possible_member_partitions": ("gauge", "The same under the best possible assignment."),
+    "unread_partitions": ("gauge", "Subscribed partitions without a member."),
+    "findings": ("gauge", "Findings of describe, by kind; docs/findings.md explains each."),
+    "stopped_lag": ("gauge", "Records that wait in a group without members."),
+    "pattern": ("gauge", "1 if the last ten minutes show this pattern of history."),
+    "one_more_member": ("gauge", "The step to one more member: what it brings, what it costs."),
+}
+_COUNTED = {"came": "joined", "began": "joined", "back": "back", "static restart": "back"}
+_COUNTED |= {"left": "left", "timed out": "timed out", "gone": "gone"}
+_MOST_RECENT = 200
+_FOLLOWS = ("second round", "after-effect")
+
+Sample = tuple[str, str, float]
+"""A family, the rest of the name and the labels after the group's, and the value."""
+
+
+@dataclass(slots=True)
+class UnreadTime:
+    """The partitions that nobody reads now, and the seconds so far, summed over partitions."""
+
+    now: int = 0
+    since_ms: int = 0
+    seconds: float = 0.0
+
+    def becomes(self, number: int, at_ms: int) -> None:
+        """Called when `number` partitions have no reader; the clocks of brokers may differ."""
+        self.seconds += self.now * max(0, at_ms - self.since_ms) / 1000
+        self.now, self.since_ms = number, max(at_ms, self.since_ms)
+
+
+@dataclass(slots=True)
+class GroupMetrics:
+    """The metrics of one group; `changed` is set when its lines have to be written again."""
+
+    group_id: str
+    causes: Counter[str] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)
+    figures: dict[str, float] = field(default_factory=dict)
+    described: tuple[Sample, ...] = ()
+    settled: int = 0
+    settling_s: float = 0.0
+    unread: UnreadTime = field(default_factory=UnreadTime)
+    recent: deque[RecordedRebalance] = field(default_factory=lambda: deque(maxlen=_MOST_RECENT))
+    patterns: list[Pattern] = field(default_factory=list)
+    changed: bool = True
+    lines: dict[str, str] = field(default_factory=dict)
+
+    def rebalanced(self, one: FollowedRebalance, *, is_old: bool = False) -> None:
+        """Called for each row; those from before the exporter began (`is_old`) are not counted."""
+        row, figures, self.changed = one.row, self.figures, True
+        if row.generation_id >= 0:
+            figures["generation"] = row.generation_id
+        self._follow_unread(one)
+        if not row.is_rebalance:
+            return
+        if self.recent and row.time_ms - self.recent[0].time_ms > 2 * WINDOW_MS:
+            self.recent.popleft()
+        self.recent.append(row)
+        self.patterns = find_patterns(self.recent)
+        figures["last_rebalance_timestamp_seconds"] = row.written_ms / 1000
+        if is_old:
+            return
+        self.causes[row.cause] += 1
+        for cause in row.causes:
+            if cause.kind in _COUNTED:
+                self.changes[_COUNTED[cause.kind]] += len(cause.members)
+        figures["unseen_generations"] = figures.get("unseen_generations", 0) + row.gap
+        moved = row.moved + row.gained
+        figures["moved_partitions"] = figures.get("moved_partitions", 0) + moved
+        self.settling_s += (row.written_ms - row.time_ms) / 1000
+        self.settled += 1
+        if row.cause in _FOLLOWS and row.seconds is not None and self.settled > 1:
+            self.settling_s, self.settled = self.settling_s + row.seconds, self.settled - 1
+        if one.judged is not None:
+            figures["last_rebalance_as_predicted"] = one.judged.is_predicted
+            wrong = figures.get("unpredicted_rebalances", 0) + (not one.judged.is_predicted)
+            figures["unpredicted_rebalances"] = wrong
+
+    def _follow_unread(self, one: FollowedRebalance) -> None:
+        row, unread = one.row, self.unread
+        if one.before is not None and row.is_rebalance and _stops_all(row.protocol):
+            unread.becomes(len([*subscribed_partitions(one.before)]), row.time_ms)
+        if one.after is not None:
+            unread.becomes(without_reader(one.after), row.written_ms)
+        elif not row.members and self.recent:
+            unread.becomes(self.recent[-1].partitions, row.written_ms)
+
+    def shown(self, one: Description, now_ms: int) -> None:
+        """Called with a new description of the group."""
+        self.changed = True
+        self.described = tuple(_described(one))
+        self.figures |= {"rebalancing": 0, "members": len(one.group.members)}
+        # A description shows the least that the generation can be; records have set it already.
+        if (least := one.group.generation_id) is not None:
+            self.figures["generation"] = max(self.figures.get("generation", -1), least)
+        self.unread.becomes(without_reader(one.group), now_ms)
+
+    def without_description(self, why: str, now_ms: int) -> None:
+        """Called if the group has no members, or is rebalancing."""
+        self.changed = True
+        self.figures["rebalancing"] = float("rebalancing" in why)
+        if why.startswith(("state: Empty", "state: Dead")):
+            self.figures["members"] = 0
+            self.described = tuple(one for one in self.described if one[0] == "group")
+
+    def stopped(self, lag: int) -> None:
+        """Called for a group without members, with the number of records that wait."""
+        self.changed = True
+        kept = tuple(one for one in self.described if one[0] == "group")
+        finding = [_finding("stopped", 1)] if lag else []
+        self.described = (*kept, ("stopped_lag", "", lag), *finding)
+
+    def text(self, now_ms: int) -> Mapping[str, str]:
+        """Returns family -> lines."""
+        if self.changed or self.unread.now or self.patterns:
+            self.unread.becomes(self.unread.now, now_ms)
+            self.patterns = [one for one in self.patterns if one.last_ms >= now_ms - WINDOW_MS]
+            group = f'group="{escaped(self.group_id)}"'
+            lines: dict[str, str] = {}
+            for family, more, value in self._samples():
+                suffix, _, labels = more.partition(" ")
+                labels = f",{labels}" if labels else ""
+                line = f"{PREFIX}{family}{suffix}{{{group}{labels}}} {float(value)!r}\n"
+                lines[family] = lines.get(family, "") + line
+            self.lines, self.changed = lines, False
+        return self.lines
+
+    def _samples(self) -> Iterator[Sample]:
+        for cause, number in self.causes.items():
+            yield "rebalances", f'_total cause="{cause}"', number
+        for change, number in self.changes.items():
+            yield "member_changes", f'_total change="{change}"', number
+        for name, value in self.figures.items():
+            yield name, "_total" if FAMILIES[name][0] == "counter" else "", value
+        yield "unread_partition_seconds", "_total", self.unread.seconds
+        yield "unread_partitions", "", self.unread.now
+        yield "rebalance_seconds", "_count", self.settled
+        yield "rebalance_seconds", "_sum", self.settling_s
+        for kind in sorted({one.kind for one in self.patterns}):
+            yield _finding(kind, 1) if severity_of(kind) else ("pattern", f' kind="{kind}"', 1)
+        yield from self.described
+
+
+def _stops_all(protocol: str | None) -> bool:
+    """Returns whether members stop reading before they join: under an eager assignor."""
+    is_classic = protocol is not None and is_known(protocol) and protocol not in SERVER_SIDE
+    return is_classic and not is_cooperative(protocol)
+
+
+def _described(one: Description) -> Iterator[Sample]:
+    group, now, possible = one.group, one.balance, one.possible
+    yield "group", f'_info assignor="{escaped(group.assignor or "")}"', 1
+    yield "idle_members", "", sum(not owned for owned in one.assignment.values())
+    for family, balance in (("member_partitions", now), ("possible_member_partitions", possible)):
+        yield family, ' bound="least"', balance.min
+        yield family, ' bound="most"', balance.max
+    for kind, number in Counter(finding.kind for finding in one.findings).items():
+        yield _finding(kind, number)
+    yield from _one_more(group)
+
+
+def _finding(kind: str, number: int) -> Sample:
+    return "findings", f' kind="{kind}",severity="{severity_of(kind)}"', number
+
+
+def _one_more(group: GroupSpec) -> Iterator[Sample]:
+    members = len(group.members) + 1
+    try:
+        scaled = scale(group, [members], samples=0)
+    except GroupError:  # no plan plays this group
+        return
+    for count in scaled.counts:
+        if count.members == members:
+            for name in ("fullest", "moves", "stops"):
+                yield "one_more_member", f' figure="{name}"', getattr(count, name)
+            yield "one_more_member", ' figure="useful"', count.busiest < scaled.now.busiest
+
+
+def escaped(name: str) -> str:
+    """Returns a label's value: a name from outside, with its control characters made visible."""
+    text = shown(name).replace("\\", "\\\\").replace('"', '\\"')
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def page(groups: Mapping[str, GroupMetrics], now_ms: int) -> Iterator[str]:
+    """Yields the text of all groups, family by family, without the end mark."""
+    texts = [one.text(now_ms) for one in groups.values()]
+    for family, (kind, help) in FAMILIES.items():
+        lines = [text[family] for text in texts if family in text]
+        if lines:
+            head = f"# TYPE {PREFIX}{family} {kind}\n# HELP {PREFIX}{family} {help}\n"
+            yield "".join((head, *lines))

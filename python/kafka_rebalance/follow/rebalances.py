@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rebalances of live groups, each with its causes and with the judgement of `watch`.
+
+    from records        history's row of a classic group's record; no rebalance is missed
+    from descriptions   a row of the differences between two descriptions, for groups that the
+                        broker assigns, and for all groups if no records can be read
+
+Differs  two descriptions show neither when the rebalance happened nor why a member is missing, and
+         several rebalances between them are one row, whose `gap` counts the other epochs.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.group.contract import topic
+from kafka_rebalance.group.model import Topic, TopicPartition
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.history.followed import FollowedRow
+from kafka_rebalance.history.group_log import CONSUMER, RecordedGeneration
+from kafka_rebalance.history.recorded import CAUSE_RANK, Cause, RecordedRebalance
+from kafka_rebalance.history.replayed import recorded_group
+from kafka_rebalance.live.classic_groups import subscribed_protocol
+from kafka_rebalance.plans.rounds import subscribed_partitions
+from kafka_rebalance.watch.verdict import JudgedRebalance, differences, judged_rebalance
+
+BETWEEN = "between two descriptions"
+_CAUSES = {
+    "joined": "came",
+    "left": "gone",
+    "back": "static restart",
+    "assignor": "assignor switch",
+    "subscribed anew": "resubscription",
+    "partitions": "partitions added",
+    "created": "partitions added",
+}
+
+
+class FollowedRebalance(NamedTuple):
+    """A rebalance that has ended; `judged` is None if it could not be played.
+
+    `before` and `after` are the group's states, None where they are unknown.
+    """
+
+    row: RecordedRebalance
+    judged: JudgedRebalance | None = None
+    before: GroupSpec | None = None
+    after: GroupSpec | None = None
+
+
+def topics_read(found: FollowedRow) -> frozenset[str]:
+    """Returns the topics whose partition counts `from_record` needs."""
+    generations = [one for one in (found.before, found.after) if one is not None]
+    return frozenset[str]().union(*(one.topics for one in generations))
+
+
+def from_record(
+    found: FollowedRow, topics: Mapping[str, Mapping[str, Any]], engine: Engine = "rust"
+) -> FollowedRebalance:
+    """Judges a row by the present `topics`: name -> topic of a contract line."""
+    row, before, after = found
+    if after is None or not after.members or after.protocol_type != CONSUMER:
+        return FollowedRebalance(row)
+    if not {tp.topic for tp in after.owners} <= topics.keys():
+        return FollowedRebalance(row)
+    try:
+        known = {name: topic(dict(one), "topics") for name, one in topics.items()}
+        now, sent = _states(after, known)
+        if row.cause == "began":
+            judged = judged_rebalance(now, now, sent=sent, was_empty=True, engine=engine)
+            return FollowedRebalance(row, judged, after=now)
+        if before is None or row.cause == "written again":
+            return FollowedRebalance(row, after=now)
+        then, _ = _states(before, known)
+        judged = judged_rebalance(then, now, sent=sent, engine=engine)
+    except KafkaRebalanceError:  # a record may hold any bytes and numbers
+        return FollowedRebalance(row)
+    return FollowedRebalance(row, judged, then, now)
+
+
+def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupSpec, GroupSpec]:
+    """Returns the group after this generation's assignment, and as its leader's assignor saw it."""
+    topics = [known[name] for name in sorted(one.topics) if name in known]
+    sent = recorded_group(one, topics).edited(leader=one.leader)
+    given = {m.member_id: m.assignment.partitions if m.assignment else () for m in one.members}
+    assigned = sum(map(len, given.values()))
+    protocol = subscribed_protocol(one.group_id, one.protocol or "", sent.members, assigned)
+    members = [m.owning(given[m.member_id], one.generation_id) for m in sent.members]
+    return sent.edited(members=tuple(members), rebalance_protocol=protocol), sent
+
+
+def from_descriptions(
+    before: GroupSpec | None, after: GroupSpec, now_ms: int, engine: Engine = "rust"
+) -> FollowedRebalance:
+    """Returns the rebalance between two descriptions; `before` is None if the group was empty."""
+    was_empty, then = before is None, before or after
+    parts = differences(then, after, was_empty=was_empty)
+    causes = [
+        Cause(kind, "unknown" if kind == "gone" else "exact", tuple(parts[part]))
+        for part, kind in _CAUSES.items()
+        if parts[part]
+    ]
+    causes.sort(key=lambda one: CAUSE_RANK[one.kind])
+    if was_empty:
+        causes = [Cause("began", members=tuple(parts["joined"]))]
+    had, has = {} if was_empty else _owners(then), _owners(after)
+    is_known = None not in (then.generation_id, after.generation_id)
+    epochs = (after.generation_id or 0) - (then.generation_id or 0) if is_known else 1
+    missed = max(0, epochs - 1)
+    row = RecordedRebalance(
+        after.group_id, -1, -1, now_ms, now_ms,
+        -1 if after.generation_id is None else after.generation_id,
+        CONSUMER, after.assignor, after.leader, after.leader_library,
+        len(after.members), len(has),
+        tuple(name for name, owned in Assignment.owned(after).items() if not owned),
+        tuple(parts["joined"]), tuple(parts["left"]),
+        moved=sum(had[tp] != has[tp] for tp in had.keys() & has.keys()),
+        gained=len(has.keys() - had.keys()),
+        revoked=len(had.keys() - has.keys()),
+        gap=missed, gap_reason=BETWEEN if missed else "",
+        causes=tuple(causes) or (Cause("asked for", "unknown"),),
+    )  # fmt: skip
+    judged = None
+    with suppress(KafkaRebalanceError):  # no known assignor plays it, for example
+        judged = judged_rebalance(then, after, was_empty=was_empty, engine=engine)
+    return FollowedRebalance(row, judged, before, after)
+
+
+def without_reader(group: GroupSpec) -> int:
+    """Returns how many partitions (tasks) of the group have no member."""
+    return len({*subscribed_partitions(group)} - _owners(group).keys())
+
+
+def _owners(group: GroupSpec) -> dict[TopicPartition, frozenset[str]]:
+    found: dict[TopicPartition, set[str]] = {}
+    for member_id, owned in Assignment.owned(group).items():
+        for tp in owned:
+            found.setdefault(tp, set()).add(member_id)
+    return {tp: frozenset(ids) for tp, ids in found.items()}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The findings of `describe`: their severity, their order and their meaning.
+
+This is the only list. Reports sort groups and findings by it, programs read `severity` and `see`
+in JSON, and docs/findings.md has a heading for each kind. A finding is computed from what the
+group shows. It is not always a fault: a member may be idle on purpose.
+
+    error      records wait and nobody reads them, or a member cannot do what it should
+    warning    the group works, but less well than it could, or not for sure after the next change
+    info       a state that passes, or a fact that costs something
+"""
+
+from typing import Literal, NamedTuple, get_args
+
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""All severities, worst first."""
+
+FindingKind = Literal[
+    "leaderless", "stopped", "unread", "not ready", "hangs", "doubled", "storm", "flapping",
+    "idle", "uneven", "stale", "missing", "mixed", "moves", "mismatch", "waits", "old topology",
+    "no standby", "rebalancing", "reconciling", "assigning", "behind", "eager", "far", "alone",
+]  # fmt: skip
+
+
+class Finding(NamedTuple):
+    """A kind of finding. `meaning` is one sentence without a full stop.
+
+    `groups` says it of groups, after their number: "3 uneven", "1 with idle members".
+    """
+
+    severity: Severity
+    groups: str
+    meaning: str
+
+
+FINDINGS: dict[FindingKind, Finding] = {
+    "leaderless": Finding("error", "with leaderless partitions",
+        "partitions have no leader, so no member can read them"),
+    "stopped": Finding("error", "stopped",
+        "the group has no members, and records wait"),
+    "unread": Finding("error", "with unread partitions",
+        "a member subscribes to the partition's topic, but no member owns the partition; or no "
+        "member runs an active task"),
+    "not ready": Finding("error", "not ready",
+        "the broker has not validated the topology, so nothing runs"),
+    "hangs": Finding("error", "that can hang",
+        "the leader's next rebalance, or one after a simple change, never ends"),
+    "doubled": Finding("error", "with doubled partitions",
+        "several members own the partition, or run the task or connector"),
+    "storm": Finding("warning", "in a storm of rebalances",
+        "the group rebalances again and again"),
+    "flapping": Finding("warning", "with flapping members",
+        "a member goes and comes back again and again"),
+    "idle": Finding("warning", "with idle members",
+        "members own nothing"),
+    "uneven": Finding("warning", "uneven",
+        "a more even assignment is possible"),
+    "stale": Finding("warning", "with stale partitions",
+        "a member owns a partition that does not exist, or is not subscribed to"),
+    "missing": Finding("warning", "with missing topics",
+        "members subscribe to a topic that does not exist"),
+    "mixed": Finding("warning", "with mixed members",
+        "members send different versions of the subscription, or different protocols"),
+    "moves": Finding("warning", "whose next rebalance moves partitions",
+        "the next rebalance moves partitions, although nothing changes"),
+    "mismatch": Finding("warning", "with a mismatch",
+        "the leader had not read the newest configurations"),
+    "waits": Finding("warning", "with work held back",
+        "the work of a lost worker is held back"),
+    "old topology": Finding("warning", "with an old topology",
+        "members run an older version of the application"),
+    "no standby": Finding("warning", "without standby",
+        "stateful tasks have no standby task, while other stateful tasks have one"),
+    "rebalancing": Finding("info", "rebalancing",
+        "the group is in the middle of a rebalance"),
+    "reconciling": Finding("info", "reconciling",
+        "members do not have their target yet"),
+    "assigning": Finding("info", "assigning",
+        "the broker has not computed a target since the group changed"),
+    "behind": Finding("info", "with copies behind",
+        "copies of state lack records that their changelogs already have"),
+    "eager": Finding("info", "eager",
+        "every rebalance stops all partitions, although the assignor is cooperative"),
+    "far": Finding("info", "reading across racks",
+        "a member reads partitions of which no replica is in its rack"),
+    "alone": Finding("info", "with members alone on a topic",
+        "only one member subscribes to a topic"),
+}  # fmt: skip
+"""Kind -> severity and meaning; worst first."""
+
+_RANKS = {kind: rank for rank, kind in enumerate(FINDINGS)}
+PAGE = "docs/findings.md"
+
+
+def rank(kind: str) -> int:
+    """Returns the place of a kind in `FINDINGS`, from 0 for the worst; other kinds come last."""
+    return _RANKS.get(kind, len(_RANKS))  # type: ignore[call-overload, no-any-return]
+
+
+def severity_of(kind: str) -> Severity | None:
+    """Returns the severity of a kind of finding; None for other notes."""
+    found = FINDINGS.get(kind)  # type: ignore[call-overload]
+    return None if found is None else found.severity
+
+
+def see(kind: str) -> str | None:
+    """Returns the place in the docs that explains a kind of finding; None for other notes."""
+    return f"{PAGE}#{kind.replace(' ', '-')}" if kind in FINDINGS else None

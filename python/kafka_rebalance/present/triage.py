@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All groups of a cluster in the order in which a person should look at them.
+
+Order    the worst finding first (`notes/findings.py`), then the largest lag, then the name.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, FindingKind, rank
+from kafka_rebalance.notes.note import Note
+from kafka_rebalance.plans.group_kinds import CLASSIC, protocol_kind
+
+from .broker_assigned import Lags, lag_in
+from .connect_workers import ConnectGroup
+from .description import Description
+
+Order = Literal["severity", "lag", "members", "name"]
+EMPTY = ("Empty", "Dead")
+_PATTERNS = ("storm", "flapping")
+_BY_STATE: dict[str, FindingKind] = {
+    "NotReady": "not ready",
+    "Reconciling": "reconciling",
+    "Assigning": "assigning",
+}
+_STATE = re.compile(r"state: (\w+), it (?:has no members|is rebalancing)")
+
+
+@dataclass(frozen=True, slots=True)
+class TriagedGroup:
+    """A group of a cluster with its findings.
+
+    `described` is None for a group without members, or in the middle of a rebalance: its `lags` are
+    those of all partitions with a committed offset. `group_type` is "classic", "consumer", "share",
+    "streams" or "connect"; None if unknown.
+    """
+
+    group_id: str
+    group_type: str | None
+    state: str
+    findings: tuple[Note, ...]
+    lag: int | None = None
+    described: Description | ConnectGroup | None = None
+
+    @classmethod
+    def of(cls, one: Description | ConnectGroup, state: str = "Stable") -> "TriagedGroup":
+        """Returns a group that is described; `state` is the one in the list of its coordinator."""
+        if isinstance(one, ConnectGroup):
+            return cls(one.group_id, "connect", one.state, one.findings, None, one)
+        kind = CLASSIC if one.group.assignor is None else protocol_kind(one.group.assignor)
+        found = one.findings
+        if state in _BY_STATE and kind != CLASSIC:
+            finding = _BY_STATE[state]
+            found = _sorted((*found, Note(finding, FINDINGS[finding].meaning)))
+        return cls(one.group.group_id, kind, state, found, one.lag, one)
+
+    @classmethod
+    def undescribed(
+        cls, group_id: str, group_type: str | None, state: str, lags: Lags | None = None
+    ) -> "TriagedGroup":
+        """Returns a group without members or in the middle of a rebalance, by its state."""
+        findings: tuple[Note, ...] = ()
+        waiting = tuple(tp for tp, lag in (lags or {}).items() if lag)
+        lag = lag_in(lags, lags or ())
+        if state not in EMPTY:
+            findings = (Note("rebalancing", f"{state}; look again when it is Stable"),)
+        elif waiting:
+            wait = "1 record waits" if lag == 1 else f"{lag:,} records wait"
+            text = f"{wait}, and the group has no members"
+            findings = (Note("stopped", text, partitions=waiting),)
+        return cls(group_id, group_type, state, findings, lag)
+
+    @property
+    def members(self) -> int | None:
+        """Returns the number of members; None during a rebalance."""
+        if isinstance(self.described, ConnectGroup):
+            return len(self.described.workers)
+        if self.described is not None:
+            return len(self.described.group.members)
+        return 0 if self.state in EMPTY else None
+
+    @property
+    def worst(self) -> str | None:
+        """Returns the kind of the worst finding."""
+        return min((one.kind for one in self.findings), key=rank, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        known = {"group_id": self.group_id, "group_type": self.group_type, "state": self.state}
+        described = {"lag": self.lag} if self.described is None else self.described.to_dict()
+        return {**known, **described, "findings": [one.to_dict() for one in self.findings]}
+
+
+def with_patterns(groups: Iterable[TriagedGroup], patterns: Iterable[Any]) -> list[TriagedGroup]:
+    """Returns the groups; those of `patterns` (of `history`) have findings of these kinds."""
+    found: dict[str, list[Note]] = {}
+    for one in patterns:
+        if one.kind in _PATTERNS:
+            text = f"{one.told}; {one.instead}" if one.instead else one.told
+            found.setdefault(one.group_id, []).append(Note(one.kind, text, ask="history"))
+    return [
+        replace(one, findings=_sorted((*one.findings, *found.get(one.group_id, ()))))
+        for one in groups
+    ]
+
+
+def _sorted(findings: Iterable[Note]) -> tuple[Note, ...]:
+    return tuple(sorted(findings, key=lambda one: rank(one.kind)))
+
+
+def state_in(error: str) -> str | None:
+    """Returns the state in an error of a group without members or in a rebalance, else None."""
+    found = _STATE.match(error)
+    return None if found is None else found[1]
+
+
+def in_order(groups: Iterable[TriagedGroup], order: Order = "severity") -> list[TriagedGroup]:
+    """Returns the groups, worst first; or the largest lag or most members, or by name."""
+
+    def key(one: TriagedGroup) -> tuple[Any, ...]:
+        lag, members = -(one.lag or 0), -(one.members or 0)
+        worst = rank(one.worst or "")
+        first = {"severity": worst, "lag": lag, "members": members, "name": 0}[order]
+        return (first, one.group_id) if order == "name" else (first, worst, lag, one.group_id)
+
+    return sorted(groups, key=key)
+
+
+def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[TriagedGroup]:
+    """Returns the groups with a finding of a kind in `only`, or of a severity in it or a worse one.
+
+    With "empty", also the groups without members.
+    """
+    worst = max((SEVERITIES.index(one) for one in SEVERITIES if one in only), default=-1)
+    kinds = {kind for kind, one in FINDINGS.items() if SEVERITIES.index(one.severity) <= worst}
+    return [
+        one
+        for one in groups
+        if any(finding.kind in kinds or finding.kind in only for finding in one.findings)
+        or ("empty" in only and one.state in EMPTY)
+    ]
+
+
+def summary(groups: Sequence[TriagedGroup]) -> str:
+    """Returns a sentence such as `300 groups: 1 stopped and 5,000 behind, 1 uneven, 298 well.`
+
+    Each group counts once, for its worst finding; those without members and without a lag are
+    apart.
+    """
+    counts = Counter(one.worst for one in groups if one.findings)
+    parts = []
+    for kind in sorted(counts, key=lambda kind: rank(kind or "")):
+        told = f"{counts[kind]:,} {FINDINGS[kind].groups}"  # type: ignore[index]
+        if kind == "stopped":
+            told += f" and {sum(one.lag or 0 for one in groups if one.worst == kind):,} behind"
+        parts.append(told)
+    empty = sum(one.state in EMPTY and not one.findings for one in groups)
+    well = len(groups) - sum(counts.values()) - empty
+    parts += [f"{empty:,} without members"] if empty else []
+    parts += [f"{well:,} well"] if well or not parts else []
+    return f"{len(groups):,} group{'s' * (len(groups) != 1)}: {', '.join(parts)}."

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of consumers that concern groups: their names, types and defaults by library.
+
+A setting has the name that Kafka's Java client gives it (`session.timeout.ms`); the Python clients
+write it as an argument (`session_timeout_ms`). A `Client` is what one file, or one document in it,
+sets; a value that is missing has the library's default.
+
+Source   ConsumerConfig (Kafka 4.4.0); librdkafka 2.16.0, CONFIGURATION.md; KafkaConsumer
+         (kafka-python 3.0.12); AIOKafkaConsumer (aiokafka 0.14.0).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args
+
+from kafka_rebalance.simulator import ConsumerConfig
+
+Library = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
+LIBRARIES: tuple[Library, ...] = get_args(Library)
+PYTHON: tuple[Library, ...] = ("kafka-python", "aiokafka")
+
+EAGER = ("range", "roundrobin", "sticky")
+COOPERATIVE = "cooperative-sticky"
+_CLASS = re.compile(r"(?:.*\.)?(Range|RoundRobin|Sticky|CooperativeSticky)(?:Partition)?Assignor")
+_NAMES = {name.replace("-", ""): name for name in (*EAGER, COOPERATIVE)}
+
+
+class Setting(NamedTuple):
+    """A setting: its type, its default in Java, and other defaults by library.
+
+    `limits` are those of librdkafka, which refuses a number outside of them.
+    """
+
+    type: type
+    default: Any = None
+    others: Mapping[str, Any] = {}
+    limits: tuple[int, int] | None = None
+
+
+_HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
+_LISTS = {
+    "librdkafka": ("range", "roundrobin"),
+    "kafka-python": ("range", "roundrobin"),
+    "aiokafka": ("roundrobin",),
+}
+SETTINGS: dict[str, Setting] = {
+    "group.id": Setting(str),
+    "group.instance.id": Setting(str),
+    "group.protocol": Setting(str, "classic"),
+    "group.protocol.type": Setting(str),
+    "group.remote.assignor": Setting(str),
+    "client.rack": Setting(str),
+    "session.timeout.ms": Setting(int, 45_000, {"aiokafka": 10_000}, (1, _HOUR_MS)),
+    "heartbeat.interval.ms": Setting(int, 3_000, {}, (1, _HOUR_MS)),
+    "max.poll.interval.ms": Setting(int, 300_000, {}, (1, _DAY_MS)),
+    "rebalance.timeout.ms": Setting(int),
+    "partition.assignment.strategy": Setting(list, ("range", COOPERATIVE), _LISTS),
+    "enable.auto.commit": Setting(bool, True),
+    "auto.commit.interval.ms": Setting(int, 5_000, {}, (0, _DAY_MS)),
+    "enable.auto.offset.store": Setting(bool, True),
+    "auto.offset.reset": Setting(str, "latest"),
+    "max.poll.records": Setting(int),
+    "request.timeout.ms": Setting(int, 30_000, {"aiokafka": 40_000}),
+    "fetch.max.wait.ms": Setting(int, 500),
+    "connections.max.idle.ms": Setting(int, 540_000),
+    "metadata.max.age.ms": Setting(int, 300_000, {}, (1, _DAY_MS)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The settings of one client. `given` has the values as written; `lines` the line of each.
+
+    `client["session.timeout.ms"]` is the value, or the library's default. `wrong` has the settings
+    whose value cannot be read, with the reason; the default stands for them.
+    """
+
+    file: str
+    library: Library
+    given: Mapping[str, Any]
+    lines: Mapping[str, int] = field(default_factory=dict)
+    number: int | None = None  # the place of the document in a file with several
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        library: Library,
+        given: Mapping[str, Any],
+        *,
+        file: str = "settings",
+        lines: Mapping[str, int] | None = None,
+        number: int | None = None,
+    ) -> "Client":
+        """Reads the values; Python's libraries write the names as arguments, with underscores."""
+        named = {_dotted(name, library): value for name, value in given.items()}
+        at = {_dotted(name, library): line for name, line in (lines or {}).items()}
+        wrong: dict[str, str] = {}
+        values: dict[str, Any] = {}
+        for name, value in named.items():
+            if name in SETTINGS and value is not None:
+                try:
+                    values[name] = _read(SETTINGS[name].type, value)
+                except ValueError as error:
+                    wrong[name] = f"{value!r} {error}"
+        return cls(file, library, named, at, number, wrong, values)
+
+    def __getitem__(self, name: str) -> Any:
+        setting = SETTINGS[name]
+        default = setting.others.get(self.library, setting.default)
+        return self.values.get(name, default)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    @property
+    def assignors(self) -> tuple[str, ...]:
+        """Returns the names that members list, such as `range`; another class keeps its name."""
+        return tuple(map(assignor_name, self["partition.assignment.strategy"]))
+
+    @property
+    def is_classic(self) -> bool:
+        return str(self["group.protocol"]).lower() != "consumer"
+
+    @property
+    def is_static(self) -> bool:
+        return bool(self["group.instance.id"])
+
+    @property
+    def config(self) -> ConsumerConfig:
+        """Returns what the simulator plays: these settings, in Kafka's own consumer."""
+        instance, poll = self["group.instance.id"] or None, self["max.poll.interval.ms"]
+        if not self.is_classic:
+            return ConsumerConfig(
+                group_protocol="consumer", group_instance_id=instance, max_poll_interval_ms=poll
+            )
+        known = tuple(name for name in self.assignors if name in _NAMES.values())
+        session = self["session.timeout.ms"]
+        return ConsumerConfig(
+            group_instance_id=instance,
+            session_timeout_ms=session,
+            heartbeat_interval_ms=min(self["heartbeat.interval.ms"], session - 1),
+            max_poll_interval_ms=poll,
+            partition_assignment_strategy=known or ("range",),
+        )
+
+    @property
+    def place(self) -> str:
+        """Returns the file, and the document in it if there are several: `a.yaml, documents[1]`."""
+        return self.file if self.number is None else f"{self.file}, documents[{self.number}]"
+
+    @property
+    def first_line(self) -> int:
+        return min(self.lines.values(), default=1)
+
+
+def _dotted(name: str, library: Library) -> str:
+    return name.replace("_", ".") if library in PYTHON else name
+
+
+def assignor_name(name: str) -> str:
+    """Returns the name that a member lists for a class of Kafka or of a Python client.
+
+    >>> assignor_name("org.apache.kafka.clients.consumer.CooperativeStickyAssignor")
+    'cooperative-sticky'
+    """
+    found = _CLASS.fullmatch(name)
+    return name if found is None else _NAMES[found[1].lower()]
+
+
+def _read(type: type, value: Any) -> Any:
+    """Returns the value in its type. Errors: ValueError with the reason."""
+    text = str(value).strip()
+    if type is list:
+        each = value if isinstance(value, list | tuple) else text.split(",")
+        return tuple(name for one in each if (name := str(one).strip()))
+    if isinstance(value, list | dict):
+        raise ValueError("is not one value")
+    if type is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError("is neither true nor false")
+        return text.lower() == "true"
+    if type is int:
+        if isinstance(value, bool) or not re.fullmatch(r"-?[0-9]{1,18}", text):
+            raise ValueError("is not a whole number")
+        if abs(int(text)) >= 2**31:
+            raise ValueError("has more than 32 bits")
+        return int(text)
+    return text

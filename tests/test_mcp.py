@@ -35,6 +35,7 @@ STRANGER = {
 }
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "describe": ("describe", {"group": "telemetry"}),
+    "check": ("check", {"group": "telemetry"}),
     "plan": ("plan", {"group": "loyalty", "changes": ["remove-members=1"]}),
     "compare": ("compare", {"group": "loyalty"}),
     "explain": ("explain", {"group": "loyalty", "partition": "orders-3"}),
@@ -88,6 +89,7 @@ def test_the_tools_are_read_only_and_described(found: dict[str, Any]) -> None:
     ("name", "words"),
     [
         ("describe", ["describe", "--group", "telemetry"]),
+        ("check", ["check", "--group", "telemetry"]),
         ("plan", ["plan", "--group", "loyalty", "--remove-members", "1"]),
         ("compare", ["compare", "--group", "loyalty"]),
         ("explain", ["explain", "orders-3", "--group", "loyalty"]),

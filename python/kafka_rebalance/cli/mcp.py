@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_rebalance.errors import MissingExtra, shown
 
-from . import DONE, SOME_ERRORS
+from . import DONE, FINDINGS_FAIL, SOME_ERRORS
 from .lines import open_input
 from .options import add_cluster, cluster_configs
 
@@ -34,8 +34,8 @@ _Texts = Sequence[str]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Serves describe, plan, compare, explain, scale and history to an agent, over the Model "
-        "Context Protocol on standard input and output (docs/agents.md). Read-only."
+        "Serves describe, check, plan, compare, explain, scale and history to an agent, over the "
+        "Model Context Protocol on standard input and output (docs/agents.md). Read-only."
     )
     parser.add_argument("file", metavar="FILE", nargs="?", help="contract lines or pasted tables")
     add_cluster(parser, instead="; its groups are read, not FILE")
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     cluster_configs(args)
     server = MCPServer("kafka-rebalance", instructions=_INSTRUCTIONS, log_level="WARNING")
     of = _Tools(args)
-    for tool in (of.describe, of.plan, of.compare, of.explain, of.scale, of.history):
+    for tool in (of.describe, of.check, of.plan, of.compare, of.explain, of.scale, of.history):
         server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True))
     server.run("stdio")
     return DONE
@@ -83,6 +83,10 @@ class _Tools:
         return await _ask(
             "plan", self._source, pasted, change=changes, group=[group], assume=assume
         )
+
+    async def check(self, changes: _Texts = (), group: str = "", pasted: str = "") -> str:
+        """Judges groups, or the groups after changes: problems, how bad, and what to do."""
+        return await _ask("check", self._source, pasted, change=changes, group=[group])
 
     async def compare(
         self, changes: _Texts = (), group: str = "", pasted: str = "", assume: _Texts = ()
@@ -128,7 +132,7 @@ async def _ask(command: str, source: list[str], pasted: str = "", **options: _Te
         problem = f"no answer after {_DEADLINE_S} s; ask about one group, or fewer changes"
         raise ToolError(problem) from None
     said = [one.removeprefix("kafka-rebalance: ") for one in ran.stderr.decode().splitlines()]
-    if ran.returncode not in (DONE, SOME_ERRORS) or not ran.stdout.strip():
+    if ran.returncode not in (DONE, SOME_ERRORS, FINDINGS_FAIL) or not ran.stdout.strip():
         raise ToolError("\n".join(shown(one[:_MOST_IN_TEXT]) for one in said[-20:]))
     answers = list(map(json.loads, ran.stdout.splitlines()))
     for most in (1000, 300, 100, 30, 10, 3):

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 from uuid import UUID
 
-from kafka_rebalance.assignors.streams import leader
+from kafka_rebalance.assignors.streams import engines, leader
 from kafka_rebalance.assignors.streams.application import (
     Answer,
     Application,
@@ -25,6 +25,7 @@ from kafka_rebalance.assignors.streams.application import (
     TopicsInfo,
 )
 from kafka_rebalance.assignors.streams.sent_assignments import sent_assignments
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.streams_protocol import (
@@ -35,8 +36,6 @@ from kafka_rebalance.wire.streams_protocol import (
     decode_subscription_info,
     encode_assignment_info,
 )
-
-ENGINES = {"reference": leader.assign}
 
 
 def application(case: dict[str, Any]) -> Application:
@@ -77,6 +76,14 @@ def application(case: dict[str, Any]) -> Application:
             for one in case["members"]
         ),
     )
+
+
+def answer_of(given: Application, *, reference: bool) -> dict[str, Any]:
+    """Returns an engine's answer in the form of the vectors, or its error."""
+    try:
+        return expected(given, engines.assign(given, reference=reference))
+    except GroupError as error:
+        return {"error": str(error)}
 
 
 def expected(given: Application, answer: Answer) -> dict[str, Any]:
@@ -155,12 +162,12 @@ def _text(uuid: Uuid) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("engine", choices=sorted(ENGINES))
-    engine = ENGINES[parser.parse_args().engine]
+    parser.add_argument("engine", choices=("rust", "reference"))
+    reference = parser.parse_args().engine == "reference"
     for line in sys.stdin:
         given = json.loads(line)
         read = application(given.get("case", given))
-        print(json.dumps(expected(read, engine(read))), flush=True)
+        print(json.dumps(answer_of(read, reference=reference)), flush=True)
 
 
 if __name__ == "__main__":

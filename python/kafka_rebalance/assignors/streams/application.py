@@ -68,10 +68,10 @@ class Application(NamedTuple):
     leader_process_id: Uuid
     future_process_id: Uuid
     settings: Settings
-    racks: Mapping[str, Sequence[Sequence[str | None]]]
+    racks: dict[str, Sequence[Sequence[str | None]]]
     subtopologies: tuple[TopicsInfo, ...]
-    end_offsets: Mapping[str, Sequence[int]] | None
-    committed_offsets: Mapping[str, Sequence[int | None]]
+    end_offsets: dict[str, Sequence[int]] | None
+    committed_offsets: dict[str, Sequence[int | None]]
     new_changelog_topics: tuple[str, ...]
     threads: tuple[StreamThread, ...]
 

@@ -120,8 +120,7 @@ class _Moves:
             for task in topology.stateful
         }
         self._by_lag = {
-            task: sorted(processes, key=lambda one: one.lags[task])
-            for task in topology.stateful
+            task: sorted(processes, key=lambda one: one.lags[task]) for task in topology.stateful
         }
 
     def move_active(self) -> int:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user data that the leader of a classic Kafka Streams group sends to each thread.
 
+Errors   GroupError if an end point has no port.
 Differs  Java writes standby tasks, topics and hosts in hash order; ours are sorted.
 """
 
 from collections.abc import Mapping
 
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.java.order import by_name
 from kafka_rebalance.wire.streams_protocol import (
     NO_REBALANCE,
@@ -57,6 +59,8 @@ def _hosts(
     found = []
     for end_point, partitions in hosts.items():
         host, _, port = end_point.rpartition(":")
+        if not (port.isascii() and port.isdecimal()):
+            raise GroupError("userEndPoint", f"{end_point!r} is not HOST:PORT, so Kafka throws")
         if version < _NUMBERED_SINCE:
             found.append(HostPartitions(host, int(port), named=_named(partitions)))
         else:

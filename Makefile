@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 # The packages of some extras, as pyproject.toml has them.
 NEEDS_OF = $(shell $(PYTHON) -c 'import tomllib; e = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*(repr(need) for extra in "$(1)".split() for need in e[extra]))')
 RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs')
-JUDGES := oracle connect-oracle coordinator-oracle server-oracle broker connect-plugin
+JUDGES := oracle connect-oracle coordinator-oracle server-oracle streams-oracle broker connect-plugin
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22

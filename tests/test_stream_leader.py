@@ -16,10 +16,13 @@ from kafka_rebalance.assignors.streams import engines
 from kafka_rebalance.assignors.streams.min_cost_flow import Graph
 from kafka_rebalance.java.priority_queue import PriorityQueue
 from kafka_rebalance.wire.streams_protocol import decode_assignment_info
+from tools.differential_streams import compare
+from tools.judge import Block
 from tools.streams_vectors import answer_of, application
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
+    from tests.support.oracle import Oracle
 
 VECTORS = Path(__file__).parent / "vectors" / "stream.jsonl.gz"
 
@@ -56,6 +59,14 @@ def test_vectors(engine: Engine) -> None:
 def test_the_vectors_have_every_kind() -> None:
     kinds = {vector["case"]["name"].split("-")[2] for vector in _vectors()}
     assert kinds == {"fallback", "ha", "kip924", "legacy_sticky", "odd"}
+
+
+@pytest.mark.oracle
+def test_kafkas_class_answers_so(streams_oracle: Oracle) -> None:
+    """Chains of generated applications; `python -m tools differential-streams` compares more."""
+    outcome = compare(Block(seed=1, cases=240), streams_oracle)
+    assert [one["difference"] for one in outcome.differences] == []
+    assert outcome.cases == 240
 
 
 def test_a_process_without_known_partitions_ends_the_leader(engine: Engine) -> None:

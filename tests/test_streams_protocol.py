@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user data of classic Kafka Streams groups is read and written as in Kafka's classes.
 
-`data/streams_classic_live.jsonl.gz` has the bytes of two real applications (kafka-streams 4.3.1 on a
-broker 4.4.0), from DescribeGroups: one with dynamic members, one with static members and tags.
+`data/streams_classic_live.jsonl.gz` has the bytes of two real applications (kafka-streams 4.3.1 on
+a broker 4.4.0), from DescribeGroups: one with dynamic members, one with static members and tags.
 """
 
 from __future__ import annotations

@@ -12,11 +12,12 @@ from __future__ import annotations
 import base64
 import random
 import sys
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.wire.streams_protocol import decode_assignment_info
-from tests.support.generate_streams import chain
+from tests.support.generate_applications import chain
 from tests.support.oracle import STREAMS_JAR, Oracle, missing_java_of_the_judges
 from tools.judge import Block, Outcome, difference, options, ours, run
 from tools.streams_vectors import answer_of, application
@@ -35,31 +36,37 @@ def _oracle() -> Oracle:
 
 def question(block: Block) -> Outcome:
     """Answers the cases of a block with Kafka's class and with both engines."""
-    rng, outcome, oracle = random.Random(block.seed), Outcome(), _oracle()
+    return compare(block, _oracle())
+
+
+def compare(block: Block, oracle: Oracle) -> Outcome:
+    """Returns the outcome of a block of cases."""
+    rng, outcome = random.Random(block.seed), Outcome()
     while outcome.cases < block.cases:
         cases = chain(rng, f"{block.seed}-{outcome.cases}", CHAIN)
-        case: dict[str, Any] | None = next(cases)
-        while case is not None:
-            answers = {"oracle": oracle.ask(case)}
-            for engine in ("reference", "rust"):
-                answers[engine] = ours(lambda: _answer(case, engine))  # noqa: B023
-            found = difference(answers, _differs)
-            if found is not None:
-                outcome.differences.append(
-                    {"name": case["name"], "difference": found, "case": case, "answers": answers}
-                )
-            outcome.cases += 1
-            outcome.met[case["assignor"]] += 1
-            outcome.met["refused"] += "error" in answers["oracle"]
-            try:
-                case = cases.send(answers["oracle"])
-            except StopIteration:
-                case = None
+        case = next(cases)
+        with suppress(StopIteration):  # at the end of the chain
+            while True:
+                case = cases.send(_compared(case, oracle, outcome))
     return outcome
 
 
-def _answer(case: dict[str, Any], engine: str) -> dict[str, Any]:
-    return answer_of(application(case), reference=engine == "reference")
+def _compared(case: dict[str, Any], oracle: Oracle, outcome: Outcome) -> dict[str, Any]:
+    """Compares the answers to one case; returns that of Kafka's class."""
+    given = application(case)
+    answers = {
+        "oracle": oracle.ask(case),
+        "reference": ours(lambda: answer_of(given, reference=True)),
+        "rust": ours(lambda: answer_of(given, reference=False)),
+    }
+    found = difference(answers, _differs)
+    if found is not None:
+        line = {"name": case["name"], "difference": found, "case": case, "answers": answers}
+        outcome.differences.append(line)
+    outcome.cases += 1
+    outcome.met[case["assignor"]] += 1
+    outcome.met["refused"] += "error" in answers["oracle"]
+    return answers["oracle"]
 
 
 def _differs(kafkas: dict[str, Any], ours: dict[str, Any]) -> str | None:
@@ -105,7 +112,11 @@ def main() -> int:
         print(f"not run: {missing}", file=sys.stderr)
         return 2
     return run(
-        question, chosen, block=CHAIN * 10, equal="all equal Kafka's in both engines", details=_details
+        question,
+        chosen,
+        block=CHAIN * 10,
+        equal="all equal Kafka's in both engines",
+        details=_details,
     )
 
 

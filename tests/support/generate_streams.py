@@ -1,247 +1,269 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random applications of classic Kafka Streams groups, in chains: each answer feeds the next case.
+"""Generates random streams groups for the comparison of engines, always the same for a seed.
 
-A case has the form of `vectors/stream.jsonl.gz`. Between two calls, tasks are restored in part,
-processes and threads come and go, and settings change.
+A story is one group in one to eight rounds, as in `generate.py`: its members have the tasks of the
+round before, and between two rounds events (`EVENTS`) change the group. Members run in few or many
+processes. Some members report offsets of tasks that they no longer have, as a restarted process
+does; some have tasks that the topology does not contain.
+
+    case --assign--> answer --own--> members --events--> next case
 """
 
 from __future__ import annotations
 
-import base64
-import uuid
-from typing import TYPE_CHECKING, Any
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
-from kafka_rebalance.wire.streams_protocol import (
-    SubscriptionInfo,
-    TaskId,
-    TaskOffsetSum,
-    decode_assignment_info,
-    encode_subscription_info,
-)
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Generator
+from tests.support.generated_names import CROWDED, FAMILIES, names, pick
 
 Case = dict[str, Any]
-ASSIGNORS = ("high_availability",) * 5 + ("legacy_sticky",) * 2 + ("sticky",)
-_RACKS = ("a", "b", "c")
+Assign = Callable[[Case], dict[str, Any]]
+Task = tuple[str, int]
+
+# Few values, so that many offsets are equal; Kafka itself reports no negative offset.
+OFFSETS = [0, 0, 1, 2, 100, 100, 5_000, -1, 2**63 - 1, -(2**63)]
 
 
-def chain(rng: random.Random, name: str, steps: int) -> Generator[Case, dict[str, Any], None]:
-    """Yields cases; send the answer to each (`members` with `partitions` and `user_data`)."""
-    application = _Application(rng)
-    for step in range(steps):
-        answer = yield application.case(f"{name}-{step}")
-        application.apply(answer)
-        application.change()
+def stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
+    """Yields cases without end; in the next round, members own what `assign` gave them."""
+    rng = random.Random(f"{seed}/{assignor}")
+    number = itertools.count()
+    while True:
+        story = _Story(rng, assignor)
+        for _ in range(rng.randint(1, 8)):
+            case = story.case(f"gen-{seed}-{assignor}-{next(number):06d}")
+            yield case
+            answer = assign(case)
+            if "assignment" not in answer:
+                break
+            story.own(answer)
+            for _ in range(pick(rng, {0: 1, 1: 6, 2: 3, 3: 1})):
+                rng.choice(EVENTS)(story)
 
 
-class _Thread:
-    def __init__(self, member_id: str) -> None:
-        self.member_id = member_id
-        self.owned: list[Any] = []
-        self.active: set[TaskId] = set()
-        self.standby: set[TaskId] = set()
+@dataclass
+class _Member:
+    member_id: str
+    process_id: str
+    active: list[Task] = field(default_factory=list)
+    standby: list[Task] = field(default_factory=list)
+    offsets: dict[Task, int] = field(default_factory=dict)
 
 
-class _Process:
-    def __init__(self, rng: random.Random, racks: tuple[str | None, ...]) -> None:
-        self.process_id = uuid.UUID(int=rng.getrandbits(128))
-        self.rack = rng.choice(racks)
-        self.tags = {key: rng.choice(_RACKS) for key in ("zone", "cell") if rng.random() < 0.9}
-        self.end_point = f"host-{rng.randrange(100)}-{self.process_id.hex[:4]}:80"
-        self.offsets: dict[TaskId, int] = {}
-        self.version = rng.choice((11,) * 12 + (7, 10, 5, 12))
-        self.threads: list[_Thread] = []
+class _Story:
+    """One group and its random source. Events change the group in place; `case` returns it."""
 
-
-class _Application:
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, assignor: str) -> None:
         self.rng = rng
-        self.assignor = rng.choice(ASSIGNORS)
-        self.racks: tuple[str | None, ...] = _RACKS if rng.random() < 0.8 else (None, *_RACKS)
-        self.brokers = {str(i): rng.choice(self.racks) for i in range(rng.randint(1, 5))}
-        self.topics: dict[str, list[list[int]]] = {}
-        self.ends: dict[str, list[int]] = {}
-        self.committed: dict[str, list[int | None]] = {}
-        self.subtopologies = [self._subtopology(i) for i in range(rng.randint(1, 6))]
-        self.settings = self._settings()
-        self.processes = [self._process() for _ in range(rng.randint(1, rng.choice((4, 8, 16))))]
+        self.assignor = assignor
+        family = pick(rng, FAMILIES)
+        self.member_names = names(rng, [family])
+        process_family = pick(rng, FAMILIES)
+        self.process_names = names(rng, [process_family])
+        self.subtopology_names: Iterator[str] = map(str, itertools.count())
+        if rng.random() < 0.4:
+            self.subtopology_names = names(rng, [pick(rng, FAMILIES)])
+        self.replicas = rng.choice([0, 1, 1, 1, 2, 2, 3, 5])
+        self.stateful = rng.choice([0.3, 0.7, 1, 1])
+        # Few stateful tasks: the quotas with and without standby replicas are equal, or nearly.
+        self.few_stateful = rng.random() < 0.2
+        self.subtopologies: list[dict[str, Any]] = []
+        for _ in range(pick(rng, {1: 60, 2: 60, 3: 40, rng.randint(4, 8): 20, 0: 1})):
+            self.add_subtopology()
+        crowded = family in CROWDED or process_family in CROWDED
+        sizes = {rng.randint(1, 4): 4, rng.randint(5, 12): 4, rng.randint(13, 40): 2 + 2 * crowded}
+        members = pick(rng, sizes)
+        # The probability that a new member gets a new process.
+        self.new_process = rng.choice([0.1, 0.3, 0.5, 1])
+        self.members: list[_Member] = []
+        for _ in range(members):
+            self.add_member()
+        if rng.random() < 0.5:
+            self.own_at_random(rng.choice([0.3, 0.8]))
 
-    def _topic(self, name: str, count: int) -> str:
-        rng, ids = self.rng, [int(one) for one in self.brokers]
-        replicas = rng.randint(1, min(3, len(ids)))
-        self.topics[name] = [rng.sample(ids, replicas) for _ in range(count)]
-        return name
+    def add_subtopology(self) -> None:
+        tasks = self.rng.randint(1, pick(self.rng, {3: 2, 8: 4, 40: 2}))
+        stateful = tasks <= 3 if self.few_stateful else self.rng.random() < self.stateful
+        name = next(self.subtopology_names)
+        self.subtopologies.append({"subtopology_id": name, "tasks": tasks, "stateful": stateful})
 
-    def _subtopology(self, number: int) -> Case:
-        rng = self.rng
-        count = rng.choice((1, 2, 3, 4, 6, 8, 12, 17, 24))
-        sources = [
-            self._topic(f"in-{number}-{i}", count if i == 0 else rng.randint(1, count))
-            for i in range(rng.choice((1, 1, 2, 3)))
-        ]
-        repartition = [self._topic(f"by-{number}-repartition", count)] if rng.random() < 0.3 else []
-        changelogs = [
-            self._topic(f"store-{number}-{i}-changelog", count)
-            for i in range(rng.choice((0, 0, 1, 1, 1, 2)))
-        ]
-        for topic in changelogs:
-            self.ends[topic] = [self._end() for _ in range(count)]
-        copied = sources[:1] if rng.random() < 0.15 else []
-        for topic in copied:
-            offsets = [self._end() for _ in self.topics[topic]]
-            self.committed[topic] = [one if rng.random() < 0.9 else None for one in offsets]
-        return {
-            "subtopology_id": number,
-            "source_topics": sources,
-            "repartition_source_topics": repartition,
-            "repartition_sink_topics": [],
-            "changelog_topics": changelogs,
-            "source_changelog_topics": copied,
-            "unlogged_stores": int(rng.random() < 0.2),
-        }
+    def add_member(self) -> _Member:
+        processes = sorted({member.process_id for member in self.members})
+        process = next(self.process_names)
+        if processes and self.rng.random() >= self.new_process:
+            process = self.rng.choice(processes)
+        member = _Member(next(self.member_names), process)
+        self.members.insert(self.rng.randint(0, len(self.members)), member)
+        return member
 
-    def _end(self) -> int:
-        return self.rng.choice((0, 10, 90, 110, self.rng.randrange(1_000_000)))
-
-    def _settings(self) -> Case:
-        rng, costs = self.rng, (None, 0, 1, 5, 10)
-        strategies = ("none", "none", "min_traffic", "balance_subtopology")
-        # KIP-924's class gives standby tasks in the order of identity hashes.
-        standbys = 0 if self.assignor == "sticky" else rng.choice((0, 0, 1, 1, 2, 3))
-        return {
-            "acceptable_recovery_lag": rng.choice((0, 100, 10_000)),
-            "max_warmup_replicas": rng.choice((1, 2, 2, 5, 20)),
-            "num_standby_replicas": standbys,
-            "probing_rebalance_interval_ms": 600_000,
-            "rack_aware_assignment_strategy": rng.choice(strategies),
-            "rack_aware_assignment_traffic_cost": rng.choice(costs),
-            "rack_aware_assignment_non_overlap_cost": rng.choice(costs),
-            "rack_aware_assignment_tags": rng.choice(([], [], ["zone"], ["cell", "zone"])),
-        }
-
-    def _process(self) -> _Process:
-        new = _Process(self.rng, self.racks)
-        for _ in range(self.rng.choice((1, 1, 2, 3, 4))):
-            self._thread(new)
-        return new
-
-    def _thread(self, process: _Process) -> None:
-        number = len(process.threads) + 1
-        tail = f"StreamThread-{number}-consumer-{uuid.UUID(int=self.rng.getrandbits(128))}"
-        process.threads.append(_Thread(f"app-{process.process_id}-{tail}"))
-
-    # What is asked -------------------------------------------------------------------------------
-
-    def case(self, name: str) -> Case:
-        rng = self.rng
-        leader = rng.choice(self.processes)
-        known = rng.random() > 0.05
-        changelogs = sorted(self.ends)
-        new = [rng.choice(changelogs)] if changelogs and rng.random() < 0.05 else []
-        members = [one for process in self.processes for one in self._members(process)]
-        rng.shuffle(members)
-        return {
-            "name": name,
-            "assignor": self.assignor,
-            "application_id": "app",
-            "now_ms": 1_700_000_000_000,
-            "leader_process_id": str(leader.process_id),
-            "future_process_id": str(uuid.UUID(int=7)),
-            "configs": self.settings,
-            "brokers": self.brokers,
-            "topics": self.topics,
-            "subtopologies": self.subtopologies,
-            "end_offsets": self.ends if known else None,
-            "committed_offsets": self.committed,
-            "new_changelog_topics": new,
-            "members": members,
-        }
-
-    def _members(self, process: _Process) -> list[Case]:
-        held = {task for one in process.threads for task in one.active | one.standby}
-        sums: list[dict[TaskId, int]] = [{} for _ in process.threads]
-        for thread, own in zip(process.threads, sums, strict=True):
-            for task in thread.active:
-                if self._is_stateful(task):
-                    own[task] = -2 if self.rng.random() < 0.9 else process.offsets.get(task, 0)
-            own |= {task: process.offsets.get(task, 0) for task in thread.standby}
-        for task, offset in process.offsets.items():
-            if task not in held:  # one thread gets the lock of the directory
-                self.rng.choice(sums)[task] = offset
+    def tasks(self, beyond: int = 0) -> list[Task]:
+        """Returns all tasks, and for each subtopology `beyond` tasks that do not exist."""
         return [
-            {
-                "member_id": one.member_id,
-                "rack_id": process.rack,
-                "owned_partitions": one.owned,
-                "user_data": self._user_data(process, own),
-            }
-            for one, own in zip(process.threads, sums, strict=True)
+            (one["subtopology_id"], number)
+            for one in self.subtopologies
+            for number in range(one["tasks"] + beyond)
         ]
 
-    def _user_data(self, process: _Process, sums: dict[TaskId, int]) -> str:
-        number, half = process.process_id.int, 1 << 63
-        ids = tuple((part ^ half) - half for part in (number >> 64, number & (1 << 64) - 1))
-        by_subtopology: dict[int, list[Any]] = {}
-        for task, total in sums.items():
-            by_subtopology.setdefault(task.subtopology_id, []).append((task.partition, total))
-        info = SubscriptionInfo(
-            process.version,
-            max(process.version, 11),
-            (ids[0], ids[1]),
-            tuple(task for task, total in sums.items() if total == -2),
-            tuple(task for task, total in sums.items() if total != -2),
-            process.end_point.encode(),
-            tuple((one, tuple(entries)) for one, entries in by_subtopology.items()),  # type: ignore[misc]
-            tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
-            client_tags=tuple((k.encode(), v.encode()) for k, v in process.tags.items()),  # type: ignore[misc]
-        )
-        return base64.b64encode(encode_subscription_info(info)).decode()
+    def own_at_random(self, share: float) -> None:
+        beyond = self.rng.choice([0, 0, 0, 2])
+        for task in self.tasks(beyond):
+            if self.rng.random() < share:
+                self.rng.choice(self.members).active.append(task)
+            for _ in range(self.rng.randint(0, 3)):
+                if self.rng.random() < share:
+                    self.rng.choice(self.members).standby.append(task)
 
-    def _is_stateful(self, task: TaskId) -> bool:
-        one = self.subtopologies[task.subtopology_id]
-        return bool(one["changelog_topics"] or one["source_changelog_topics"])
+    def own(self, answer: dict[str, Any]) -> None:
+        for member in self.members:
+            member.active = [(s, n) for s, n in answer["assignment"][member.member_id]]
+            member.standby = [(s, n) for s, n in answer["standby"][member.member_id]]
 
-    # What happens next ---------------------------------------------------------------------------
+    def case(self, group_id: str) -> Case:
+        return {
+            "group_id": group_id,
+            "assignor": self.assignor,
+            "topics": [],
+            "members": [_line(member) for member in self.members],
+            "subtopologies": [dict(one) for one in self.subtopologies],
+            "num_standby_replicas": self.replicas,
+        }
 
-    def apply(self, answer: dict[str, Any]) -> None:
-        """Threads have what was assigned; standby tasks and new active ones restore in part."""
-        for process in self.processes:
-            for thread in process.threads:
-                given = answer.get("members", {}).get(thread.member_id)
-                if given is None:
-                    continue
-                info = decode_assignment_info(base64.b64decode(given["user_data"]))
-                thread.owned = given["partitions"]
-                thread.active = {one.task_id for one in info.active_tasks}
-                thread.standby = {one.task.task_id for one in info.standby_tasks}
-                for task in thread.active | thread.standby:
-                    if self._is_stateful(task):
-                        process.offsets[task] = self._restored(task)
 
-    def _restored(self, task: TaskId) -> int:
-        topics = self.subtopologies[task.subtopology_id]["changelog_topics"]
-        end = sum(self.ends[topic][task.partition] for topic in topics)
-        return max(0, self.rng.choice((end, end, end - 100, end // 2, end + 1)))
+def _line(member: _Member) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "topics": [],
+        "process_id": member.process_id,
+        "active_tasks": _by_subtopology(member.active),
+        "standby_tasks": _by_subtopology(member.standby),
+        "task_offsets": [
+            {"subtopology_id": subtopology, "partition": number, "offset": offset}
+            for (subtopology, number), offset in member.offsets.items()
+        ],
+    }
 
-    def change(self) -> None:
-        """Draws what changes before the next rebalance; often nothing."""
-        rng = self.rng
-        event = rng.choice(("nothing", "nothing", "join", "leave", "die", "thread", "settings"))
-        if event == "join" and len(self.processes) < 20:
-            self.processes.append(self._process())
-        elif event == "leave" and len(self.processes) > 1:
-            self.processes.remove(rng.choice(self.processes))
-        elif event == "die":
-            process = rng.choice(self.processes)
-            if len(process.threads) > 1:
-                process.threads.remove(rng.choice(process.threads))
-        elif event == "thread":
-            self._thread(rng.choice(self.processes))
-        elif event == "settings":
-            self.settings = self._settings()
-        for offsets in self.ends.values():
-            if rng.random() < 0.3:
-                offsets[rng.randrange(len(offsets))] += rng.randrange(200)
+
+def _by_subtopology(tasks: list[Task]) -> list[dict[str, Any]]:
+    lists: dict[str, list[int]] = {}
+    for subtopology, number in tasks:
+        lists.setdefault(subtopology, []).append(number)
+    return [{"subtopology_id": one, "partitions": numbers} for one, numbers in lists.items()]
+
+
+# Events -------------------------------------------------------------------------------------------
+
+
+def _join(story: _Story) -> None:
+    for _ in range(story.rng.choice([1, 1, 1, 2, 5])):
+        story.add_member()
+
+
+def _leave(story: _Story) -> None:
+    for _ in range(story.rng.choice([1, 1, 1, 2, 5])):
+        if len(story.members) > 1:
+            story.members.remove(story.rng.choice(story.members))
+
+
+def _end_process(story: _Story) -> None:
+    """Lets all members of a process leave if other members remain."""
+    process = story.rng.choice(story.members).process_id
+    left = [member for member in story.members if member.process_id != process]
+    story.members = left or story.members
+
+
+def _restart_process(story: _Story) -> None:
+    """Replaces the members of a process by new ones, which report the offsets of their state."""
+    process = story.rng.choice(story.members).process_id
+    for member in story.members:
+        if member.process_id == process:
+            state = member.active + member.standby
+            member.offsets = {task: story.rng.choice(OFFSETS) for task in state}
+            member.member_id = next(story.member_names)
+            member.active, member.standby = [], []
+
+
+def _report(story: _Story) -> None:
+    """Lets some members report offsets of their tasks; some of these report other tasks, too."""
+    for member in story.members:
+        if story.rng.random() < 0.5:
+            tasks = member.active + member.standby
+            if story.rng.random() < 0.5:
+                tasks += story.rng.sample(story.tasks(1), min(6, len(story.tasks(1))))
+            member.offsets = {task: story.rng.choice(OFFSETS) for task in tasks}
+
+
+def _forget(story: _Story) -> None:
+    member = story.rng.choice(story.members)
+    member.active, member.standby, member.offsets = [], [], {}
+
+
+def _claim(story: _Story) -> None:
+    """Gives a member all tasks of another member, too: as active or as standby tasks."""
+    member, other = (story.rng.choice(story.members) for _ in range(2))
+    kept = member.active if story.rng.random() < 0.5 else member.standby
+    kept += [task for task in other.active + other.standby if task not in kept]
+
+
+def _swap_roles(story: _Story) -> None:
+    member = story.rng.choice(story.members)
+    member.active, member.standby = member.standby, member.active
+
+
+def _hoard(story: _Story) -> None:
+    """Gives one member most active tasks."""
+    member = story.rng.choice(story.members)
+    member.active = [task for task in story.tasks() if story.rng.random() < 0.8]
+    for other in story.members:
+        if other is not member:
+            other.active = [task for task in other.active if task not in member.active]
+
+
+def _own_at_random(story: _Story) -> None:
+    _forget(story)
+    story.own_at_random(story.rng.choice([0.1, 0.5]))
+
+
+def _change_topology(story: _Story) -> None:
+    """Adds or removes a subtopology, or changes its number of tasks or whether it is stateful."""
+    chosen = story.rng.randrange(4)
+    if chosen == 0 or not story.subtopologies:
+        return story.add_subtopology()
+    one = story.rng.choice(story.subtopologies)
+    if chosen == 1 and len(story.subtopologies) > 1:
+        story.subtopologies.remove(one)
+    elif chosen == 2:
+        one["stateful"] = not one["stateful"]
+    else:
+        one["tasks"] = max(1, one["tasks"] + story.rng.choice([-3, -1, 1, 4]))
+    return None
+
+
+def _change_replicas(story: _Story) -> None:
+    story.replicas = story.rng.choice([0, 1, 1, 2, 3])
+
+
+def _shuffle(story: _Story) -> None:
+    story.rng.shuffle(story.members)
+
+
+EVENTS = (
+    _join,
+    _join,
+    _leave,
+    _leave,
+    _end_process,
+    _restart_process,
+    _report,
+    _report,
+    _forget,
+    _claim,
+    _swap_roles,
+    _hoard,
+    _own_at_random,
+    _change_topology,
+    _change_replicas,
+    _shuffle,
+)

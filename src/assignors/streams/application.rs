@@ -274,8 +274,8 @@ pub fn end_offset_sums(application: &Application, topology: &Topology) -> Option
         let p = topology.ids[task as usize].1 as usize;
         let mut total: i64 = 0;
         for topic in &one.changelog_topics {
-            let ends = application.end_offsets.as_ref()?;
             if !application.new_changelog_topics.contains(topic) {
+                let ends = application.end_offsets.as_ref()?;
                 let end = ends.get(topic).and_then(|ends| ends.get(p));
                 total = total.saturating_add(end.copied().unwrap_or(0));
             }

@@ -7,7 +7,7 @@ use super::application::{
     Answer, Application, ByHost, Partition, ProcessTasks, StreamThread, TaskId, ThreadAssignment,
     Topology, end_offset_sums, missing_sources,
 };
-use super::processes::{Held, Process};
+use super::processes::{Held, Process, sorted_by_id};
 use super::{high_availability, legacy_sticky, threads};
 use crate::error::GroupError;
 use crate::java::hash_map::{HashMap, uuid_hash};
@@ -150,7 +150,7 @@ fn owned_tasks(process: &Process, topology: &Topology) -> Result<Vec<u32>, Group
 /// Runs the task assignor; returns whether to probe, and whether it was the fallback.
 fn to_processes(
     application: &Application,
-    processes: &mut Vec<Process>,
+    processes: &mut [Process],
     topology: &Topology,
     lags_unknown: bool,
 ) -> (bool, bool) {
@@ -163,17 +163,9 @@ fn to_processes(
             return (true, true);
         }
         _ => {
-            let mut sorted: Vec<usize> = (0..processes.len()).collect();
-            sorted.sort_unstable_by_key(|&at| processes[at].process_id);
-            processes.sort_unstable_by_key(|one| one.process_id);
-            let probing = high_availability::assign(processes, topology, settings);
-            // Back to the order of the map, which is that of the answer.
-            let mut places: Vec<Option<Process>> = processes.drain(..).map(Some).collect();
-            let mut back = vec![0; sorted.len()];
-            for (place, &at) in sorted.iter().enumerate() {
-                back[at] = place;
-            }
-            processes.extend(back.into_iter().filter_map(|place| places[place].take()));
+            let probing = sorted_by_id(processes, |processes| {
+                high_availability::assign(processes, topology, settings)
+            });
             return (probing, false);
         }
     }

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::application::{Settings, Topology, Uuid};
 use super::high_availability::costs;
-use super::processes::{Held, Process};
+use super::processes::{Held, Process, sorted_by_id};
 use super::rack_costs::{BALANCE_SUBTOPOLOGY, NONE, RackCosts, is_known};
 use crate::java::hash_map::{HashMap, uuid_hash};
 use crate::java::slots::copied_slots;
@@ -15,7 +15,7 @@ const NON_OVERLAP_COST: i64 = 10;
 
 /// Gives all tasks to processes, which are in hash order; `public` is KIP-924's form.
 pub fn assign(
-    processes: &mut Vec<Process>,
+    processes: &mut [Process],
     topology: &Topology,
     settings: &Settings,
     keep: bool,
@@ -31,7 +31,9 @@ pub fn assign(
     }
     // 5.
     if settings.num_standby_replicas > 0 {
+        let active = processes.iter().map(|one| one.tasks(Held::Active));
         let mut work = Work {
+            held: active.collect(),
             processes,
             topology,
             public,
@@ -76,6 +78,8 @@ struct Work<'w, 'a> {
     /// The places of processes, in Java's order.
     had_standby: FxHashMap<u32, Vec<usize>>,
     pairs: FxHashSet<(u32, u32)>,
+    /// The tasks of each process.
+    held: Vec<Vec<u32>>,
 }
 
 impl<'w, 'a> Work<'w, 'a> {
@@ -97,6 +101,7 @@ impl<'w, 'a> Work<'w, 'a> {
             *places = id_set(&ids, places.iter().copied(), DEFAULT_SLOTS);
         }
         Self {
+            held: vec![Vec::new(); processes.len()],
             processes,
             topology,
             public,
@@ -160,15 +165,11 @@ impl<'w, 'a> Work<'w, 'a> {
     }
 
     fn give(&mut self, at: usize, task: u32, how: Held) {
-        for other in self.held(at) {
+        for &other in &self.held[at] {
             self.pairs.insert((task.min(other), task.max(other)));
         }
+        self.held[at].push(task);
         self.processes[at].give(task, how, self.topology);
-    }
-
-    fn held(&self, at: usize) -> Vec<u32> {
-        let tasks = 0..self.topology.ids.len() as u32;
-        tasks.filter(|&task| self.processes[at].has(task)).collect()
     }
 
     fn best(&self, task: u32, candidates: &[usize]) -> usize {
@@ -228,8 +229,7 @@ impl<'w, 'a> Work<'w, 'a> {
     }
 
     fn meets_new(&self, at: usize, task: u32) -> bool {
-        let others = 0..self.topology.ids.len() as u32;
-        let mut others = others.filter(|&other| self.processes[at].has(other));
+        let mut others = self.held[at].iter().copied();
         others.any(|other| !self.pairs.contains(&(task.min(other), task.max(other))))
     }
 }
@@ -304,13 +304,10 @@ impl<'r> Racks<'r> {
     /// Runs `swap` with the processes sorted by id, or in hash order in KIP-924's form.
     fn in_order(&self, processes: &mut [Process], swap: impl FnOnce(&mut [Process])) {
         if self.public {
-            return swap(processes);
+            swap(processes);
+        } else {
+            sorted_by_id(processes, swap);
         }
-        let before: Vec<Uuid> = processes.iter().map(|one| one.process_id).collect();
-        processes.sort_unstable_by_key(|one| one.process_id);
-        swap(processes);
-        let places: FxHashMap<Uuid, usize> = before.into_iter().zip(0..).collect();
-        processes.sort_unstable_by_key(|one| places[&one.process_id]);
     }
 
     fn racks(

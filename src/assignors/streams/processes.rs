@@ -90,11 +90,11 @@ impl<'a> Process<'a> {
         }
         for &task in &topology.stateful {
             let sum = self.sums.get(&task).copied().unwrap_or(0);
-            self.lags[task as usize] = match ends {
-                None => UNKNOWN_OFFSET_SUM,
-                Some(_) if sum == LATEST_OFFSET || sum == UNKNOWN_OFFSET_SUM => sum,
-                Some(ends) if sum > ends[task as usize] => ends[task as usize],
-                Some(ends) => ends[task as usize].saturating_sub(sum),
+            let end = ends.map_or(UNKNOWN_OFFSET_SUM, |ends| ends[task as usize]);
+            self.lags[task as usize] = match sum {
+                LATEST_OFFSET | UNKNOWN_OFFSET_SUM => sum,
+                _ if sum > end => end,
+                _ => end.saturating_sub(sum),
             };
         }
     }
@@ -180,6 +180,19 @@ pub fn least<'a>(
         }
     }
     best.map(|best| best.1)
+}
+
+/// Runs a step with the processes sorted by id, and restores their order.
+pub fn sorted_by_id<'a, T>(
+    processes: &mut [Process<'a>],
+    step: impl FnOnce(&mut [Process<'a>]) -> T,
+) -> T {
+    let before = processes.iter().map(|one| one.process_id);
+    let places: FxHashMap<Uuid, usize> = before.zip(0..).collect();
+    processes.sort_unstable_by_key(|one| one.process_id);
+    let result = step(processes);
+    processes.sort_unstable_by_key(|one| places[&one.process_id]);
+    result
 }
 
 /// Moves tasks from process to process while that makes the difference of loads smaller.

@@ -138,6 +138,13 @@ impl RackCosts<'_> {
         if self.changelogs {
             count += remote(&self.topology.changelogs[task as usize]);
         }
+        if self.inputs && self.changelogs {
+            // A source topic that is a changelog too counts once.
+            let inputs = &self.topology.inputs[task as usize];
+            let changelogs = self.topology.changelogs[task as usize].iter().copied();
+            let both: Vec<Partition> = changelogs.filter(|tp| inputs.contains(tp)).collect();
+            count -= remote(&both);
+        }
         let here = process.holds(task, how);
         self.traffic_cost * count + if here { 0 } else { self.non_overlap_cost }
     }

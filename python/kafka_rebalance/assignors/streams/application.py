@@ -174,9 +174,9 @@ def end_offset_sums(application: Application, topology: Topology) -> dict[TaskId
         for topic, p in topology.changelogs[task]:
             if topic in copies:
                 total += application.committed_offsets.get(topic, {p: 0})[p] or 0
-            elif application.end_offsets is None:
-                return None
             elif topic not in new:
+                if application.end_offsets is None:
+                    return None
                 total += application.end_offsets[topic][p]
         sums[task] = min(total, LONG_MAX)
     return sums

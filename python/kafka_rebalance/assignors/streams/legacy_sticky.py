@@ -17,7 +17,7 @@
 It has three forms. `fallback` (`keep`, without racks) runs in place of high availability while end
 offsets are not known. `legacy_sticky` is an internal setting. `sticky` is KIP-924's
 `StickyTaskAssignor`: to have more room is to have a smaller load; its racks need both costs, take
-processes in hash order, and count changelogs of active tasks too.
+processes in hash order, and count changelogs of active tasks too (once if they are inputs).
 
 Order    processes and tasks have the order of their `HashMap`s and `HashSet`s.
 Differs  `sticky` gives standby replicas in the order of identity hashes, which differ from run to
@@ -216,7 +216,7 @@ class _Racks:
 
     def _partitions(self, task: TaskId) -> Sequence[tuple[str, int]]:
         inputs, changelogs = self._topology.inputs[task], self._topology.changelogs[task]
-        return (*inputs, *changelogs) if self._public else inputs
+        return tuple(dict.fromkeys((*inputs, *changelogs))) if self._public else inputs
 
     def _stateful(self) -> list[TaskId]:
         if not self._public:

@@ -52,12 +52,11 @@ class Process:
         self.previous_standby -= self.previous_active
         for task in topology.stateful:
             total = self.sums.get(task, 0)
-            if ends is None:
-                self.lags[task] = UNKNOWN_OFFSET_SUM
-            elif total in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM):
+            end = UNKNOWN_OFFSET_SUM if ends is None else ends[task]
+            if total in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM):
                 self.lags[task] = total
             else:
-                self.lags[task] = ends[task] if total > ends[task] else ends[task] - total
+                self.lags[task] = end if total > end else end - total
 
     @property
     def capacity(self) -> int:

@@ -242,7 +242,8 @@ public final class StreamsOracle {
         Field unsafe = Unsafe.class.getDeclaredField("theUnsafe");
         unsafe.setAccessible(true);
         var access = (Unsafe) unsafe.get(null);
-        Field field = StreamsPartitionAssignor.class.getDeclaredField("FUTURE_ID");
+        // The class must be initialized, or it overwrites the id.
+        Field field = Class.forName(StreamsPartitionAssignor.class.getName()).getDeclaredField("FUTURE_ID");
         access.putObject(access.staticFieldBase(field), access.staticFieldOffset(field), new ProcessId(id));
     }
 

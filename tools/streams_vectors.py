@@ -16,8 +16,8 @@ from uuid import UUID
 
 from kafka_rebalance.assignors.streams import engines, leader
 from kafka_rebalance.assignors.streams.application import (
-    Answer,
     Application,
+    LeaderAnswer,
     ProcessTasks,
     Settings,
     StreamThread,
@@ -86,7 +86,7 @@ def answer_of(given: Application, *, reference: bool) -> dict[str, Any]:
         return {"error": str(error)}
 
 
-def expected(given: Application, answer: Answer) -> dict[str, Any]:
+def expected(given: Application, answer: LeaderAnswer) -> dict[str, Any]:
     """Returns an answer in the form of the vectors: what threads read from the leader's bytes."""
     sent = {
         member_id: encode_assignment_info(info)

@@ -23,7 +23,7 @@ type OneThread = (
     i32,
 );
 type OneProcess = (Uuid, Vec<TaskId>, Vec<TaskId>, Vec<(TaskId, i64)>);
-/// The fields of `Answer`, as tuples.
+/// The fields of `LeaderAnswer`, as tuples.
 type Fields = (
     Vec<(String, OneThread)>,
     Option<bool>,

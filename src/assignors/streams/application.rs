@@ -84,7 +84,7 @@ pub struct ProcessTasks {
 pub type ByHost = Vec<(String, Vec<(String, u32)>)>;
 
 #[derive(Default)]
-pub struct Answer {
+pub struct LeaderAnswer {
     pub members: Vec<(String, ThreadAssignment)>,
     pub stable: Option<bool>,
     pub probing_rebalance_needed: Option<bool>,

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashSet;
 
 use super::application::{Settings, Topology};
-use super::processes::{Held, LATEST_OFFSET, Process, balance, least};
+use super::processes::{Held, LATEST_OFFSET, StreamsProcess, balance, least};
 use super::rack_costs::{BALANCE_SUBTOPOLOGY, NONE, RackCosts, is_known};
 use super::standby_tasks;
 use crate::java::priority_queue::PriorityQueue;
@@ -14,7 +14,7 @@ const NON_OVERLAP_COST: i64 = 1;
 
 /// Gives all tasks to processes, which are sorted by id; returns whether a probing rebalance is
 /// needed.
-pub fn assign(processes: &mut [Process], topology: &Topology, settings: &Settings) -> bool {
+pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &Settings) -> bool {
     let replicas = settings.num_standby_replicas > 0;
     let strategy = settings.rack_aware_assignment_strategy.as_str();
     let swaps = strategy != NONE && is_known(topology, processes, replicas);
@@ -47,7 +47,7 @@ pub fn assign(processes: &mut [Process], topology: &Topology, settings: &Setting
             standby_tasks::may_balance(settings, source, target)
         });
         if swaps {
-            let may_swap = |processes: &[Process], source, target, task| {
+            let may_swap = |processes: &[StreamsProcess], source, target, task| {
                 standby_tasks::may_swap(processes, settings, source, target, task)
             };
             // The pairs are always solved as `min_traffic`.
@@ -62,7 +62,7 @@ pub fn assign(processes: &mut [Process], topology: &Topology, settings: &Setting
     let moved = moves.move_active() + moves.move_standby();
     // 8.
     for &task in &topology.stateless {
-        if let Some(at) = least(processes, 0..count, Process::active_load) {
+        if let Some(at) = least(processes, 0..count, StreamsProcess::active_load) {
             processes[at].give(task, Held::Active, topology);
         }
     }
@@ -87,7 +87,7 @@ pub fn costs(settings: &Settings, traffic: i64, non_overlap: i64) -> (i64, i64) 
 
 /// Steps 5 to 7.
 struct Moves<'m, 'a> {
-    processes: &'m mut [Process<'a>],
+    processes: &'m mut [StreamsProcess<'a>],
     topology: &'m Topology<'m>,
     acceptable: i64,
     warmups_left: i64,
@@ -96,7 +96,7 @@ struct Moves<'m, 'a> {
 
 impl<'m, 'a> Moves<'m, 'a> {
     fn new(
-        processes: &'m mut [Process<'a>],
+        processes: &'m mut [StreamsProcess<'a>],
         topology: &'m Topology<'m>,
         settings: &Settings,
     ) -> Self {
@@ -124,7 +124,7 @@ impl<'m, 'a> Moves<'m, 'a> {
     }
 
     fn least_loaded(&self, places: impl Iterator<Item = usize>) -> Option<usize> {
-        least(self.processes, places, Process::load)
+        least(self.processes, places, StreamsProcess::load)
     }
 
     fn first_by_lag(&self, task: u32, places: impl Iterator<Item = usize>) -> Option<usize> {

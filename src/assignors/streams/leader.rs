@@ -4,10 +4,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::application::{
-    Answer, Application, ByHost, Partition, ProcessTasks, StreamThread, TaskId, ThreadAssignment,
-    Topology, end_offset_sums, missing_sources,
+    Application, ByHost, LeaderAnswer, Partition, ProcessTasks, StreamThread, TaskId,
+    ThreadAssignment, Topology, end_offset_sums, missing_sources,
 };
-use super::processes::{Held, Process, sorted_by_id};
+use super::processes::{Held, StreamsProcess, sorted_by_id};
 use super::{high_availability, legacy_sticky, threads};
 use crate::error::GroupError;
 use crate::java::hash_map::{HashMap, uuid_hash};
@@ -23,7 +23,7 @@ const ASSIGNMENT_ERROR: i32 = 3;
 const SHUTDOWN_REQUESTED: i32 = 4;
 
 /// The answer of a leader.
-pub fn assign(application: &Application) -> Result<Answer, GroupError> {
+pub fn assign(application: &Application) -> Result<LeaderAnswer, GroupError> {
     // 1.
     let ids: Vec<&str> = application
         .threads
@@ -69,7 +69,7 @@ pub fn assign(application: &Application) -> Result<Answer, GroupError> {
             .unwrap_or(LATEST_VERSION)
             .min(LATEST_VERSION),
     );
-    let mut answer = Answer::default();
+    let mut answer = LeaderAnswer::default();
     let mut stable = known().count() == members.len();
     for one in &processes {
         let is_leader = one.process_id == application.leader_process_id;
@@ -99,9 +99,9 @@ fn processes<'a>(
     application: &Application,
     members: &[&'a StreamThread],
     topology: &Topology,
-) -> Vec<Process<'a>> {
+) -> Vec<StreamsProcess<'a>> {
     let public = application.assignor == STICKY;
-    let mut found: Vec<Process> = Vec::new();
+    let mut found: Vec<StreamsProcess> = Vec::new();
     let mut order: HashMap<()> = HashMap::default();
     let mut places = FxHashMap::default();
     for &one in members {
@@ -112,7 +112,7 @@ fn processes<'a>(
             one.process_id
         };
         let place = *places.entry(id).or_insert_with(|| {
-            found.push(Process::new(id, topology, public));
+            found.push(StreamsProcess::new(id, topology, public));
             let tie = |a: u32, b: u32| {
                 found[a as usize]
                     .process_id
@@ -123,14 +123,14 @@ fn processes<'a>(
         });
         found[place].join(one, topology, is_future);
     }
-    let mut found: Vec<Option<Process>> = found.into_iter().map(Some).collect();
+    let mut found: Vec<Option<StreamsProcess>> = found.into_iter().map(Some).collect();
     let order = order.keys().into_iter();
     order
         .filter_map(|place| found[place as usize].take())
         .collect()
 }
 
-fn owned_tasks(process: &Process, topology: &Topology) -> Result<Vec<u32>, GroupError> {
+fn owned_tasks(process: &StreamsProcess, topology: &Topology) -> Result<Vec<u32>, GroupError> {
     let owned = process.threads.iter().flat_map(|one| &one.owned_partitions);
     let tasks: Vec<u32> = owned
         .clone()
@@ -150,7 +150,7 @@ fn owned_tasks(process: &Process, topology: &Topology) -> Result<Vec<u32>, Group
 /// Runs the task assignor; returns whether to probe, and whether it was the fallback.
 fn to_processes(
     application: &Application,
-    processes: &mut [Process],
+    processes: &mut [StreamsProcess],
     topology: &Topology,
     lags_unknown: bool,
 ) -> (bool, bool) {
@@ -187,7 +187,7 @@ fn owners<'a>(members: &[&'a StreamThread], topology: &Topology) -> FxHashMap<Pa
 
 /// Steps 5 to 7 for a process; None if a thread found no task.
 fn thread_answers(
-    process: &Process,
+    process: &StreamsProcess,
     topology: &Topology,
     owners: &FxHashMap<Partition, &str>,
     mut deadline: Option<i64>,
@@ -244,7 +244,7 @@ fn thread_answers(
 /// The threads by member id, and the active and standby tasks of each thread.
 type OnThreads = (Vec<usize>, Vec<Vec<u32>>, Vec<Vec<u32>>);
 
-fn on_threads(process: &Process, topology: &Topology, public: bool) -> Option<OnThreads> {
+fn on_threads(process: &StreamsProcess, topology: &Topology, public: bool) -> Option<OnThreads> {
     let count = process.threads.len();
     let mut order: Vec<usize> = (0..count).collect();
     let id = |at: usize| process.threads[at].member_id.as_str();
@@ -298,7 +298,7 @@ fn in_set(topology: &Topology, tasks: impl Iterator<Item = u32>) -> Vec<u32> {
     order.keys()
 }
 
-fn refused(members: &[&StreamThread], error_code: i32) -> Answer {
+fn refused(members: &[&StreamThread], error_code: i32) -> LeaderAnswer {
     let empty = ThreadAssignment {
         partitions: Vec::new(),
         active_tasks: Vec::new(),
@@ -309,13 +309,13 @@ fn refused(members: &[&StreamThread], error_code: i32) -> Answer {
         commonly_supported_version: LATEST_VERSION,
     };
     let of_each = |one: &&StreamThread| (one.member_id.clone(), empty.clone());
-    Answer {
+    LeaderAnswer {
         members: members.iter().map(of_each).collect(),
-        ..Answer::default()
+        ..LeaderAnswer::default()
     }
 }
 
-fn tasks(process: &Process, topology: &Topology) -> ProcessTasks {
+fn tasks(process: &StreamsProcess, topology: &Topology) -> ProcessTasks {
     let ids = |how: Held| -> Vec<TaskId> {
         let tasks = process.tasks(how).into_iter();
         tasks.map(|task| topology.ids[task as usize]).collect()
@@ -329,7 +329,7 @@ fn tasks(process: &Process, topology: &Topology) -> ProcessTasks {
 }
 
 /// The partitions of each end point, sorted.
-fn by_host(processes: &[Process], topology: &Topology, how: Held) -> ByHost {
+fn by_host(processes: &[StreamsProcess], topology: &Topology, how: Held) -> ByHost {
     let mut hosts: Vec<&str> = Vec::new();
     let mut partitions: FxHashMap<&str, Vec<Partition>> = FxHashMap::default();
     let mut met = FxHashSet::default();

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::application::{Settings, Topology, Uuid};
 use super::high_availability::costs;
-use super::processes::{Held, Process, sorted_by_id};
+use super::processes::{Held, StreamsProcess, sorted_by_id};
 use super::rack_costs::{BALANCE_SUBTOPOLOGY, NONE, RackCosts, is_known};
 use crate::java::hash_map::{HashMap, uuid_hash};
 use crate::java::slots::copied_slots;
@@ -15,7 +15,7 @@ const NON_OVERLAP_COST: i64 = 10;
 
 /// Gives all tasks to processes, which are in hash order; `public` is KIP-924's form.
 pub fn assign(
-    processes: &mut [Process],
+    processes: &mut [StreamsProcess],
     topology: &Topology,
     settings: &Settings,
     keep: bool,
@@ -70,7 +70,7 @@ fn task_set(topology: &Topology, tasks: &[u32], slots: usize) -> HashMap<()> {
 const DEFAULT_SLOTS: usize = crate::java::hash_table::DEFAULT_SLOTS;
 
 struct Work<'w, 'a> {
-    processes: &'w mut [Process<'a>],
+    processes: &'w mut [StreamsProcess<'a>],
     topology: &'w Topology<'w>,
     public: bool,
     /// The place of the last process that had the task, in Java's order of tasks.
@@ -83,7 +83,11 @@ struct Work<'w, 'a> {
 }
 
 impl<'w, 'a> Work<'w, 'a> {
-    fn new(processes: &'w mut [Process<'a>], topology: &'w Topology<'w>, public: bool) -> Self {
+    fn new(
+        processes: &'w mut [StreamsProcess<'a>],
+        topology: &'w Topology<'w>,
+        public: bool,
+    ) -> Self {
         let mut had_active = HashMap::default();
         let mut had_standby: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
         for (at, one) in processes.iter().enumerate() {
@@ -113,9 +117,9 @@ impl<'w, 'a> Work<'w, 'a> {
 
     fn give_active(&mut self, keep: bool) {
         let tasks = self.topology.in_java_order(&self.topology.tasks);
-        let threads: u32 = self.processes.iter().map(Process::capacity).sum();
+        let threads: u32 = self.processes.iter().map(StreamsProcess::capacity).sum();
         let per_thread = tasks.len() as u32 / threads;
-        let fits = |one: &Process| one.active_count() < one.capacity() * per_thread;
+        let fits = |one: &StreamsProcess| one.active_count() < one.capacity() * per_thread;
         let mut left = task_set(self.topology, &tasks, copied_slots(tasks.len()));
         // 1.
         for task in self.had_active.keys() {
@@ -197,11 +201,11 @@ impl<'w, 'a> Work<'w, 'a> {
 
     fn is_too_full(&self, at: usize) -> bool {
         let one = &self.processes[at];
-        let has_more_room = |other: &Process| self.has_more_room(other, one);
+        let has_more_room = |other: &StreamsProcess| self.has_more_room(other, one);
         one.count() >= one.capacity() && self.processes.iter().any(has_more_room)
     }
 
-    fn has_more_room(&self, one: &Process, other: &Process) -> bool {
+    fn has_more_room(&self, one: &StreamsProcess, other: &StreamsProcess) -> bool {
         if one.load() == other.load() && !self.public {
             return one.capacity() > other.capacity();
         }
@@ -245,7 +249,7 @@ struct Racks<'r> {
 
 impl<'r> Racks<'r> {
     fn new(
-        processes: &[Process],
+        processes: &[StreamsProcess],
         topology: &'r Topology<'r>,
         settings: &Settings,
         public: bool,
@@ -265,7 +269,7 @@ impl<'r> Racks<'r> {
         }
     }
 
-    fn swap_active(&self, processes: &mut [Process]) {
+    fn swap_active(&self, processes: &mut [StreamsProcess]) {
         if !self.enabled {
             return;
         }
@@ -292,7 +296,7 @@ impl<'r> Racks<'r> {
         });
     }
 
-    fn swap_standby(&self, processes: &mut [Process]) {
+    fn swap_standby(&self, processes: &mut [StreamsProcess]) {
         if self.enabled {
             let racks = self.racks(false, true, self.public && self.balanced, self.costs);
             self.in_order(processes, |processes| {
@@ -302,7 +306,7 @@ impl<'r> Racks<'r> {
     }
 
     /// Runs `swap` with the processes sorted by id, or in hash order in KIP-924's form.
-    fn in_order(&self, processes: &mut [Process], swap: impl FnOnce(&mut [Process])) {
+    fn in_order(&self, processes: &mut [StreamsProcess], swap: impl FnOnce(&mut [StreamsProcess])) {
         if self.public {
             swap(processes);
         } else {

@@ -17,7 +17,7 @@ pub enum Held {
     Standby,
 }
 
-pub struct Process<'a> {
+pub struct StreamsProcess<'a> {
     pub process_id: Uuid,
     pub threads: Vec<&'a StreamThread>,
     pub racks: Vec<u32>,
@@ -37,7 +37,7 @@ pub struct Process<'a> {
     pub placed: Option<HashMap<bool>>,
 }
 
-impl<'a> Process<'a> {
+impl<'a> StreamsProcess<'a> {
     pub fn new(process_id: Uuid, topology: &Topology, public: bool) -> Self {
         let tasks = topology.ids.len();
         Self {
@@ -168,9 +168,9 @@ impl<'a> Process<'a> {
 
 /// The place of the process with the least `load`; of equals, the first one.
 pub fn least<'a>(
-    processes: &[Process<'a>],
+    processes: &[StreamsProcess<'a>],
     places: impl Iterator<Item = usize>,
-    load: impl Fn(&Process<'a>) -> f64,
+    load: impl Fn(&StreamsProcess<'a>) -> f64,
 ) -> Option<usize> {
     let mut best: Option<(f64, usize)> = None;
     for at in places {
@@ -184,8 +184,8 @@ pub fn least<'a>(
 
 /// Runs a step with the processes sorted by id, and restores their order.
 pub fn sorted_by_id<'a, T>(
-    processes: &mut [Process<'a>],
-    step: impl FnOnce(&mut [Process<'a>]) -> T,
+    processes: &mut [StreamsProcess<'a>],
+    step: impl FnOnce(&mut [StreamsProcess<'a>]) -> T,
 ) -> T {
     let before = processes.iter().map(|one| one.process_id);
     let places: FxHashMap<Uuid, usize> = before.zip(0..).collect();
@@ -197,10 +197,10 @@ pub fn sorted_by_id<'a, T>(
 
 /// Moves tasks from process to process while that makes the difference of loads smaller.
 pub fn balance(
-    processes: &mut [Process],
+    processes: &mut [StreamsProcess],
     how: Held,
     topology: &Topology,
-    allowed: impl Fn(&Process, &Process) -> bool,
+    allowed: impl Fn(&StreamsProcess, &StreamsProcess) -> bool,
 ) {
     let mut moved = true;
     while moved {
@@ -229,7 +229,7 @@ pub fn balance(
     }
 }
 
-fn should_move(source: &Process, target: &Process) -> bool {
+fn should_move(source: &StreamsProcess, target: &StreamsProcess) -> bool {
     let skew = source.load() - target.load();
     if skew <= 0.0 {
         return false;

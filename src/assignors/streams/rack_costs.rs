@@ -4,7 +4,7 @@
 
 use super::application::{NO_RACK, Partition, Topology};
 use super::min_cost_flow::Graph;
-use super::processes::{Held, Process};
+use super::processes::{Held, StreamsProcess};
 
 pub const NONE: &str = "none";
 pub const BALANCE_SUBTOPOLOGY: &str = "balance_subtopology";
@@ -12,9 +12,10 @@ const ROUNDS: usize = 4;
 const SOURCE: usize = 0;
 
 /// Step 1.
-pub fn is_known(topology: &Topology, processes: &[Process], changelogs: bool) -> bool {
-    let one_rack =
-        |one: &Process| one.rack() != NO_RACK && one.racks.iter().all(|&rack| rack == one.rack());
+pub fn is_known(topology: &Topology, processes: &[StreamsProcess], changelogs: bool) -> bool {
+    let one_rack = |one: &StreamsProcess| {
+        one.rack() != NO_RACK && one.racks.iter().all(|&rack| rack == one.rack())
+    };
     let all_known = |tps: &[Partition]| {
         let mut racks = tps
             .iter()
@@ -40,7 +41,12 @@ pub struct RackCosts<'a> {
 
 impl RackCosts<'_> {
     /// Step 3.
-    pub fn swap_active(&self, processes: &mut [Process], tasks: &[u32], subtopologies: &[i32]) {
+    pub fn swap_active(
+        &self,
+        processes: &mut [StreamsProcess],
+        tasks: &[u32],
+        subtopologies: &[i32],
+    ) {
         let places: Vec<usize> = (0..processes.len()).collect();
         let subtopologies = self.balanced.then_some(subtopologies);
         self.swap(processes, &places, tasks, subtopologies, Held::Active);
@@ -49,8 +55,8 @@ impl RackCosts<'_> {
     /// Step 4.
     pub fn swap_standby(
         &self,
-        processes: &mut [Process],
-        may_move: impl Fn(&[Process], usize, usize, u32) -> bool,
+        processes: &mut [StreamsProcess],
+        may_move: impl Fn(&[StreamsProcess], usize, usize, u32) -> bool,
     ) {
         for _ in 0..ROUNDS {
             let mut moved = false;
@@ -89,7 +95,7 @@ impl RackCosts<'_> {
     /// Moves tasks as the flow of minimum cost says; returns whether any moved.
     fn swap(
         &self,
-        processes: &mut [Process],
+        processes: &mut [StreamsProcess],
         places: &[usize],
         tasks: &[u32],
         subtopologies: Option<&[i32]>,
@@ -122,7 +128,7 @@ impl RackCosts<'_> {
     }
 
     /// Step 2.
-    fn cost(&self, task: u32, process: &Process, how: Held) -> i64 {
+    fn cost(&self, task: u32, process: &StreamsProcess, how: Held) -> i64 {
         let remote = |tps: &[Partition]| {
             let racks = tps
                 .iter()

@@ -4,11 +4,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::application::{Settings, Topology};
-use super::processes::{Held, Process, least};
+use super::processes::{Held, StreamsProcess, least};
 use crate::java::hash_map::HashMap;
 
 /// Gives standby replicas; `processes` are sorted by id.
-pub fn assign(processes: &mut [Process], topology: &Topology, settings: &Settings) {
+pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &Settings) {
     let replicas = settings.num_standby_replicas;
     let mut left_over: Vec<(u32, u32)> = topology
         .stateful
@@ -36,7 +36,7 @@ pub fn assign(processes: &mut [Process], topology: &Topology, settings: &Setting
     for (task, count) in left_over {
         for _ in 0..count {
             let without = (0..processes.len()).filter(|&at| !processes[at].has(task));
-            match least(processes, without, Process::load) {
+            match least(processes, without, StreamsProcess::load) {
                 Some(at) => processes[at].give(task, Held::Standby, topology),
                 None => break,
             }
@@ -45,14 +45,14 @@ pub fn assign(processes: &mut [Process], topology: &Topology, settings: &Setting
 }
 
 /// Whether a standby task may move: with tags, only if the target has all of them.
-pub fn may_balance(settings: &Settings, source: &Process, target: &Process) -> bool {
+pub fn may_balance(settings: &Settings, source: &StreamsProcess, target: &StreamsProcess) -> bool {
     settings.rack_aware_assignment_tags.is_empty()
         || source.tags.iter().all(|tag| target.tags.contains(tag))
 }
 
 /// Whether the copies of a task keep at least as many different tags.
 pub fn may_swap(
-    processes: &[Process],
+    processes: &[StreamsProcess],
     settings: &Settings,
     source: usize,
     target: usize,
@@ -70,7 +70,7 @@ pub fn may_swap(
 }
 
 /// The number of values of each key.
-fn values<'a>(processes: &[Process<'a>]) -> FxHashMap<&'a str, u32> {
+fn values<'a>(processes: &[StreamsProcess<'a>]) -> FxHashMap<&'a str, u32> {
     let tags: FxHashSet<&(String, String)> = processes.iter().flat_map(|one| one.tags).collect();
     let mut counts = FxHashMap::default();
     for (key, _) in tags {
@@ -81,14 +81,14 @@ fn values<'a>(processes: &[Process<'a>]) -> FxHashMap<&'a str, u32> {
 
 /// Gives replicas of a task by tags; returns the number of replicas that are missing.
 fn by_tags(
-    processes: &mut [Process],
+    processes: &mut [StreamsProcess],
     task: u32,
     topology: &Topology,
     settings: &Settings,
     values: &FxHashMap<&str, u32>,
 ) -> u32 {
     // 1.
-    let is_active = |one: &Process| one.holds(task, Held::Active);
+    let is_active = |one: &StreamsProcess| one.holds(task, Held::Active);
     let mut last = processes.iter().position(is_active).unwrap_or(0);
     let mut excluded: Vec<&(String, String)> = Vec::new();
     for given in 0..settings.num_standby_replicas {
@@ -109,7 +109,7 @@ fn by_tags(
             !one.has(task) && !one.tags.iter().any(|tag| excluded.contains(&tag))
         };
         let places = (0..processes.len()).filter(fits);
-        let Some(found) = least(processes, places, Process::load) else {
+        let Some(found) = least(processes, places, StreamsProcess::load) else {
             return settings.num_standby_replicas - given;
         };
         processes[found].give(task, Held::Standby, topology);

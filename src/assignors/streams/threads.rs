@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::processes::Process;
+use super::processes::StreamsProcess;
 use crate::java::priority_queue::PriorityQueue;
 
 /// Adds the tasks of each thread to `lists`, in which the tasks of earlier calls are counted by
 /// `load`. `order` has the threads by member id. Returns false if a thread finds no task.
 pub fn assign(
-    process: &Process,
+    process: &StreamsProcess,
     tasks: &[u32],
     order: &[usize],
     load: &mut [usize],

@@ -99,7 +99,7 @@ class ProcessTasks(NamedTuple):
     lags: dict[TaskId, int]
 
 
-class Answer(NamedTuple):
+class LeaderAnswer(NamedTuple):
     """The leader's answer.
 
     `stable` is None in case of an error. `probing_rebalance_needed` and `processes` are None where

@@ -8,16 +8,16 @@ import kafka_rebalance._core as _core
 from kafka_rebalance.wire.streams_protocol import TaskId
 
 from . import leader
-from .application import Answer, Application, Partition, ProcessTasks, ThreadAssignment
+from .application import Application, LeaderAnswer, Partition, ProcessTasks, ThreadAssignment
 
 
-def assign(application: Application, *, reference: bool = False) -> Answer:
+def assign(application: Application, *, reference: bool = False) -> LeaderAnswer:
     """Returns what the leader answers. Errors: AssignorThrows if Kafka's class throws."""
     if reference:
         return leader.assign(application)
     members, stable, probing, processes, *hosts = _core.assign_application(application)
     active, standby = (_by_host(one) for one in hosts)
-    return Answer(
+    return LeaderAnswer(
         {member_id: _thread(*fields) for member_id, fields in members},
         stable,
         probing,

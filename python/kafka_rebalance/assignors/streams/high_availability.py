@@ -28,13 +28,13 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId
 
 from . import standby_tasks
 from .application import LONG_MAX, Settings, Topology
-from .processes import Process, balance, least
+from .processes import StreamsProcess, balance, least
 from .rack_costs import NONE, RackCosts, is_known
 
 _TRAFFIC_COST, _NON_OVERLAP_COST = 10, 1
 
 
-def assign(processes: Sequence[Process], topology: Topology, settings: Settings) -> bool:
+def assign(processes: Sequence[StreamsProcess], topology: Topology, settings: Settings) -> bool:
     """Gives all tasks to processes; returns whether a probing rebalance is needed."""
     processes = sorted(processes, key=lambda one: one.process_id)
     racks = _Racks(processes, topology, settings)
@@ -70,7 +70,7 @@ class _Racks:
     """The swaps of steps 3, 4 and 8, if they are enabled."""
 
     def __init__(
-        self, processes: Sequence[Process], topology: Topology, settings: Settings
+        self, processes: Sequence[StreamsProcess], topology: Topology, settings: Settings
     ) -> None:
         self._processes, self._topology, self._settings = processes, topology, settings
         replicas = settings.num_standby_replicas > 0
@@ -108,11 +108,11 @@ class _Moves:
     """Steps 5 to 7."""
 
     def __init__(
-        self, processes: Sequence[Process], topology: Topology, settings: Settings
+        self, processes: Sequence[StreamsProcess], topology: Topology, settings: Settings
     ) -> None:
         self._processes = processes
         self._warmups_left = settings.max_warmup_replicas
-        self._warmups: set[tuple[Process, TaskId]] = set()
+        self._warmups: set[tuple[StreamsProcess, TaskId]] = set()
         # 5.
         most = settings.acceptable_recovery_lag
         self._caught_up = {
@@ -159,8 +159,10 @@ class _Moves:
                 count += 1
         return count
 
-    def _needed(self, own: dict[Process, set[TaskId]]) -> list[tuple[TaskId, Process]]:
-        queue = PriorityQueue[tuple[TaskId, Process]]()
+    def _needed(
+        self, own: dict[StreamsProcess, set[TaskId]]
+    ) -> list[tuple[TaskId, StreamsProcess]]:
+        queue = PriorityQueue[tuple[TaskId, StreamsProcess]]()
         for one, tasks in own.items():
             for task in sorted(tasks):
                 caught_up = self._caught_up[task]

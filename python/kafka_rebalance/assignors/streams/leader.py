@@ -27,8 +27,8 @@ from kafka_rebalance.wire.streams_protocol import LATEST_VERSION, SHUTDOWN_REQUE
 
 from . import high_availability, legacy_sticky, threads
 from .application import (
-    Answer,
     Application,
+    LeaderAnswer,
     Partition,
     ProcessTasks,
     StreamThread,
@@ -38,7 +38,7 @@ from .application import (
     missing_sources,
     task_hash,
 )
-from .processes import Process
+from .processes import StreamsProcess
 
 NAME = "stream"
 HIGH_AVAILABILITY, LEGACY_STICKY, STICKY = "high_availability", "legacy_sticky", "sticky"
@@ -47,7 +47,7 @@ ASSIGNORS = (HIGH_AVAILABILITY, LEGACY_STICKY, STICKY)
 _MISSING_SOURCE, _ASSIGNMENT_ERROR = 1, 3
 
 
-def assign(application: Application) -> Answer:
+def assign(application: Application) -> LeaderAnswer:
     """Returns the answer of a leader."""
     # 1.
     by_id = {one.member_id: one for one in application.threads}
@@ -76,9 +76,7 @@ def assign(application: Application) -> Answer:
     for one in processes:
         is_leader = one.process_id == application.leader_process_id
         work = _Threads(one, topology, owners, public=application.assignor == STICKY)
-        try:
-            work.give()
-        except threads.NoTaskLeft:
+        if not work.give():
             return _refused(members, _ASSIGNMENT_ERROR)
         own = work.answers(deadline if probing and is_leader else None)
         stable &= all(each.next_rebalance_ms is None for each in own.values())
@@ -86,7 +84,7 @@ def assign(application: Application) -> Answer:
             answers[member_id] = each._replace(
                 version=version, commonly_supported_version=min(LATEST_VERSION, *supported)
             )
-    return Answer(
+    return LeaderAnswer(
         answers,
         stable,
         None if is_fallback else probing,
@@ -96,19 +94,19 @@ def assign(application: Application) -> Answer:
     )
 
 
-def _processes(application: Application, members: Iterable[StreamThread]) -> list[Process]:
+def _processes(application: Application, members: Iterable[StreamThread]) -> list[StreamsProcess]:
     """Returns the processes in the order of the leader's `HashMap`."""
-    processes: HashMap[Uuid, Process] = HashMap(uuid_hash)
+    processes: HashMap[Uuid, StreamsProcess] = HashMap(uuid_hash)
     for one in members:
         is_future = one.info.version > LATEST_VERSION
         process_id = application.future_process_id if is_future else one.info.process_id
         if process_id not in processes:
-            processes.put(process_id, Process(process_id))
+            processes.put(process_id, StreamsProcess(process_id))
         processes[process_id].join(one, is_future=is_future)
     return [one for _, one in processes.items()]
 
 
-def _owned_tasks(process: Process, topology: Topology) -> set[TaskId]:
+def _owned_tasks(process: StreamsProcess, topology: Topology) -> set[TaskId]:
     owned = [tp for one in process.threads for tp in one.owned_partitions]
     tasks = {topology.task_of[tp] for tp in owned if tp in topology.task_of}
     if owned and not tasks:
@@ -118,7 +116,10 @@ def _owned_tasks(process: Process, topology: Topology) -> set[TaskId]:
 
 
 def _to_processes(
-    application: Application, processes: Sequence[Process], topology: Topology, lags_unknown: bool
+    application: Application,
+    processes: Sequence[StreamsProcess],
+    topology: Topology,
+    lags_unknown: bool,
 ) -> tuple[bool, bool]:
     """Runs the task assignor; returns whether to probe, and whether it was the fallback."""
     settings = application.settings
@@ -139,7 +140,7 @@ class _Threads:
 
     def __init__(
         self,
-        process: Process,
+        process: StreamsProcess,
         topology: Topology,
         owners: dict[TopicPartition, str],
         *,
@@ -151,8 +152,8 @@ class _Threads:
         self._active: dict[str, list[TaskId]] = {one: [] for one in self._member_ids}
         self._standby = self._active
 
-    def give(self) -> None:
-        """Step 5."""
+    def give(self) -> bool:
+        """Step 5; returns False if a thread finds no task."""
         load = dict.fromkeys(self._member_ids, 0)
         stateful = set(self._topology.stateful)
         active, standby = self._in_order(active=True), self._in_order(active=False)
@@ -161,11 +162,15 @@ class _Threads:
             (_in_set(standby) if self._public else standby, True),
             (_in_set(task for task in active if task not in stateful), False),
         )
-        first, self._standby, last = (
-            threads.assign(self._process, tasks, self._member_ids, load, by_lag=by_lag)
-            for tasks, by_lag in calls
-        )
+        given = []
+        for tasks, by_lag in calls:
+            lists = threads.assign(self._process, tasks, self._member_ids, load, by_lag=by_lag)
+            if lists is None:
+                return False
+            given.append(lists)
+        first, self._standby, last = given
         self._active = {one: first[one] + last[one] for one in self._member_ids}
+        return True
 
     def _in_order(self, *, active: bool) -> list[TaskId]:
         """Returns tasks sorted; those of KIP-924's form in the order of a copy of its map."""
@@ -216,16 +221,16 @@ def _in_set(tasks: Iterable[TaskId]) -> list[TaskId]:
     return list(order)
 
 
-def _refused(members: Iterable[StreamThread], error_code: int) -> Answer:
-    return Answer({one.member_id: ThreadAssignment(error_code=error_code) for one in members})
+def _refused(members: Iterable[StreamThread], error_code: int) -> LeaderAnswer:
+    return LeaderAnswer({one.member_id: ThreadAssignment(error_code=error_code) for one in members})
 
 
-def _tasks(process: Process) -> ProcessTasks:
+def _tasks(process: StreamsProcess) -> ProcessTasks:
     return ProcessTasks(tuple(sorted(process.active)), tuple(sorted(process.standby)), process.lags)
 
 
 def _by_host(
-    processes: Iterable[Process], topology: Topology, *, active: bool
+    processes: Iterable[StreamsProcess], topology: Topology, *, active: bool
 ) -> dict[str, tuple[Partition, ...]]:
     """Returns the partitions of each end point, sorted."""
     hosts: dict[str, list[Partition]] = {}

@@ -33,14 +33,14 @@ from kafka_rebalance.wire.streams_protocol import TaskId
 
 from .application import Settings, Topology, task_hash
 from .high_availability import costs
-from .processes import Process
+from .processes import StreamsProcess
 from .rack_costs import BALANCE_SUBTOPOLOGY, NONE, RackCosts, is_known
 
 _TRAFFIC_COST, _NON_OVERLAP_COST = 1, 10
 
 
 def assign(
-    processes: Sequence[Process],
+    processes: Sequence[StreamsProcess],
     topology: Topology,
     settings: Settings,
     *,
@@ -65,13 +65,15 @@ def assign(
 class _Work:
     """The previous owners, and the pairs of tasks that met at a process so far."""
 
-    def __init__(self, processes: Sequence[Process], topology: Topology, *, public: bool) -> None:
+    def __init__(
+        self, processes: Sequence[StreamsProcess], topology: Topology, *, public: bool
+    ) -> None:
         self._processes = processes
         self._by_id = {one.process_id: one for one in processes}
         self._topology = topology
         self._public = public
         self._pairs: set[frozenset[TaskId]] = set()
-        self._had_active: HashMap[TaskId, Process] = HashMap(task_hash)
+        self._had_active: HashMap[TaskId, StreamsProcess] = HashMap(task_hash)
         self._had_standby: dict[TaskId, HashSet[Uuid]] = {}
         for one in processes:
             for task in sorted(one.previous_active):
@@ -117,14 +119,14 @@ class _Work:
                     break
                 self._give(self._best(task, self._of(without)), task, active=False)
 
-    def _of(self, ids: Collection[Uuid] | HashSet[Uuid]) -> list[Process]:
+    def _of(self, ids: Collection[Uuid] | HashSet[Uuid]) -> list[StreamsProcess]:
         return [self._by_id[one] for one in ids]
 
-    def _give(self, process: Process, task: TaskId, *, active: bool) -> None:
+    def _give(self, process: StreamsProcess, task: TaskId, *, active: bool) -> None:
         self._pairs.update(frozenset((task, one)) for one in process.active | process.standby)
         process.give(task, active=active)
 
-    def _best(self, task: TaskId, candidates: Sequence[Process]) -> Process:
+    def _best(self, task: TaskId, candidates: Sequence[StreamsProcess]) -> StreamsProcess:
         if len(candidates) == 1:
             return candidates[0]
         standby = self._least_loaded(task, self._previous_standby(task, candidates))
@@ -138,22 +140,26 @@ class _Work:
         assert found is not None  # there are candidates
         return found
 
-    def _previous_standby(self, task: TaskId, candidates: Sequence[Process]) -> list[Process]:
+    def _previous_standby(
+        self, task: TaskId, candidates: Sequence[StreamsProcess]
+    ) -> list[StreamsProcess]:
         ids = list(self._had_standby.get(task, ()))
         return [one for one in self._of(HashSet.copied(uuid_hash, ids)) if one in candidates]
 
-    def _is_too_full(self, process: Process) -> bool:
+    def _is_too_full(self, process: StreamsProcess) -> bool:
         full = process.count >= process.capacity
         return full and any(self._has_more_room(one, process) for one in self._processes)
 
-    def _has_more_room(self, one: Process, other: Process) -> bool:
+    def _has_more_room(self, one: StreamsProcess, other: StreamsProcess) -> bool:
         if one.load == other.load and not self._public:
             return one.capacity > other.capacity
         return one.load < other.load
 
-    def _least_loaded(self, task: TaskId, candidates: Sequence[Process]) -> Process | None:
+    def _least_loaded(
+        self, task: TaskId, candidates: Sequence[StreamsProcess]
+    ) -> StreamsProcess | None:
         for only_new in (True, False):
-            found: Process | None = None
+            found: StreamsProcess | None = None
             for one in candidates:
                 if not one.count:
                     return one
@@ -165,7 +171,7 @@ class _Work:
                 return found
         return None
 
-    def _meets_new(self, process: Process, task: TaskId) -> bool:
+    def _meets_new(self, process: StreamsProcess, task: TaskId) -> bool:
         others = process.active | process.standby
         return any(frozenset((task, one)) not in self._pairs for one in others)
 
@@ -175,7 +181,7 @@ class _Racks:
 
     def __init__(
         self,
-        processes: Sequence[Process],
+        processes: Sequence[StreamsProcess],
         topology: Topology,
         settings: Settings,
         *,

@@ -9,7 +9,7 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, UNKNOWN_OFFSET_
 from .application import StreamThread, Topology, task_hash
 
 
-class Process:
+class StreamsProcess:
     """A process; the leader takes tags, end point and racks from the first member that it meets."""
 
     def __init__(self, process_id: Uuid) -> None:
@@ -86,7 +86,7 @@ class Process:
         self.placed.remove(task)
 
 
-def least(processes: Iterable[Process], *, active: bool = False) -> Process | None:
+def least(processes: Iterable[StreamsProcess], *, active: bool = False) -> StreamsProcess | None:
     """Returns the process with the least load, or `active_load`; of equals, the first one.
 
     `processes` are sorted by id.
@@ -95,7 +95,10 @@ def least(processes: Iterable[Process], *, active: bool = False) -> Process | No
 
 
 def balance(
-    processes: Sequence[Process], *, active: bool, allowed: Callable[[Process, Process], bool]
+    processes: Sequence[StreamsProcess],
+    *,
+    active: bool,
+    allowed: Callable[[StreamsProcess, StreamsProcess], bool],
 ) -> None:
     """Moves tasks from process to process while that makes the difference of loads smaller."""
     moved = True
@@ -114,7 +117,7 @@ def balance(
                         moved = True
 
 
-def _should_move(source: Process, target: Process) -> bool:
+def _should_move(source: StreamsProcess, target: StreamsProcess) -> bool:
     skew = source.load - target.load
     if skew <= 0:
         return False

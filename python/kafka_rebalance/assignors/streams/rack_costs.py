@@ -22,17 +22,17 @@ from kafka_rebalance.wire.streams_protocol import TaskId
 
 from .application import Partition, Topology
 from .min_cost_flow import Graph
-from .processes import Process
+from .processes import StreamsProcess
 
 NONE, BALANCE_SUBTOPOLOGY = "none", "balance_subtopology"
 _ROUNDS = 4
 _SOURCE = -1
 
-MayMove = Callable[[Process, Process, TaskId], bool]
+MayMove = Callable[[StreamsProcess, StreamsProcess, TaskId], bool]
 PartitionsOf = Callable[[TaskId], Sequence[Partition]]
 
 
-def is_known(topology: Topology, processes: Sequence[Process], *, changelogs: bool) -> bool:
+def is_known(topology: Topology, processes: Sequence[StreamsProcess], *, changelogs: bool) -> bool:
     """Step 1."""
     if any(not one.rack or set(one.racks) != {one.rack} for one in processes):
         return False
@@ -61,13 +61,16 @@ class RackCosts:
         self._non_overlap_cost = non_overlap_cost
 
     def swap_active(
-        self, processes: Sequence[Process], tasks: Sequence[TaskId], subtopologies: Sequence[int]
+        self,
+        processes: Sequence[StreamsProcess],
+        tasks: Sequence[TaskId],
+        subtopologies: Sequence[int],
     ) -> None:
         """Step 3. `tasks` are sorted, and assigned; `subtopologies` are those of the graph."""
         self._swap(processes, tasks, subtopologies if self._balanced else None, active=True)
 
     def swap_standby(
-        self, processes: Sequence[Process], may_move: MayMove, *, balanced: bool = False
+        self, processes: Sequence[StreamsProcess], may_move: MayMove, *, balanced: bool = False
     ) -> None:
         """Step 4."""
         for _ in range(_ROUNDS):
@@ -88,7 +91,7 @@ class RackCosts:
 
     def _swap(
         self,
-        processes: Sequence[Process],
+        processes: Sequence[StreamsProcess],
         tasks: Sequence[TaskId],
         subtopologies: Sequence[int] | None,
         *,
@@ -114,7 +117,7 @@ class RackCosts:
                 processes[new].give(task, active=active)
         return chosen != now
 
-    def _cost(self, task: TaskId, process: Process, *, active: bool) -> int:
+    def _cost(self, task: TaskId, process: StreamsProcess, *, active: bool) -> int:
         """Step 2."""
         racks = self._topology.racks
         remote = sum(process.rack not in racks[topic][p] for topic, p in self._partitions_of(task))

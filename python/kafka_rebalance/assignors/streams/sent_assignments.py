@@ -20,19 +20,19 @@ from kafka_rebalance.wire.streams_protocol import (
     StandbyTask,
 )
 
-from .application import Answer, Application, Partition, ThreadAssignment, Topology
+from .application import Application, LeaderAnswer, Partition, ThreadAssignment, Topology
 
 _NUMBERED_SINCE = 5
 """The first version that names topics by their number."""
 
 
-def sent_assignments(application: Application, answer: Answer) -> dict[str, AssignmentInfo]:
+def sent_assignments(application: Application, answer: LeaderAnswer) -> dict[str, AssignmentInfo]:
     """Returns the user data of each thread, by member id."""
     topology = Topology(application)
     return {member_id: _sent(one, topology, answer) for member_id, one in answer.members.items()}
 
 
-def _sent(one: ThreadAssignment, topology: Topology, answer: Answer) -> AssignmentInfo:
+def _sent(one: ThreadAssignment, topology: Topology, answer: LeaderAnswer) -> AssignmentInfo:
     hosts = answer.partitions_by_host, answer.standby_partitions_by_host
     topics = by_name({topic for host in hosts for tps in host.values() for topic, _ in tps})
     numbers = {topic: number for number, topic in enumerate(topics)}

@@ -22,10 +22,12 @@ from kafka_rebalance.java.hash_map import HashMap
 from kafka_rebalance.wire.streams_protocol import TaskId
 
 from .application import Settings, task_hash
-from .processes import Process, least
+from .processes import StreamsProcess, least
 
 
-def assign(processes: Sequence[Process], stateful: Sequence[TaskId], settings: Settings) -> None:
+def assign(
+    processes: Sequence[StreamsProcess], stateful: Sequence[TaskId], settings: Settings
+) -> None:
     """Gives standby replicas; `processes` are sorted by id, `stateful` tasks are sorted."""
     missing: HashMap[TaskId, int] = HashMap(task_hash)
     for task in stateful:
@@ -47,14 +49,18 @@ def assign(processes: Sequence[Process], stateful: Sequence[TaskId], settings: S
             _give(least(one for one in processes if not one.has(task)), task)
 
 
-def may_balance(settings: Settings, source: Process, target: Process) -> bool:
+def may_balance(settings: Settings, source: StreamsProcess, target: StreamsProcess) -> bool:
     """Returns whether a standby task may move: with tags, only if the target has all of them."""
     tags = source.tags.items() if settings.rack_aware_assignment_tags else ()
     return all(target.tags.get(key) == value for key, value in tags)
 
 
 def may_swap(
-    processes: Sequence[Process], settings: Settings, source: Process, target: Process, task: TaskId
+    processes: Sequence[StreamsProcess],
+    settings: Settings,
+    source: StreamsProcess,
+    target: StreamsProcess,
+    task: TaskId,
 ) -> bool:
     """Returns whether the copies of a task keep at least as many different tags."""
     if not settings.rack_aware_assignment_tags:
@@ -63,11 +69,11 @@ def may_swap(
     return _distinct([*others, target]) >= _distinct([*others, source])
 
 
-def _distinct(processes: Sequence[Process]) -> int:
+def _distinct(processes: Sequence[StreamsProcess]) -> int:
     return len({tag for one in processes for tag in one.tags.items()})
 
 
-def _values(processes: Sequence[Process]) -> dict[str, set[str]]:
+def _values(processes: Sequence[StreamsProcess]) -> dict[str, set[str]]:
     values: dict[str, set[str]] = {}
     for one in processes:
         for key, value in one.tags.items():
@@ -76,7 +82,10 @@ def _values(processes: Sequence[Process]) -> dict[str, set[str]]:
 
 
 def _by_tags(
-    processes: Sequence[Process], task: TaskId, settings: Settings, values: dict[str, set[str]]
+    processes: Sequence[StreamsProcess],
+    task: TaskId,
+    settings: Settings,
+    values: dict[str, set[str]],
 ) -> int:
     """Gives replicas of a task by tags; returns the number of replicas that are missing."""
     # 1.
@@ -101,6 +110,6 @@ def _by_tags(
     return 0
 
 
-def _give(process: Process | None, task: TaskId) -> None:
+def _give(process: StreamsProcess | None, task: TaskId) -> None:
     if process is not None:
         process.give(task, active=False)

@@ -22,22 +22,19 @@ from collections.abc import Sequence
 from kafka_rebalance.java.priority_queue import PriorityQueue
 from kafka_rebalance.wire.streams_protocol import TaskId
 
-from .processes import Process
-
-
-class NoTaskLeft(Exception):
-    """The queue ended before every thread had its number; the leader answers with an error code."""
+from .processes import StreamsProcess
 
 
 def assign(
-    process: Process,
+    process: StreamsProcess,
     tasks: Sequence[TaskId],
     member_ids: Sequence[str],
     load: dict[str, int],
     *,
     by_lag: bool,
-) -> dict[str, list[TaskId]]:
-    """Returns the tasks of each thread, and adds their number to `load`.
+) -> dict[str, list[TaskId]] | None:
+    """Returns the tasks of each thread, and adds their number to `load`; None if a thread of step 3
+    finds no task.
 
     `tasks` have the order in which Java's collection is iterated.
     """
@@ -66,7 +63,7 @@ def assign(
         member_id = waiting.popleft()
         first = queue.poll()
         if first is None:
-            raise NoTaskLeft
+            return None
         got[member_id].append(first)
         if missing(member_id) > 0:
             waiting.append(member_id)

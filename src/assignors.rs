@@ -39,7 +39,16 @@ pub mod share {
     pub mod simple;
 }
 pub mod streams {
+    pub mod application;
+    pub mod high_availability;
+    pub mod leader;
+    pub mod legacy_sticky;
+    pub mod min_cost_flow;
+    pub mod processes;
+    pub mod rack_costs;
+    pub mod standby_tasks;
     pub mod sticky;
+    pub mod threads;
 }
 
 use crate::error::GroupError;

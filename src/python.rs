@@ -11,6 +11,7 @@ mod interrupt;
 mod partitions;
 mod plan;
 mod possible;
+mod streams;
 mod wire;
 
 use pyo3::conversion::FromPyObjectOwned;
@@ -119,6 +120,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::possible::{Level, Possible, best_possible};
+    #[pymodule_export]
+    use super::streams::assign_application;
     #[pymodule_export]
     use super::wire::{
         DecodedAssignment, DecodedSubscription, DecodedUserData, decode_assignment,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import seeds, tiers
-from tests.support.oracle import JAR, SERVER_JAR, Oracle, missing_java_of_the_judges
+from tests.support.oracle import JAR, SERVER_JAR, STREAMS_JAR, Oracle, missing_java_of_the_judges
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -109,6 +109,15 @@ def oracle() -> Iterator[Oracle]:
 def server_oracle() -> Iterator[Oracle]:
     """Runs the brokers' assignors; skips the test without the jar, or without Java 17 or 18."""
     with _running(SERVER_JAR) as running:
+        if missing := missing_java_of_the_judges():
+            pytest.skip(missing)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def streams_oracle() -> Iterator[Oracle]:
+    """Runs the leader of classic Kafka Streams groups, whose orders are those of Java 17 and 18."""
+    with _running(STREAMS_JAR) as running:
         if missing := missing_java_of_the_judges():
             pytest.skip(missing)
         yield running

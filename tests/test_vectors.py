@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 VECTORS = Path(__file__).resolve().parent / "vectors"
 ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))
 # Prefixes of files that other tests read: Connect's scripts (test_connect.py), members as bytes
-# (test_sent_members.py). Files that do not end in .gz also have tests of their own.
-ELSEWHERE = ("connect-", "sent")
+# (test_sent_members.py), classic Kafka Streams groups (test_stream_leader.py). Files that do not
+# end in .gz also have tests of their own.
+ELSEWHERE = ("connect-", "sent", "stream.")
 BROKERS = ("consumer-", "share-", "streams-")
 FILES = [name for name in ALL_FILES if name.endswith(".gz") and not name.startswith(ELSEWHERE)]
 # A row of the README's table: file, number of cases, checksum.

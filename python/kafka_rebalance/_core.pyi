@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, Self, final
 
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory, Result
 from kafka_rebalance.assignors.connect.work import Work
+from kafka_rebalance.assignors.streams.application import Application
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import AnomalyKind
 from kafka_rebalance.group.spec import GroupSpec
@@ -254,3 +255,4 @@ def connect_eager(workers: Sequence[str], config: Mapping[str, int]) -> dict[str
 def connect_incremental(
     memory: Memory, spec: ConnectSpec, now_ms: int
 ) -> tuple[Memory, Result]: ...
+def assign_application(application: Application) -> tuple[Any, ...]: ...

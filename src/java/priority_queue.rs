@@ -12,20 +12,42 @@ impl<K, T> Default for PriorityQueue<K, T> {
     }
 }
 
-impl<K: PartialOrd + Copy, T: Copy> PriorityQueue<K, T> {
+impl<K: PartialOrd + Copy, T: Copy + PartialEq> PriorityQueue<K, T> {
+    /// `new PriorityQueue(collection)`: entries move down, from the last parent on.
+    pub fn of(heap: Vec<(K, T)>) -> Self {
+        let mut new = Self { heap };
+        for at in (0..new.heap.len() / 2).rev() {
+            new.down(at, new.heap[at]);
+        }
+        new
+    }
+
+    /// The entries in the order of the heap's array.
+    pub fn iter(&self) -> impl Iterator<Item = T> {
+        self.heap.iter().map(|&(_, entry)| entry)
+    }
+
+    pub fn contains(&self, entry: T) -> bool {
+        self.iter().any(|one| one == entry)
+    }
+
+    /// Removes an entry, if present; the last entry takes its place.
+    pub fn remove(&mut self, entry: T) {
+        let Some(at) = self.iter().position(|one| one == entry) else {
+            return;
+        };
+        if let Some(last) = self.heap.pop()
+            && at < self.heap.len()
+            && self.down(at, last) == at
+        {
+            self.up(at, last);
+        }
+    }
+
     /// Appends the entry, then moves it up while its key is smaller than that of its parent.
     pub fn add(&mut self, key: K, entry: T) {
-        let mut at = self.heap.len();
         self.heap.push((key, entry));
-        while at > 0 {
-            let parent = (at - 1) / 2;
-            if key >= self.heap[parent].0 {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
-        }
-        self.heap[at] = (key, entry);
+        self.up(self.heap.len() - 1, (key, entry));
     }
 
     /// Removes the first entry; the last one takes its place, and moves down.
@@ -34,7 +56,24 @@ impl<K: PartialOrd + Copy, T: Copy> PriorityQueue<K, T> {
         let Some(&(_, first)) = self.heap.first() else {
             return Some(last.1);
         };
-        let mut at = 0;
+        self.down(0, last);
+        Some(first)
+    }
+
+    fn up(&mut self, mut at: usize, moving: (K, T)) {
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if moving.0 >= self.heap[parent].0 {
+                break;
+            }
+            self.heap[at] = self.heap[parent];
+            at = parent;
+        }
+        self.heap[at] = moving;
+    }
+
+    /// Moves an entry down from a place; returns the place where it stays.
+    fn down(&mut self, mut at: usize, moving: (K, T)) -> usize {
         loop {
             let mut child = 2 * at + 1;
             if child >= self.heap.len() {
@@ -43,13 +82,13 @@ impl<K: PartialOrd + Copy, T: Copy> PriorityQueue<K, T> {
             if child + 1 < self.heap.len() && self.heap[child].0 > self.heap[child + 1].0 {
                 child += 1;
             }
-            if last.0 <= self.heap[child].0 {
+            if moving.0 <= self.heap[child].0 {
                 break;
             }
             self.heap[at] = self.heap[child];
             at = child;
         }
-        self.heap[at] = last;
-        Some(first)
+        self.heap[at] = moving;
+        at
     }
 }

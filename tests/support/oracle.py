@@ -22,6 +22,8 @@ TOOLS = Path(__file__).resolve().parent.parent.parent / "tools"
 JAR = TOOLS / "oracle" / "target" / "oracle.jar"
 SERVER_JAR = TOOLS / "server-oracle" / "target" / "server-oracle.jar"
 """The oracle of the assignors that brokers run."""
+STREAMS_JAR = TOOLS / "streams-oracle" / "target" / "streams-oracle.jar"
+"""The oracle of the leader of classic Kafka Streams groups."""
 SHORT_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 

@@ -3,11 +3,12 @@
 
 The queue is a binary heap in an array. Entries with equal keys do not keep their order.
 
-Source   java.util.PriorityQueue of OpenJDK 17 (siftUp, siftDown); the mirror is
+Source   java.util.PriorityQueue of OpenJDK 17 (siftUp, siftDown, heapify, removeAt); the mirror is
          `src/java/priority_queue.rs`.
 """
 
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -23,20 +24,31 @@ class PriorityQueue(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, T]] = []
+        self._heap: list[tuple[Any, T]] = []
 
-    def add(self, key: float, entry: T) -> None:
+    @classmethod
+    def of(cls, entries: Iterable[tuple[Any, T]]) -> Self:
+        """Returns `new PriorityQueue(collection)`: entries move down, from the last parent on."""
+        new = cls()
+        new._heap = list(entries)
+        for at in reversed(range(len(new._heap) // 2)):
+            new._down(at, new._heap[at])
+        return new
+
+    def __iter__(self) -> Iterator[T]:
+        """Iterates the array of the heap."""
+        return (entry for _, entry in self._heap)
+
+    def __contains__(self, entry: object) -> bool:
+        return any(one == entry for one in self)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, key: Any, entry: T) -> None:
         """Appends the entry, then moves it up while its key is smaller than that of its parent."""
-        heap = self._heap
-        at = len(heap)
-        heap.append((key, entry))
-        while at > 0:
-            parent = (at - 1) // 2
-            if key >= heap[parent][0]:
-                break
-            heap[at] = heap[parent]
-            at = parent
-        heap[at] = key, entry
+        self._heap.append((key, entry))
+        self._up(len(self._heap) - 1, (key, entry))
 
     def poll(self) -> T | None:
         """Removes and returns the first entry (None if empty); the last entry takes its place."""
@@ -47,13 +59,35 @@ class PriorityQueue(Generic[T]):
         if not heap:
             return last[1]
         first = heap[0][1]
-        at = 0
+        self._down(0, last)
+        return first
+
+    def remove(self, entry: T) -> None:
+        """Removes an entry; the last entry takes its place."""
+        at = next(i for i, one in enumerate(self) if one == entry)
+        last = self._heap.pop()
+        if at < len(self._heap) and self._down(at, last) == at:
+            self._up(at, last)
+
+    def _up(self, at: int, moving: tuple[Any, T]) -> None:
+        heap = self._heap
+        while at > 0:
+            parent = (at - 1) // 2
+            if moving[0] >= heap[parent][0]:
+                break
+            heap[at] = heap[parent]
+            at = parent
+        heap[at] = moving
+
+    def _down(self, at: int, moving: tuple[Any, T]) -> int:
+        """Moves an entry down from a place; returns the place where it stays."""
+        heap = self._heap
         while (child := 2 * at + 1) < len(heap):
             if child + 1 < len(heap) and heap[child][0] > heap[child + 1][0]:
                 child += 1
-            if last[0] <= heap[child][0]:
+            if moving[0] <= heap[child][0]:
                 break
             heap[at] = heap[child]
             at = child
-        heap[at] = last
-        return first
+        heap[at] = moving
+        return at

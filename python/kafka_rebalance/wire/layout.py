@@ -7,6 +7,9 @@ A message is a dataclass or a NamedTuple whose fields stand in the order of the 
     bool, an IntEnum                    a number of 8 bits, unless an annotation names another
     Uuid                                two numbers of 64 bits
     str, bytes                          a length and the data; "| None": the length may be -1
+    JavaString                          what `DataOutput.writeUTF` writes: 16 bits of length, then
+                                        each UTF-16 unit in 1 to 3 bytes
+    JavaChars                           32 bits of length, then UTF-16 units of 16 bits
     tuple[T, ...]                       a count and the entries; "| None": the count may be -1
     another message                     its fields; "| None": after a byte, negative for null;
                                         in a tagged field, 0 is null
@@ -73,6 +76,8 @@ class _Special(IntEnum):
     REST = 0
     VERSION = 1
     TAGGED = 2
+    JAVA_STRING = 3
+    JAVA_CHARS = 4
 
 
 Int8 = Annotated[int, _Number(">b")]
@@ -80,12 +85,15 @@ Int16 = Annotated[int, _Number(">h")]
 Uint16 = Annotated[int, _Number(">H")]
 Int32 = Annotated[int, _Number(">i")]
 Int64 = Annotated[int, _Number(">q")]
+JavaString = Annotated[str, _Special.JAVA_STRING]
+JavaChars = Annotated[str, _Special.JAVA_CHARS]
 Rest = Annotated[bytes, _Special.REST]
 Version = Annotated[int, _Special.VERSION]
 Tagged = Annotated[tuple[tuple[int, bytes], ...], _Special.TAGGED]
 """Pairs (tag, data), in the order of the bytes."""
 
 _INT8, _INT16, _INT32 = _Number(">b"), _Number(">h"), _Number(">i")
+_UINT16 = _Number(">H")
 _UUID = _Number(">qq")
 VERSION_BYTES = 2
 
@@ -318,6 +326,10 @@ def _typed(hint: Any, marks: tuple[Any, ...], version: int, flexible: bool) -> t
         boxed = _boxed(*_typed(hint, (), version, flexible), flexible)
         return _nullable(*boxed, is_tagged) if nullable else boxed
     number = next((one for one in marks if isinstance(one, _Number)), None)
+    if _Special.JAVA_STRING in marks:
+        return _java_string, _put_java_string
+    if _Special.JAVA_CHARS in marks:
+        return _java_chars, _put_java_chars
     if _Special.REST in marks:
         return lambda source: source.take(len(source.data) - source.at), list.append
     if number is not None or (isinstance(hint, type) and issubclass(hint, int)):
@@ -397,6 +409,40 @@ def _string_or_bytes(is_string: bool, nullable: bool, flexible: bool) -> tuple[R
         parts.append(data)
 
     return read, write
+
+
+def _java_string(source: Source) -> str:
+    data = source.take(source.number(_UINT16))
+    try:
+        # Halves of surrogate pairs have three bytes each; four bytes for one character are refused.
+        halves = data.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
+        if halves and max(halves) > "\uffff":
+            raise _Wrong("is not Java's modified UTF-8")
+        return halves.encode("utf-16-be", "surrogatepass").decode("utf-16-be")
+    except UnicodeDecodeError:
+        raise _Wrong("is not Java's modified UTF-8") from None
+
+
+def _put_java_string(parts: list[bytes], value: str) -> None:
+    units = value.encode("utf-16-be")
+    halves = "".join(map(chr, struct.unpack(f">{len(units) // 2}H", units)))
+    data = halves.encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")
+    parts += [_UINT16.pack(len(data)), data]
+
+
+def _java_chars(source: Source) -> str:
+    length = source.number(_INT32)
+    if length < 0:
+        raise _Wrong(f"has a length of {length}")
+    try:
+        return source.take(2 * length).decode("utf-16-be")
+    except UnicodeDecodeError:
+        raise _Wrong("is not UTF-16") from None
+
+
+def _put_java_chars(parts: list[bytes], value: str) -> None:
+    data = value.encode("utf-16-be")
+    parts += [_INT32.pack(len(data) // 2), data]
 
 
 def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Read, Write]:

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and writes the user data of classic Kafka Streams groups (protocol `stream`).
+
+A thread sends `SubscriptionInfo` in its consumer subscription; the leader sends `AssignmentInfo` in
+the consumer assignment. Each begins with its version. Both are read up to version 11; of a newer
+subscription, only the two versions are read, as a leader does.
+
+Errors   WireError with the path of the field.
+Source   SubscriptionInfoData.json, AssignmentInfo (kafka-streams 4.3.1).
+"""
+
+from typing import Annotated, NamedTuple, TypeVar
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.java.hash_map import Uuid
+
+from .layout import Int8, Int32, Int64, JavaChars, JavaString, Name, Since, layout_of
+
+LATEST_VERSION = 11
+LATEST_OFFSET = -2
+"""The offset sum of an active task that runs."""
+UNKNOWN_OFFSET_SUM = -3
+SHUTDOWN_REQUESTED = 4
+NO_REBALANCE = 2**63 - 1
+
+_VERSION_BYTES = 4
+_Message = TypeVar("_Message", "SubscriptionInfo", "AssignmentInfo")
+
+
+class TaskId(NamedTuple):
+    """A partition number of a subtopology; its string is `subtopology_partition`."""
+
+    subtopology_id: Int32
+    partition: Int32
+
+    def __str__(self) -> str:
+        return f"{self.subtopology_id}_{self.partition}"
+
+
+class TaskOffsetSum(NamedTuple):
+    """The sum of a task's positions in its changelogs, or LATEST_OFFSET or UNKNOWN_OFFSET_SUM."""
+
+    subtopology_id: Int32
+    partition: Int32
+    offset_sum: Int64
+    named_topology: str | None = None
+
+
+class _PartitionOffsetSum(NamedTuple):
+    partition: Int32
+    offset_sum: Int64
+
+
+class _SubtopologyOffsetSums(NamedTuple):
+    subtopology_id: Int32
+    offset_sums: tuple[_PartitionOffsetSum, ...]
+
+
+class _ClientTag(NamedTuple):
+    key: bytes
+    value: bytes
+
+
+class SubscriptionInfo(NamedTuple):
+    """The user data of a thread's subscription. `process_id` has two signed halves.
+
+    `prev_tasks` and `standby_tasks` are of versions 1 to 6, `offset_sums_by_subtopology` is of
+    versions 7 to 9; `offset_sums` reads all of them.
+    """
+
+    version: Int32 = LATEST_VERSION
+    latest_supported_version: Annotated[Int32, Since(3, absent=-1)] = LATEST_VERSION
+    process_id: Uuid = (0, 0)
+    prev_tasks: Annotated[tuple[TaskId, ...], Since(1, 6)] = ()
+    standby_tasks: Annotated[tuple[TaskId, ...], Since(1, 6)] = ()
+    user_end_point: Annotated[bytes, Since(2)] = b""
+    offset_sums_by_subtopology: Annotated[
+        tuple[_SubtopologyOffsetSums, ...], Since(7, 9), Name("taskOffsetSums")
+    ] = ()
+    task_offset_sums: Annotated[tuple[TaskOffsetSum, ...], Since(10)] = ()
+    unique_field: Annotated[Int8, Since(8)] = 0
+    error_code: Annotated[Int32, Since(9)] = 0
+    client_tags: Annotated[tuple[_ClientTag, ...], Since(11)] = ()
+
+    def offset_sums(self) -> dict[TaskId, int]:
+        """Returns the offset sum of each task, as a leader reads it from any version."""
+        sums = dict.fromkeys(self.prev_tasks, LATEST_OFFSET)
+        sums |= dict.fromkeys(self.standby_tasks, UNKNOWN_OFFSET_SUM)
+        for group in self.offset_sums_by_subtopology:
+            for partition, offset_sum in group.offset_sums:
+                sums[TaskId(group.subtopology_id, partition)] = offset_sum
+        for one in self.task_offset_sums:
+            sums[TaskId(one.subtopology_id, one.partition)] = one.offset_sum
+        return sums
+
+    def tags(self) -> dict[str, str]:
+        """Returns the `client.tag.*` settings; bytes that are not UTF-8 become U+FFFD."""
+        return {
+            tag.key.decode(errors="replace"): tag.value.decode(errors="replace")
+            for tag in self.client_tags
+        }
+
+
+class AssignedTask(NamedTuple):
+    """A task in the leader's answer; versions 10 and 11 name its topology ("": none)."""
+
+    subtopology_id: Int32
+    partition: Int32
+    named_topology: Annotated[JavaChars, Since(10)] = ""
+
+    @property
+    def task_id(self) -> TaskId:
+        return TaskId(self.subtopology_id, self.partition)
+
+
+class NamedPartition(NamedTuple):
+    topic: JavaString
+    partition: Int32
+
+
+class StandbyTask(NamedTuple):
+    """A standby task with the partitions of its source topics."""
+
+    task: AssignedTask
+    partitions: tuple[NamedPartition, ...]
+
+
+class NumberedTopic(NamedTuple):
+    number: Int32
+    topic: JavaString
+
+
+class NumberedPartition(NamedTuple):
+    topic_number: Int32
+    partition: Int32
+
+
+class HostPartitions(NamedTuple):
+    """The partitions of a host; versions 5 and later name a topic by its number."""
+
+    host: JavaString
+    port: Int32
+    named: Annotated[tuple[NamedPartition, ...], Since(2, 4), Name("partitions")] = ()
+    numbered: Annotated[tuple[NumberedPartition, ...], Since(5), Name("partitions")] = ()
+
+
+class AssignmentInfo(NamedTuple):
+    """The user data of a thread's assignment.
+
+    The i-th of `active_tasks` belongs to the i-th assigned partition, sorted by topic and number.
+    `next_rebalance_ms` is NO_REBALANCE, 0 (at once), or the time of a probing rebalance.
+    """
+
+    version: Int32 = LATEST_VERSION
+    commonly_supported_version: Annotated[Int32, Since(3, absent=-1)] = LATEST_VERSION
+    active_tasks: tuple[AssignedTask, ...] = ()
+    standby_tasks: tuple[StandbyTask, ...] = ()
+    topics: Annotated[tuple[NumberedTopic, ...], Since(5)] = ()
+    partitions_by_host: Annotated[tuple[HostPartitions, ...], Since(2)] = ()
+    standby_partitions_by_host: Annotated[tuple[HostPartitions, ...], Since(6)] = ()
+    error_code: Annotated[Int32, Since(4)] = 0
+    next_rebalance_ms: Annotated[Int64, Since(7)] = NO_REBALANCE
+
+
+class _Versions(NamedTuple):
+    version: Int32
+    latest_supported_version: Int32
+
+
+def decode_subscription_info(data: bytes) -> SubscriptionInfo:
+    """Reads a thread's user data. Errors: WireError."""
+    if _version(data, "subscription") <= LATEST_VERSION:
+        return _read(SubscriptionInfo, data, "subscription")
+    layout = layout_of(_Versions, flexible=False)
+    return SubscriptionInfo(*layout.read(data, "subscription", may_go_on=True))
+
+
+def encode_subscription_info(info: SubscriptionInfo) -> bytes:
+    if info.version > LATEST_VERSION:
+        return layout_of(_Versions, flexible=False).written(_Versions(*info[:2]))
+    return layout_of(SubscriptionInfo, info.version, flexible=False).written(info)
+
+
+def decode_assignment_info(data: bytes) -> AssignmentInfo:
+    """Reads the leader's user data for a thread. Errors: WireError."""
+    return _read(AssignmentInfo, data, "assignment")
+
+
+def encode_assignment_info(info: AssignmentInfo) -> bytes:
+    return layout_of(AssignmentInfo, info.version, flexible=False).written(info)
+
+
+def _version(data: bytes, what: str) -> int:
+    if len(data) < _VERSION_BYTES:
+        raise WireError(f"{what}.version: needs 4 bytes, {len(data)} are left")
+    return int.from_bytes(data[:_VERSION_BYTES], signed=True)
+
+
+def _read(kind: type[_Message], data: bytes, what: str) -> _Message:
+    version = _version(data, what)
+    if not 1 <= version <= LATEST_VERSION:
+        raise WireError(f"{what}.version: {version} is not known (1 to {LATEST_VERSION} are)")
+    return layout_of(kind, version, flexible=False).read(data, what)

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `leader.py`: what the leader of a classic Kafka Streams group computes in a rebalance.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::application::{
+    Application, ByHost, LeaderAnswer, Partition, ProcessTasks, StreamThread, TaskId,
+    ThreadAssignment, Topology, end_offset_sums, missing_sources,
+};
+use super::processes::{Held, StreamsProcess, sorted_by_id};
+use super::{high_availability, legacy_sticky, threads};
+use crate::error::GroupError;
+use crate::java::hash_map::{HashMap, uuid_hash};
+use crate::java::order::{compare_names, java_hash_order};
+
+pub const NAME: &str = "stream";
+const LEGACY_STICKY: &str = "legacy_sticky";
+const STICKY: &str = "sticky";
+
+const LATEST_VERSION: i32 = 11;
+const MISSING_SOURCE: i32 = 1;
+const ASSIGNMENT_ERROR: i32 = 3;
+const SHUTDOWN_REQUESTED: i32 = 4;
+
+/// The answer of a leader.
+pub fn assign(application: &Application) -> Result<LeaderAnswer, GroupError> {
+    // 1.
+    let ids: Vec<&str> = application
+        .threads
+        .iter()
+        .map(|one| one.member_id.as_str())
+        .collect();
+    let order = java_hash_order(&ids);
+    let members: Vec<&StreamThread> = order
+        .iter()
+        .map(|&i| &application.threads[i as usize])
+        .collect();
+    let known = || members.iter().filter(|one| one.version <= LATEST_VERSION);
+    // 2.
+    if known().any(|one| one.error_code == SHUTDOWN_REQUESTED) {
+        return Ok(refused(&members, SHUTDOWN_REQUESTED));
+    }
+    if missing_sources(application) {
+        return Ok(refused(&members, MISSING_SOURCE));
+    }
+    // 3.
+    let topology = Topology::new(application);
+    let mut processes = processes(application, &members, &topology);
+    let ends = end_offset_sums(application, &topology);
+    for one in &mut processes {
+        let owned = owned_tasks(one, &topology)?;
+        one.had(&owned, &topology, ends.as_deref());
+    }
+    // 4.
+    let lags_unknown = ends.is_none();
+    let (probing, is_fallback) = to_processes(application, &mut processes, &topology, lags_unknown);
+    let deadline = application.now_ms + application.settings.probing_rebalance_interval_ms;
+    // 5. to 7.
+    let owners = owners(&members, &topology);
+    let version = known()
+        .map(|one| one.version)
+        .min()
+        .unwrap_or(LATEST_VERSION);
+    let supported = members.iter().map(|one| one.latest_supported_version);
+    let versions = (
+        version,
+        supported
+            .min()
+            .unwrap_or(LATEST_VERSION)
+            .min(LATEST_VERSION),
+    );
+    let mut answer = LeaderAnswer::default();
+    let mut stable = known().count() == members.len();
+    for one in &processes {
+        let is_leader = one.process_id == application.leader_process_id;
+        let deadline = (probing && is_leader).then_some(deadline);
+        let public = application.assignor == STICKY;
+        let Some(own) = thread_answers(one, &topology, &owners, deadline, public, versions) else {
+            return Ok(refused(&members, ASSIGNMENT_ERROR));
+        };
+        stable &= own.iter().all(|(_, each)| each.next_rebalance_ms.is_none());
+        answer.members.extend(own);
+    }
+    answer.stable = Some(stable);
+    if !is_fallback {
+        answer.probing_rebalance_needed = Some(probing);
+        let tasks = processes
+            .iter()
+            .map(|one| (one.process_id, tasks(one, &topology)));
+        answer.processes = Some(tasks.collect());
+    }
+    answer.partitions_by_host = by_host(&processes, &topology, Held::Active);
+    answer.standby_partitions_by_host = by_host(&processes, &topology, Held::Standby);
+    Ok(answer)
+}
+
+/// The processes in the order of the leader's `HashMap`.
+fn processes<'a>(
+    application: &Application,
+    members: &[&'a StreamThread],
+    topology: &Topology,
+) -> Vec<StreamsProcess<'a>> {
+    let public = application.assignor == STICKY;
+    let mut found: Vec<StreamsProcess> = Vec::new();
+    let mut order: HashMap<()> = HashMap::default();
+    let mut places = FxHashMap::default();
+    for &one in members {
+        let is_future = one.version > LATEST_VERSION;
+        let id = if is_future {
+            application.future_process_id
+        } else {
+            one.process_id
+        };
+        let place = *places.entry(id).or_insert_with(|| {
+            found.push(StreamsProcess::new(id, topology, public));
+            let tie = |a: u32, b: u32| {
+                found[a as usize]
+                    .process_id
+                    .cmp(&found[b as usize].process_id)
+            };
+            order.put(found.len() as u32 - 1, uuid_hash(id), &tie, ());
+            found.len() - 1
+        });
+        found[place].join(one, topology, is_future);
+    }
+    let mut found: Vec<Option<StreamsProcess>> = found.into_iter().map(Some).collect();
+    let order = order.keys().into_iter();
+    order
+        .filter_map(|place| found[place as usize].take())
+        .collect()
+}
+
+fn owned_tasks(process: &StreamsProcess, topology: &Topology) -> Result<Vec<u32>, GroupError> {
+    let owned = process.threads.iter().flat_map(|one| &one.owned_partitions);
+    let tasks: Vec<u32> = owned
+        .clone()
+        .filter_map(|(topic, p)| topology.task_of(topology.partition(topic, *p)?))
+        .collect();
+    if tasks.is_empty() && owned.count() > 0 {
+        let problem = "no partition that a process owns belongs to a task";
+        return Err(GroupError::assignor_throws(
+            NAME,
+            "IllegalStateException",
+            problem,
+        ));
+    }
+    Ok(tasks)
+}
+
+/// Runs the task assignor; returns whether to probe, and whether it was the fallback.
+fn to_processes(
+    application: &Application,
+    processes: &mut [StreamsProcess],
+    topology: &Topology,
+    lags_unknown: bool,
+) -> (bool, bool) {
+    let settings = &application.settings;
+    match application.assignor.as_str() {
+        STICKY => legacy_sticky::assign(processes, topology, settings, false, true),
+        LEGACY_STICKY => legacy_sticky::assign(processes, topology, settings, false, false),
+        _ if lags_unknown => {
+            legacy_sticky::assign(processes, topology, settings, true, false);
+            return (true, true);
+        }
+        _ => {
+            let probing = sorted_by_id(processes, |processes| {
+                high_availability::assign(processes, topology, settings)
+            });
+            return (probing, false);
+        }
+    }
+    (false, false)
+}
+
+/// The member that owns each partition, by its place in `members`; the last one counts.
+fn owners<'a>(members: &[&'a StreamThread], topology: &Topology) -> FxHashMap<Partition, &'a str> {
+    let mut owners = FxHashMap::default();
+    for one in members {
+        for (topic, p) in &one.owned_partitions {
+            if let Some(tp) = topology.partition(topic, *p) {
+                owners.insert(tp, one.member_id.as_str());
+            }
+        }
+    }
+    owners
+}
+
+/// Steps 5 to 7 for a process; None if a thread found no task.
+fn thread_answers(
+    process: &StreamsProcess,
+    topology: &Topology,
+    owners: &FxHashMap<Partition, &str>,
+    mut deadline: Option<i64>,
+    public: bool,
+    versions: (i32, i32),
+) -> Option<Vec<(String, ThreadAssignment)>> {
+    // 5.
+    let (order, active, standby) = on_threads(process, topology, public)?;
+    let mut answers = Vec::new();
+    for thread in order {
+        // 6.
+        let member_id = process.threads[thread].member_id.as_str();
+        let is_owned = |task: u32| {
+            let inputs = topology.inputs[task as usize].iter();
+            let mut owners = inputs.filter_map(|tp| owners.get(tp));
+            owners.any(|&owner| owner != member_id)
+        };
+        let (withheld, own): (Vec<u32>, Vec<u32>) =
+            active[thread].iter().partition(|&&task| is_owned(task));
+        let kept_open = withheld.iter().copied().filter(|&task| {
+            process.previous_standby[task as usize] && topology.is_stateful[task as usize]
+        });
+        let mut standby: Vec<u32> = standby[thread].iter().copied().chain(kept_open).collect();
+        standby.sort_unstable();
+        standby.dedup();
+        let inputs = |task: u32| {
+            topology.inputs[task as usize]
+                .iter()
+                .map(move |&tp| (tp, task))
+        };
+        let mut pairs: Vec<(Partition, u32)> = own.into_iter().flat_map(inputs).collect();
+        pairs.sort_unstable();
+        // 7.
+        let deadline = deadline.take();
+        let id = |task: u32| topology.ids[task as usize];
+        let answer = ThreadAssignment {
+            partitions: pairs.iter().map(|&(tp, _)| topology.named(tp)).collect(),
+            active_tasks: pairs.iter().map(|&(_, task)| id(task)).collect(),
+            standby_tasks: standby.into_iter().map(id).collect(),
+            next_rebalance_ms: if withheld.is_empty() {
+                deadline
+            } else {
+                Some(0)
+            },
+            error_code: 0,
+            version: versions.0,
+            commonly_supported_version: versions.1,
+        };
+        answers.push((member_id.to_owned(), answer));
+    }
+    Some(answers)
+}
+
+/// The threads by member id, and the active and standby tasks of each thread.
+type OnThreads = (Vec<usize>, Vec<Vec<u32>>, Vec<Vec<u32>>);
+
+fn on_threads(process: &StreamsProcess, topology: &Topology, public: bool) -> Option<OnThreads> {
+    let count = process.threads.len();
+    let mut order: Vec<usize> = (0..count).collect();
+    let id = |at: usize| process.threads[at].member_id.as_str();
+    order.sort_unstable_by(|&a, &b| compare_names(id(a), id(b)));
+    let in_order = |how: Held| match &process.placed {
+        Some(placed) => {
+            let of_one = placed
+                .items()
+                .filter(|(_, is_active)| **is_active == (how == Held::Active));
+            in_set(topology, of_one.map(|(task, _)| task))
+        }
+        None => process.tasks(how),
+    };
+    let (all, mut standby) = (in_order(Held::Active), in_order(Held::Standby));
+    if public {
+        standby = in_set(topology, standby.into_iter());
+    }
+    let of_kind = |stateful: bool| {
+        let tasks = all.iter().copied();
+        in_set(
+            topology,
+            tasks.filter(|&task| topology.is_stateful[task as usize] == stateful),
+        )
+    };
+    let mut load = vec![0; count];
+    let (mut active, mut copies) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+    let mut call = |tasks: &[u32], lists: &mut [Vec<u32>], reports: bool| {
+        let is_stateful = &topology.is_stateful;
+        threads::assign(
+            process,
+            tasks,
+            &order,
+            &mut load,
+            lists,
+            reports,
+            is_stateful,
+        )
+    };
+    let found = call(&of_kind(true), &mut active, true)
+        && call(&standby, &mut copies, true)
+        && call(&of_kind(false), &mut active, false);
+    found.then_some((order, active, copies))
+}
+
+/// Tasks in the order of a `HashSet` to which they are added.
+fn in_set(topology: &Topology, tasks: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut order: HashMap<()> = HashMap::default();
+    for task in tasks {
+        order.put(task, topology.hash(task), &|a, b| a.cmp(&b), ());
+    }
+    order.keys()
+}
+
+fn refused(members: &[&StreamThread], error_code: i32) -> LeaderAnswer {
+    let empty = ThreadAssignment {
+        partitions: Vec::new(),
+        active_tasks: Vec::new(),
+        standby_tasks: Vec::new(),
+        next_rebalance_ms: None,
+        error_code,
+        version: LATEST_VERSION,
+        commonly_supported_version: LATEST_VERSION,
+    };
+    let of_each = |one: &&StreamThread| (one.member_id.clone(), empty.clone());
+    LeaderAnswer {
+        members: members.iter().map(of_each).collect(),
+        ..LeaderAnswer::default()
+    }
+}
+
+fn tasks(process: &StreamsProcess, topology: &Topology) -> ProcessTasks {
+    let ids = |how: Held| -> Vec<TaskId> {
+        let tasks = process.tasks(how).into_iter();
+        tasks.map(|task| topology.ids[task as usize]).collect()
+    };
+    let lag = |&task: &u32| (topology.ids[task as usize], process.lags[task as usize]);
+    ProcessTasks {
+        active: ids(Held::Active),
+        standby: ids(Held::Standby),
+        lags: topology.stateful.iter().map(lag).collect(),
+    }
+}
+
+/// The partitions of each end point, sorted.
+fn by_host(processes: &[StreamsProcess], topology: &Topology, how: Held) -> ByHost {
+    let mut hosts: Vec<&str> = Vec::new();
+    let mut partitions: FxHashMap<&str, Vec<Partition>> = FxHashMap::default();
+    let mut met = FxHashSet::default();
+    for one in processes.iter().filter(|one| !one.end_point.is_empty()) {
+        if met.insert(one.end_point) {
+            hosts.push(one.end_point);
+        }
+        let inputs = one
+            .tasks(how)
+            .into_iter()
+            .flat_map(|task| &topology.inputs[task as usize]);
+        partitions.entry(one.end_point).or_default().extend(inputs);
+    }
+    let sorted = |host: &str| {
+        let mut tps = partitions[host].clone();
+        tps.sort_unstable();
+        tps.into_iter().map(|tp| topology.named(tp)).collect()
+    };
+    hosts
+        .into_iter()
+        .map(|host| (host.to_owned(), sorted(host)))
+        .collect()
+}

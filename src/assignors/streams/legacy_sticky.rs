@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `legacy_sticky.py`: tasks stay where they were, without warm-ups.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::application::{Settings, Topology, Uuid};
+use super::high_availability::costs;
+use super::processes::{Held, StreamsProcess, sorted_by_id};
+use super::rack_costs::{BALANCE_SUBTOPOLOGY, NONE, RackCosts, is_known};
+use crate::java::hash_map::{HashMap, uuid_hash};
+use crate::java::slots::copied_slots;
+
+const TRAFFIC_COST: i64 = 1;
+const NON_OVERLAP_COST: i64 = 10;
+
+/// Gives all tasks to processes, which are in hash order; `public` is KIP-924's form.
+pub fn assign(
+    processes: &mut [StreamsProcess],
+    topology: &Topology,
+    settings: &Settings,
+    keep: bool,
+    public: bool,
+) {
+    let racks = Racks::new(processes, topology, settings, public);
+    let mut work = Work::new(processes, topology, public);
+    work.give_active(keep);
+    let (had_active, had_standby, pairs) = (work.had_active, work.had_standby, work.pairs);
+    // 4.
+    if !keep {
+        racks.swap_active(processes);
+    }
+    // 5.
+    if settings.num_standby_replicas > 0 {
+        let active = processes.iter().map(|one| one.tasks(Held::Active));
+        let mut work = Work {
+            held: active.collect(),
+            processes,
+            topology,
+            public,
+            had_active,
+            had_standby,
+            pairs,
+        };
+        work.give_standby(settings.num_standby_replicas);
+        // 6.
+        if !keep {
+            racks.swap_standby(processes);
+        }
+    }
+}
+
+/// The set of ids at some places, in its order.
+fn id_set(ids: &[Uuid], places: impl Iterator<Item = usize>, slots: usize) -> Vec<usize> {
+    let mut set: HashMap<()> = HashMap::with_slots(slots);
+    for at in places {
+        let tie = |a: u32, b: u32| ids[a as usize].cmp(&ids[b as usize]);
+        set.put(at as u32, uuid_hash(ids[at]), &tie, ());
+    }
+    set.keys().into_iter().map(|at| at as usize).collect()
+}
+
+fn task_set(topology: &Topology, tasks: &[u32], slots: usize) -> HashMap<()> {
+    let mut set = HashMap::with_slots(slots);
+    for &task in tasks {
+        set.put(task, topology.hash(task), &|a, b| a.cmp(&b), ());
+    }
+    set
+}
+
+const DEFAULT_SLOTS: usize = crate::java::hash_table::DEFAULT_SLOTS;
+
+struct Work<'w, 'a> {
+    processes: &'w mut [StreamsProcess<'a>],
+    topology: &'w Topology<'w>,
+    public: bool,
+    /// The place of the last process that had the task, in Java's order of tasks.
+    had_active: HashMap<usize>,
+    /// The places of processes, in Java's order.
+    had_standby: FxHashMap<u32, Vec<usize>>,
+    pairs: FxHashSet<(u32, u32)>,
+    /// The tasks of each process.
+    held: Vec<Vec<u32>>,
+}
+
+impl<'w, 'a> Work<'w, 'a> {
+    fn new(
+        processes: &'w mut [StreamsProcess<'a>],
+        topology: &'w Topology<'w>,
+        public: bool,
+    ) -> Self {
+        let mut had_active = HashMap::default();
+        let mut had_standby: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        for (at, one) in processes.iter().enumerate() {
+            for task in 0..topology.ids.len() as u32 {
+                if one.previous_active[task as usize] {
+                    had_active.put(task, topology.hash(task), &|a, b| a.cmp(&b), at);
+                }
+                if one.previous_standby[task as usize] {
+                    had_standby.entry(task).or_default().push(at);
+                }
+            }
+        }
+        let ids: Vec<Uuid> = processes.iter().map(|one| one.process_id).collect();
+        for places in had_standby.values_mut() {
+            *places = id_set(&ids, places.iter().copied(), DEFAULT_SLOTS);
+        }
+        Self {
+            held: vec![Vec::new(); processes.len()],
+            processes,
+            topology,
+            public,
+            had_active,
+            had_standby,
+            pairs: FxHashSet::default(),
+        }
+    }
+
+    fn give_active(&mut self, keep: bool) {
+        let tasks = self.topology.in_java_order(&self.topology.tasks);
+        let threads: u32 = self.processes.iter().map(StreamsProcess::capacity).sum();
+        let per_thread = tasks.len() as u32 / threads;
+        let fits = |one: &StreamsProcess| one.active_count() < one.capacity() * per_thread;
+        let mut left = task_set(self.topology, &tasks, copied_slots(tasks.len()));
+        // 1.
+        for task in self.had_active.keys() {
+            let at = self.had_active.get(task).copied().unwrap_or(0);
+            if left.get(task).is_some() && (keep || fits(&self.processes[at])) {
+                self.give(at, task, Held::Active);
+                left.remove(task);
+            }
+        }
+        // 2.
+        for task in left.keys() {
+            let places = self.had_standby.get(&task).into_iter().flatten().copied();
+            let found = places.clone().find(|&at| fits(&self.processes[at]));
+            if let Some(at) = found {
+                self.give(at, task, Held::Active);
+                left.remove(task);
+            }
+        }
+        // 3.
+        let mut left = left.keys();
+        left.sort_unstable();
+        let all: Vec<usize> = (0..self.processes.len()).collect();
+        for task in left {
+            let at = self.best(task, &all);
+            self.give(at, task, Held::Active);
+        }
+    }
+
+    fn give_standby(&mut self, replicas: u32) {
+        let mut stateful = self.topology.stateful.clone();
+        if !self.public {
+            let tasks = self.topology.in_java_order(&stateful);
+            stateful = task_set(self.topology, &tasks, DEFAULT_SLOTS).keys();
+        }
+        let ids: Vec<Uuid> = self.processes.iter().map(|one| one.process_id).collect();
+        for task in stateful {
+            for _ in 0..replicas {
+                let without = (0..ids.len()).filter(|&at| !self.processes[at].has(task));
+                let without = id_set(&ids, without, DEFAULT_SLOTS);
+                if without.is_empty() {
+                    break;
+                }
+                let at = self.best(task, &without);
+                self.give(at, task, Held::Standby);
+            }
+        }
+    }
+
+    fn give(&mut self, at: usize, task: u32, how: Held) {
+        for &other in &self.held[at] {
+            self.pairs.insert((task.min(other), task.max(other)));
+        }
+        self.held[at].push(task);
+        self.processes[at].give(task, how, self.topology);
+    }
+
+    fn best(&self, task: u32, candidates: &[usize]) -> usize {
+        if candidates.len() == 1 {
+            return candidates[0];
+        }
+        let standby = self.least_loaded(task, &self.previous_standby(task, candidates));
+        let owner = self.had_active.get(task).copied();
+        let previous = owner.filter(|at| candidates.contains(at)).or(standby);
+        let fits = |at: &usize| !self.is_too_full(*at);
+        previous
+            .filter(fits)
+            .or_else(|| previous.and(standby).filter(fits))
+            .or_else(|| self.least_loaded(task, candidates))
+            .unwrap_or(candidates[0])
+    }
+
+    fn previous_standby(&self, task: u32, candidates: &[usize]) -> Vec<usize> {
+        let places = self.had_standby.get(&task).map_or(&[][..], Vec::as_slice);
+        let ids: Vec<Uuid> = self.processes.iter().map(|one| one.process_id).collect();
+        let mut copied = id_set(&ids, places.iter().copied(), copied_slots(places.len()));
+        copied.retain(|at| candidates.contains(at));
+        copied
+    }
+
+    fn is_too_full(&self, at: usize) -> bool {
+        let one = &self.processes[at];
+        let has_more_room = |other: &StreamsProcess| self.has_more_room(other, one);
+        one.count() >= one.capacity() && self.processes.iter().any(has_more_room)
+    }
+
+    fn has_more_room(&self, one: &StreamsProcess, other: &StreamsProcess) -> bool {
+        if one.load() == other.load() && !self.public {
+            return one.capacity() > other.capacity();
+        }
+        one.load() < other.load()
+    }
+
+    fn least_loaded(&self, task: u32, candidates: &[usize]) -> Option<usize> {
+        for only_new in [true, false] {
+            let mut found: Option<usize> = None;
+            for &at in candidates {
+                let one = &self.processes[at];
+                if one.count() == 0 {
+                    return Some(at);
+                }
+                let more = found.is_none_or(|best| self.has_more_room(one, &self.processes[best]));
+                if more && (!only_new || self.meets_new(at, task)) {
+                    found = Some(at);
+                }
+            }
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    fn meets_new(&self, at: usize, task: u32) -> bool {
+        let mut others = self.held[at].iter().copied();
+        others.any(|other| !self.pairs.contains(&(task.min(other), task.max(other))))
+    }
+}
+
+/// The swaps of steps 4 and 6, if they are enabled.
+struct Racks<'r> {
+    topology: &'r Topology<'r>,
+    public: bool,
+    balanced: bool,
+    costs: (i64, i64),
+    enabled: bool,
+}
+
+impl<'r> Racks<'r> {
+    fn new(
+        processes: &[StreamsProcess],
+        topology: &'r Topology<'r>,
+        settings: &Settings,
+        public: bool,
+    ) -> Self {
+        let strategy = settings.rack_aware_assignment_strategy.as_str();
+        let no_cost = settings.rack_aware_assignment_traffic_cost.is_none()
+            || settings.rack_aware_assignment_non_overlap_cost.is_none();
+        let changelogs = settings.num_standby_replicas > 0 || public;
+        Self {
+            topology,
+            public,
+            balanced: strategy == BALANCE_SUBTOPOLOGY,
+            costs: costs(settings, TRAFFIC_COST, NON_OVERLAP_COST),
+            enabled: strategy != NONE
+                && !(public && no_cost)
+                && is_known(topology, processes, changelogs),
+        }
+    }
+
+    fn swap_active(&self, processes: &mut [StreamsProcess]) {
+        if !self.enabled {
+            return;
+        }
+        let is_stateful = |task: &u32| {
+            let one = self.topology.subtopologies[&self.topology.ids[*task as usize].0];
+            let unlogged = self.public && one.unlogged_stores > 0;
+            self.topology.is_stateful[*task as usize] || unlogged
+        };
+        let (stateful, stateless): (Vec<u32>, Vec<u32>) =
+            self.topology.tasks.iter().copied().partition(is_stateful);
+        self.in_order(processes, |processes| {
+            for (tasks, costs) in [(stateful, self.costs), (stateless, (1, 0))] {
+                let ids = tasks.iter().map(|&task| self.topology.ids[task as usize].0);
+                let mut own: Vec<i32> = if self.public {
+                    ids.collect()
+                } else {
+                    self.topology.subtopologies.keys().copied().collect()
+                };
+                own.sort_unstable();
+                own.dedup();
+                let racks = self.racks(true, self.public, self.balanced, costs);
+                racks.swap_active(processes, &tasks, &own);
+            }
+        });
+    }
+
+    fn swap_standby(&self, processes: &mut [StreamsProcess]) {
+        if self.enabled {
+            let racks = self.racks(false, true, self.public && self.balanced, self.costs);
+            self.in_order(processes, |processes| {
+                racks.swap_standby(processes, |_, _, _, _| true);
+            });
+        }
+    }
+
+    /// Runs `swap` with the processes sorted by id, or in hash order in KIP-924's form.
+    fn in_order(&self, processes: &mut [StreamsProcess], swap: impl FnOnce(&mut [StreamsProcess])) {
+        if self.public {
+            swap(processes);
+        } else {
+            sorted_by_id(processes, swap);
+        }
+    }
+
+    fn racks(
+        &self,
+        inputs: bool,
+        changelogs: bool,
+        balanced: bool,
+        costs: (i64, i64),
+    ) -> RackCosts<'r> {
+        RackCosts {
+            topology: self.topology,
+            balanced,
+            inputs,
+            changelogs,
+            traffic_cost: costs.0,
+            non_overlap_cost: costs.1,
+        }
+    }
+}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
 
 VECTORS = Path(__file__).resolve().parent / "vectors" / "balanced.jsonl.gz"
-CASES: list[dict[str, Any]] = [json.loads(line) for line in gzip.open(VECTORS, "rt")]
+CASES: list[dict[str, Any]] = [*map(json.loads, gzip.decompress(VECTORS.read_bytes()).splitlines())]
 ORDERS = [",".join(order) for order in permutations(PREFER)]
 
 

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
 use super::levels::{ClassLevel, levels};
-use super::network::{Hub, Lots, hub_members, level_flow};
+use super::network::{Criterion, Hub, Lots, hub_members, level_flow};
 use crate::error::GroupError;
 use crate::group::model::{MemberId, NOBODY, TopicPartition, quoted};
 use crate::group::ownership::Assignment;
@@ -17,13 +17,6 @@ use crate::group::spec::GroupSpec;
 pub const NAME: &str = "balanced";
 const MOST_CELLS: i64 = 100_000;
 const MOST_PARTITIONS: i64 = 5_000;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Criterion {
-    Rack,
-    Moves,
-    Topics,
-}
 
 /// An order of the criteria, first to last.
 pub type Prefer = [Criterion; 3];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `assignors/balance/figures.py`: how good an answer of `balanced` is.
 
-use super::balanced::{Criterion, Prefer, spreads_exactly};
+use super::balanced::{Prefer, spreads_exactly};
 use super::classes::{Classes, NO_CLASS};
+use super::network::Criterion;
 use crate::group::model::NOBODY;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;

@@ -3,13 +3,20 @@
 
 use rustc_hash::FxHashMap;
 
-use super::balanced::Criterion;
 use super::classes::Classes;
 use super::flow::{Flow, UNLIMITED};
 use super::levels::ClassLevel;
 use crate::group::model::{MemberId, NOBODY, TopicPartition};
 use crate::group::spec::GroupSpec;
 use crate::java::order::compare_names;
+
+/// A criterion of `balanced` after the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Criterion {
+    Rack,
+    Moves,
+    Topics,
+}
 
 /// The number of a rack in the order of names; members without a rack have `NO_RACK`.
 type Rack = i64;

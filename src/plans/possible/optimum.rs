@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/optimum.py`: the best result that is possible for a group.
 
-use crate::assignors::balance::balanced::{Criterion, hand_out, sorted};
+use crate::assignors::balance::balanced::{hand_out, sorted};
 use crate::assignors::balance::classes::Classes;
 use crate::assignors::balance::levels::{ClassLevel, levels};
-use crate::assignors::balance::network::{LevelFlow, Lots, level_flow};
+use crate::assignors::balance::network::{Criterion, LevelFlow, Lots, level_flow};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 

@@ -156,17 +156,10 @@ def level_flow(
         ]
         for (key, hub), node in zip(hubs.items(), hub_node.values(), strict=True)
     }
-    from_hub: dict[tuple[int, int], list[int]] = {}
-    for key, hub in hubs.items():
-        if lots.by_topic:
-            (m,) = hub.members
-            size = min(sum(len(lots.lots[n].partitions) for n in hub.lots), level.load)
-            for x in range(size):
-                flow.add(hub_node[key], member_node[m], 1, x * price.get("topics", 0))
-        else:
-            from_hub[key] = [
-                flow.add(hub_node[key], member_node[m], UNLIMITED) for m in hub.members
-            ]
+    from_hub = {
+        key: _out_of(flow, lots, hub, node, (member_node, level.load, price.get("topics", 0)))
+        for (key, hub), node in zip(hubs.items(), hub_node.values(), strict=True)
+    }
     for node in member_node.values():
         flow.add(node, sink, max(level.load - 1, 0))
         flow.add(node, extras, 1)
@@ -175,7 +168,7 @@ def level_flow(
     found = []
     for key, hub in hubs.items():
         into = [(n, flow.sent(arc)) for n, arc in to_hub[key] if flow.sent(arc)]
-        out = [flow.sent(arc) for arc in from_hub[key]] if key in from_hub else []
+        out = [flow.sent(arc) for arc in from_hub[key]]
         wanted = out or [sum(count for _, count in into)]
         found.append(Hub(list(zip(hub.members, wanted, strict=True)), into))
     return LevelFlow(
@@ -187,8 +180,26 @@ def level_flow(
     )
 
 
+def _out_of(
+    flow: Flow, lots: Lots, hub: "HubMembers", node: int, to: tuple[dict[int, int], int, int]
+) -> list[int]:
+    """Adds the arcs from a hub to its members; returns them if the hub has an arc to each member.
+
+    `to` has the members' nodes, the level's load, and the cost of a pair of partitions of a topic.
+    """
+    member_node, load, pair = to
+    if not lots.by_topic:
+        return [flow.add(node, member_node[m], UNLIMITED) for m in hub.members]
+    (m,) = hub.members
+    for x in range(min(sum(len(lots.lots[n].partitions) for n in hub.lots), load)):
+        flow.add(node, member_node[m], 1, x * pair)
+    return []
+
+
 @dataclass(slots=True)
 class HubMembers:
+    """The members of a hub, their rack, and the lots that they can read."""
+
     members: list[int]
     rack: int
     lots: list[int]

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The built-in assignors by name, and the functions that run one of them on a group.
 
+pub mod balance {
+    pub mod balanced;
+    pub mod classes;
+    pub mod figures;
+    pub mod flow;
+    pub mod levels;
+    pub mod network;
+}
 pub mod classic {
     pub mod claims;
     pub mod constrained;
@@ -56,10 +64,11 @@ use crate::group::model::quoted;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
+use balance::balanced::{self, PREFER, Prefer};
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
 /// The built-in assignors, in the order in which help texts and messages list them: those of
-/// Kafka's Java client, of librdkafka, and of the brokers.
+/// Kafka's Java client, of librdkafka, of this project, and of the brokers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignor {
     Range,
@@ -69,6 +78,7 @@ pub enum Assignor {
     LibrdkafkaRange,
     LibrdkafkaRoundRobin,
     LibrdkafkaCooperativeSticky,
+    Balanced(Prefer),
     ConsumerUniform,
     ConsumerRange,
     ShareSimple,
@@ -105,7 +115,7 @@ pub fn protocol_name(name: &str) -> &str {
 }
 
 impl Assignor {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Range,
         Self::RoundRobin,
         Self::Sticky,
@@ -113,6 +123,7 @@ impl Assignor {
         Self::LibrdkafkaRange,
         Self::LibrdkafkaRoundRobin,
         Self::LibrdkafkaCooperativeSticky,
+        Self::Balanced(PREFER),
         Self::ConsumerUniform,
         Self::ConsumerRange,
         Self::ShareSimple,
@@ -130,6 +141,7 @@ impl Assignor {
             Self::LibrdkafkaRange => librdkafka::range::NAME,
             Self::LibrdkafkaRoundRobin => librdkafka::round_robin::NAME,
             Self::LibrdkafkaCooperativeSticky => librdkafka::cooperative_sticky::NAME,
+            Self::Balanced(_) => balanced::NAME,
             Self::ConsumerUniform => consumer::uniform::NAME,
             Self::ConsumerRange => consumer::range::NAME,
             Self::ShareSimple => share::simple::NAME,
@@ -139,6 +151,9 @@ impl Assignor {
 
     /// The assignor with this name; an error at `assignor` if no built-in assignor has the name.
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
+        if let Some(prefer) = balanced::prefer_of(name) {
+            return prefer.map(Self::Balanced);
+        }
         let found = Self::ALL
             .into_iter()
             .find(|assignor| assignor.name() == name);
@@ -165,6 +180,19 @@ impl Assignor {
             self,
             Self::CooperativeSticky | Self::LibrdkafkaCooperativeSticky
         )
+    }
+
+    /// Whether this is an assignor of this project, which no client of Kafka has.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Balanced(_))
+    }
+
+    /// Further fields of a result line: a text that begins with a comma, or an empty one.
+    pub fn more_fields(self, group: &GroupSpec, answer: &Assignment) -> String {
+        match self {
+            Self::Balanced(prefer) => balance::figures::balance_field(group, answer, prefer),
+            _ => String::new(),
+        }
     }
 
     /// Whether this is another client library's version of one of Kafka's assignors.
@@ -230,6 +258,7 @@ impl Assignor {
             Self::LibrdkafkaCooperativeSticky => {
                 librdkafka::cooperative_sticky::assign(group, interrupt)
             }
+            Self::Balanced(prefer) => Ok(balanced::assign(group, prefer)),
             Self::ConsumerUniform => consumer::uniform::assign(group),
             Self::ConsumerRange => consumer::range::assign(group),
             Self::ShareSimple => share::simple::assign(group),

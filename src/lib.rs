@@ -53,10 +53,6 @@ pub mod plans {
     pub mod clients;
     pub mod figures;
     pub mod possible {
-        pub mod classes;
-        pub mod flow;
-        pub mod levels;
-        pub mod moves;
         pub mod optimum;
     }
     pub mod rebalance_plan;

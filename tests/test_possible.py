@@ -10,8 +10,8 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.assignors.balance.flow import UNLIMITED, Flow
 from kafka_rebalance.plans import best_possible
-from kafka_rebalance.plans.possible.flow import UNLIMITED, Flow
 from tests.support.plan_checks import brute_force, check_witnesses
 
 

@@ -29,6 +29,7 @@ ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))
 # end in .gz also have tests of their own.
 ELSEWHERE = ("connect-", "sent", "stream.")
 BROKERS = ("consumer-", "share-", "streams-")
+NOT_JAVAS = ("balanced", "librdkafka", *BROKERS)
 FILES = [name for name in ALL_FILES if name.endswith(".gz") and not name.startswith(ELSEWHERE)]
 # A row of the README's table: file, number of cases, checksum.
 ROW = re.compile(r"^\| `([\w.-]+)` \| ([\d,]+) \| `([0-9a-f]{64})` \|$", re.MULTILINE)
@@ -64,6 +65,7 @@ def test_every_assignor_has_its_vectors() -> None:
         "consumer/range",
         "share/simple",
         "streams/sticky",
+        "balanced",
     }
 
 
@@ -99,7 +101,7 @@ def test_vectors(file: str, engine: Engine, pytestconfig: pytest.Config) -> None
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("file", [f for f in FILES if not f.startswith(("librdkafka", *BROKERS))])
+@pytest.mark.parametrize("file", [f for f in FILES if not f.startswith(NOT_JAVAS)])
 def test_kafka_still_says_so(file: str, oracle: Oracle) -> None:
     """Kafka's classes of the version that we claim to equal return the vectors of Kafka 4.0."""
     assert _differing(file, oracle) == []

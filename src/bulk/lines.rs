@@ -41,7 +41,8 @@ fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
         let group = contract::from_value(value, options.max_partitions)?;
         let (assignor, answer) = assign(&group, options.assignor)?;
         let mut out = Vec::with_capacity(about_bytes(&group, &answer));
-        contract::write_result(&mut out, &group, assignor.name(), &answer).expect(IN_MEMORY);
+        let more = assignor.more_fields(&group, &answer);
+        contract::write_result(&mut out, &group, assignor.name(), &answer, &more).expect(IN_MEMORY);
         Ok(out)
     });
     let is_error = done.is_err();
@@ -85,7 +86,8 @@ pub fn assign_long_line(
         piece: Vec::with_capacity(PIECE_BYTES),
         write,
     };
-    contract::write_result(&mut out, &group, assignor.name(), &answer)?;
+    let more = assignor.more_fields(&group, &answer);
+    contract::write_result(&mut out, &group, assignor.name(), &answer, &more)?;
     out.flush()?;
     Ok(None)
 }

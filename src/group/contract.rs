@@ -114,12 +114,14 @@ fn kind(value: &Value) -> &'static str {
 
 // Result and error lines
 
-/// Writes the result line of a group, without a newline.
+/// Writes the result line of a group, without a newline; `more` are further fields, each after a
+/// comma.
 pub fn write_result(
     out: &mut impl Write,
     group: &GroupSpec,
     assignor: &str,
     answer: &Assignment,
+    more: &str,
 ) -> io::Result<()> {
     let (id, assignor) = (quoted(group.group_id), quoted(assignor));
     write!(
@@ -148,7 +150,7 @@ pub fn write_result(
         }
         out.write_all(b"]")?;
     }
-    out.write_all(b"}")
+    write!(out, "{more}}}")
 }
 
 /// Writes each member's partitions; `topics` has the names in quotes.

@@ -34,6 +34,7 @@ impl Client {
     /// Whether members of this library can be configured with the assignor.
     pub fn has(self, assignor: Assignor) -> bool {
         match self {
+            _ if assignor.is_ours() => false,
             Self::Librdkafka => assignor != Assignor::Sticky,
             _ if assignor.is_dialect() => false,
             Self::Java | Self::KafkaPython => true,

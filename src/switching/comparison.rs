@@ -44,7 +44,8 @@ pub fn compare(
     let dialects = own(group).is_some_and(Assignor::is_dialect)
         || group.leader_library == Some(Library::Librdkafka);
     for assignor in Assignor::ALL {
-        if assignor.is_server_side() || assignor.is_dialect() && !dialects {
+        let foreign = assignor.is_dialect() && !dialects;
+        if assignor.is_server_side() || assignor.is_ours() || foreign {
             continue;
         }
         let figures = match play(group, assignor, changes) {

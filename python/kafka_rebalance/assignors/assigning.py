@@ -20,16 +20,14 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .interface import RebalanceProtocol
 from .registry import (
-    BUILT_IN,
-    SERVER_SIDE,
     BuiltIn,
     Engine,
     OfTasks,
     ServerSide,
     check_engine,
     custom,
-    in_core,
     library_of,
+    row_of,
 )
 
 
@@ -38,20 +36,21 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
 
     If `assignor` is None, the group's own assignor runs. The engine "rust" runs the compiled
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
-    runs in Python with either engine.
+    runs in Python with either engine. The name of `balanced` may have a setting, as
+    "balanced?prefer=moves,rack,topics".
 
     Errors   GroupError at `assignor` for an unknown name, or if neither call nor group has a name;
              GroupError at `assignment` for a wrong answer of a custom assignor; AssignorThrows
              if Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
-    if name not in in_core():
+    row = row_of(name)
+    if row is None:
         return _assign_custom(group, name)
     if check_engine(engine) == "rust":
         interned = group.interned()
         answer = from_columns(interned.member_ids, _core.assign(interned, name))
         return answer_of(interned, answer)
-    row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
     if isinstance(row, OfTasks):
         return _tasks(group, row)
     given: Mapping[str, Sequence[TopicPartition]] = row.assign(group)

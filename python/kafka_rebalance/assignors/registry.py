@@ -9,6 +9,7 @@ a group that runs "range" and whose leader uses librdkafka.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from kafka_rebalance.errors import GroupError
@@ -19,6 +20,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
 from . import consumer, librdkafka, share, streams
+from .balance import balanced
 from .classic import cooperative_sticky, range, round_robin, sticky
 from .classic.claims import Sent, sent_by_cooperative, sent_by_sticky
 from .interface import Assignor
@@ -93,6 +95,7 @@ BUILT_IN = {
         sent=librdkafka.claims.sent,
         clients=("librdkafka",),
     ),
+    balanced.NAME: BuiltIn(balanced.assign, "", sent=sent_by_cooperative, clients=()),
 }
 
 
@@ -118,7 +121,7 @@ SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
 }
 """The assignors of the brokers; `plan` and `compare` play their rounds."""
 
-KAFKAS = tuple(name for name in BUILT_IN if "/" not in name)
+KAFKAS = tuple(name for name, row in BUILT_IN.items() if row.java_class)
 """The names of Kafka's own assignors that members can list."""
 
 ONLY_PYTHON = "runs in Python only, by the library's own class"
@@ -206,6 +209,18 @@ def in_core() -> tuple[str, ...]:
     return (*BUILT_IN, *SERVER_SIDE)
 
 
+def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
+    """Returns the row of an assignor in the core; None for other names.
+
+    The name of `balanced` may have settings. Errors: GroupError at `assignor` for wrong settings.
+    """
+    bare = name.partition("?")[0]
+    if bare == balanced.NAME:
+        run = partial(balanced.assign, prefer=balanced.prefer_of(name))
+        return BUILT_IN[bare]._replace(assign=run)
+    return SERVER_SIDE.get(name) or BUILT_IN.get(name)
+
+
 def planned_names() -> list[str]:
     """Returns the names of the leaders' assignors; every plan can play their rounds."""
     return [name for name in assignor_names() if name not in SERVER_SIDE]
@@ -213,7 +228,7 @@ def planned_names() -> list[str]:
 
 def is_known(name: str) -> bool:
     """Returns whether this process knows an assignor of this name."""
-    return name in in_core() or name in _custom or name in PYTHON_LIBRARIES
+    return row_of(name) is not None or name in _custom or name in PYTHON_LIBRARIES
 
 
 def custom(name: str) -> Assignor:
@@ -261,4 +276,4 @@ def runs_in_core(name: str | None) -> bool:
     `name` replaces the assignors of the lines; None means that each line has its own. (For a line
     with a Python library's dialect, the core returns the error `ONLY_PYTHON`.)
     """
-    return not _custom if name is None else name in in_core()
+    return not _custom if name is None else row_of(name) is not None

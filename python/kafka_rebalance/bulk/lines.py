@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.balance import balanced
+from kafka_rebalance.assignors.balance.figures import balance_figures
 from kafka_rebalance.assignors.registry import ONLY_PYTHON, Engine, is_known, runs_in_core, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
@@ -115,15 +117,19 @@ def _assign_line(
         result = assign(group, assignor, engine=engine)
     except GroupError as error:
         return error_line(group_id_of(fields), error, number)
+    name = assignor or group.assignor or ""
+    bare = name.partition("?")[0]
     answer: dict[str, Any] = {
         "group_id": group.group_id,
-        "assignor": assignor or group.assignor,
+        "assignor": bare if bare == balanced.NAME else name,
         "assignment": result.to_dict(),
     }
     if result.standby is not None:
         answer["standby"] = result.standby.to_dict()
     if result.anomalies:
         answer["anomalies"] = [anomaly.to_dict() for anomaly in result.anomalies]
+    if bare == balanced.NAME:
+        answer["balance"] = balance_figures(group, result, balanced.prefer_of(name))
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
+from kafka_rebalance.assignors.balance.balanced import NAME, PREFER
 from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
@@ -30,6 +31,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"use this one for all groups, not their own: {', '.join(assignor_names())}",
     )
+    parser.add_argument(
+        "--prefer",
+        metavar="ORDER",
+        help="with --assignor balanced: the order of the criteria after the even load "
+        f"(default: {','.join(PREFER)})",
+    )
     add_engine(parser)
     add_pasted(parser)
     add_max_partitions(parser)
@@ -46,6 +53,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.prefer is not None:
+        if args.assignor != NAME:
+            raise GroupError("--prefer", f"only --assignor {NAME} has this option")
+        args.assignor = f"{NAME}?prefer={args.prefer}"
     if args.assignor is not None and not is_known(args.assignor):
         raise GroupError("assignor", unknown(args.assignor))
     groups = bad = 0

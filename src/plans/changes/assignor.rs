@@ -162,7 +162,8 @@ fn not_of_leaders(assignor: Assignor, group: &Draft) -> String {
     };
     let own = quoted(group.assignor.name());
     let shares_or_tasks = [Assignor::ShareSimple, Assignor::StreamsSticky];
-    let fit = |one: &Assignor| !one.is_dialect() && !shares_or_tasks.contains(one);
+    let fit =
+        |one: &Assignor| !one.is_dialect() && !one.is_ours() && !shares_or_tasks.contains(one);
     let fitting: Vec<&str> = Assignor::ALL
         .into_iter()
         .filter(fit)

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/optimum.py`: the best result that is possible for a group.
 
-use super::classes::Classes;
-use super::levels::{ClassLevel, levels};
-use super::moves::{Holdings, LevelMoves, least_moves};
-use crate::group::model::{MemberId, NOBODY, TopicPartition};
+use crate::assignors::balance::balanced::{hand_out, sorted};
+use crate::assignors::balance::classes::Classes;
+use crate::assignors::balance::levels::{ClassLevel, levels};
+use crate::assignors::balance::network::{Criterion, LevelFlow, Lots, level_flow};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
 pub struct Possible {
     pub least_moves: i64,
     pub classes: Classes,
+    lots: Lots,
     pub levels: Vec<ClassLevel>,
     /// By level: its moves, and the prices that prove them to be the fewest.
-    pub moved: Vec<LevelMoves>,
+    pub moved: Vec<LevelFlow>,
 }
 
 impl Possible {
@@ -23,14 +24,15 @@ impl Possible {
         // 2. Find the levels of the best balance.
         let levels = levels(&classes);
         // 3. Find the least moves in each level.
-        let held = Holdings::of(&classes);
+        let lots = Lots::of(group, &classes, false, false);
         let moved: Vec<_> = levels
             .iter()
-            .map(|level| least_moves(&classes, &held, level))
+            .map(|level| level_flow(&classes, &lots, level, &[Criterion::Moves]))
             .collect();
         Self {
             least_moves: moved.iter().map(|level| level.moves).sum(),
             classes,
+            lots,
             levels,
             moved,
         }
@@ -52,41 +54,12 @@ impl Possible {
 
     /// An assignment with the best balance and the least moves.
     pub fn assignment(&self, group: &GroupSpec) -> Assignment {
-        // 4. Each member keeps its first partitions; the others are assigned in order.
-        let classes = &self.classes;
-        let mut keep = rustc_hash::FxHashMap::default();
-        for level in &self.moved {
-            keep.extend(level.keep.iter().map(|&(c, m, count)| ((c, m), count)));
+        // 4. Turn numbers into partitions.
+        let mut given = vec![Vec::new(); group.members.len()];
+        for (level, moved) in self.levels.iter().zip(&self.moved) {
+            let numbers = (moved.keep.clone(), moved.hubs.as_slice());
+            hand_out(group, &self.classes, &self.lots, level, numbers, &mut given);
         }
-        let mut free: Vec<Vec<TopicPartition>> = vec![Vec::new(); classes.topics.len()];
-        let mut given: Vec<Vec<TopicPartition>> = vec![Vec::new(); group.members.len()];
-        for (c, topics) in classes.topics.iter().enumerate() {
-            for &topic in topics {
-                for partition in 0..group.topics[topic as usize].partitions {
-                    let tp = TopicPartition { topic, partition };
-                    let m = classes.owner(tp);
-                    match keep.get_mut(&(c as u32, m)) {
-                        Some(left) if m != NOBODY && *left > 0 => {
-                            *left -= 1;
-                            given[m as usize].push(tp);
-                        }
-                        _ => free[c].push(tp),
-                    }
-                }
-            }
-        }
-        let mut more: Vec<(MemberId, u32, i64)> = Vec::new();
-        for level in &self.moved {
-            more.extend(&level.more);
-        }
-        more.sort_by_key(|&(m, _, _)| m);
-        let mut handed_out = vec![0; free.len()];
-        for (m, c, count) in more {
-            let start: usize = handed_out[c as usize];
-            let end = start + count as usize;
-            handed_out[c as usize] = end;
-            given[m as usize].extend_from_slice(&free[c as usize][start..end]);
-        }
-        Assignment::of_lists(&given)
+        sorted(group, given)
     }
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the best balance of a group and the least moves to reach it, with proofs of both.
 
-1. Find topic classes, subscription classes, and the owners of partitions (`classes.py`).
-2. Find the levels of the best balance (`levels.py`).
-3. Find the least moves in each level (`moves.py`).
-4. Turn counts into partitions: each member keeps its first ones, by topic and number, and the other
-   partitions are assigned in that order.
+The best possible result is that of the assignor `balanced` if only moves count: its parts in
+`assignors/balance` find it.
+
+1. Find topic classes, subscription classes, and the owners of partitions.
+2. Find the levels of the best balance.
+3. Find the least moves in each level.
+4. Turn numbers into partitions.
 
 Mirror: `src/plans/possible/optimum.rs`.
 
@@ -34,14 +36,14 @@ from typing import Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import from_columns
+from kafka_rebalance.assignors.balance.balanced import by_place, hand_out
+from kafka_rebalance.assignors.balance.classes import Classes, classify
+from kafka_rebalance.assignors.balance.levels import ClassLevel, levels
+from kafka_rebalance.assignors.balance.network import level_flow, lots_of
 from kafka_rebalance.assignors.registry import Engine, check_engine
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
-
-from .classes import Classes, classify
-from .levels import ClassLevel, levels
-from .moves import LevelMoves, least_moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,9 @@ class Possible:
     """The best balance, and the fewest partitions that have to move to reach it.
 
     `assignment` reaches it with these moves. `levels` prove the balance; the prices, one for each
-    topic and each member (`moves.py`), prove that fewer moves do not suffice. For groups that share
-    partitions or have tasks, `least_moves` is None, without a proof (`plans/playing.py`).
+    topic and each member (`assignors/balance/network.py`), prove that fewer moves do not suffice.
+    For groups that share partitions or have tasks, `least_moves` is None, without a proof
+    (`plans/playing.py`).
     """
 
     balance: Balance
@@ -118,10 +121,15 @@ def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     # 2.
     found = levels(classes)
     # 3.
-    moved = [least_moves(classes, level) for level in found]
+    lots = lots_of(group, classes, racks=False, by_topic=False)
+    moved = [level_flow(classes, lots, level, ["moves"]) for level in found]
     # 4.
-    given = _partitions(group, classes, moved)
-    assignment = Assignment.of({group.members[m].member_id: tps for m, tps in enumerate(given)})
+    given: list[list[TopicPartition]] = [[] for _ in group.members]
+    for level, one in zip(found, moved, strict=True):
+        hand_out(classes, lots, level, (one.keep, one.hubs), given)
+    ids = (member.member_id for member in group.members)
+    owned = zip(ids, (sorted(one, key=by_place) for one in given), strict=True)
+    assignment = Assignment.of(dict(owned))
     return Possible(
         assignment.balance,
         sum(one.moves for one in moved),
@@ -139,32 +147,6 @@ def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
             for m, price in one.member_prices.items()
         },
     )
-
-
-def _partitions(
-    group: GroupSpec, classes: Classes, moved: list[LevelMoves]
-) -> list[list[TopicPartition]]:
-    counts = group.partition_counts()
-    keep = {place: count for one in moved for place, count in one.keep.items()}
-    more = {m: runs for one in moved for m, runs in one.more.items()}
-    free: list[list[TopicPartition]] = [[] for _ in classes.topics]
-    given: list[list[TopicPartition]] = [[] for _ in group.members]
-    for c, topics in enumerate(classes.topics):
-        for topic in topics:
-            for tp in (TopicPartition(topic, p) for p in range(counts[topic])):
-                m = classes.owner.get(tp, -1)
-                if keep.get((c, m), 0):
-                    keep[c, m] -= 1
-                    given[m].append(tp)
-                else:
-                    free[c].append(tp)
-    handed_out = [0] * len(free)
-    for m in range(len(given)):
-        for c, count in more.get(m, ()):
-            start = handed_out[c]
-            handed_out[c] = start + count
-            given[m] += free[c][start : start + count]
-    return given
 
 
 def _named(group: GroupSpec, classes: Classes, level: ClassLevel) -> Level:

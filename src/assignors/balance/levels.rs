@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/levels.py`: finds the levels of the best balance, in the steps that
+//! Mirror of `assignors/balance/levels.py`: finds the levels of the best balance, in the steps that
 //! the Python module explains.
 
 use super::classes::Classes;

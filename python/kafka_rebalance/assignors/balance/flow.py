@@ -5,7 +5,7 @@ Largest: Dinic's algorithm (shortest augmenting paths in phases). Cheapest: the 
 The reduced cost of an arc is its cost plus the potential of its tail minus that of its head. Each
 phase finds distances from the source by Dijkstra on reduced costs, and sends flow only along tight
 arcs, whose reduced cost is 0. No arc with room ever has a negative reduced cost, which proves the
-result. Mirror: `src/plans/possible/flow.rs`.
+result. Mirror: `src/assignors/balance/flow.rs`.
 
 Cost     phases are few, because distances are small integers here.
 Source   Dinic 1970; Ahuja, Magnanti, Orlin: Network Flows, chapter 9.8 (primal-dual).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/flow.py`: Dinic's algorithm for the largest flow, and the primal-dual
+//! Mirror of `assignors/balance/flow.py`: Dinic's algorithm for the largest flow, and the primal-dual
 //! algorithm for the cheapest one. Once all arcs are added, an array lists the arcs of each node.
 
 use std::cmp::Reverse;

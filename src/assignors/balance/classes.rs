@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/classes.py`: classes of topics with equal subscribers and of members
+//! Mirror of `assignors/balance/classes.py`: classes of topics with equal subscribers and of members
 //! with equal subscriptions. One array has the owners of all partitions, topic by topic.
 
 use rustc_hash::FxHashMap;
@@ -7,14 +7,17 @@ use rustc_hash::FxHashMap;
 use crate::group::model::{MemberId, NOBODY, TopicId, TopicPartition};
 use crate::group::ownership::offsets;
 use crate::group::spec::GroupSpec;
+use crate::java::order::compare_names;
 
 pub const NO_CLASS: u32 = u32::MAX;
 
 pub struct Classes {
+    /// Static members by instance id, then dynamic ones, each by member id.
+    pub order: Vec<MemberId>,
     /// Topics of each topic class, sorted by name.
     pub topics: Vec<Vec<TopicId>>,
     pub supply: Vec<i64>,
-    /// Members of each subscription class, in join order.
+    /// Members of each subscription class, in `order`.
     pub members: Vec<Vec<MemberId>>,
     /// Subscription classes of each topic class, ascending.
     pub subscribers: Vec<Vec<u32>>,
@@ -29,20 +32,22 @@ pub struct Classes {
 
 impl Classes {
     /// Builds the classes. Topic classes are ordered by their first topic's name, subscription
-    /// classes by their first member in join order.
+    /// classes by their first member in `order`.
     pub fn of(group: &GroupSpec) -> Self {
         let members = group.members.len() as MemberId;
         let topics_of: Vec<Vec<TopicId>> = (0..members).map(|m| existing(group, m)).collect();
         let mut by_subscription: FxHashMap<&[TopicId], u32> = FxHashMap::default();
         let mut classes: Vec<Vec<MemberId>> = Vec::new();
-        let mut class_of_member = Vec::with_capacity(members as usize);
-        for (m, topics) in topics_of.iter().enumerate() {
+        let mut class_of_member = vec![0; members as usize];
+        let order = in_order(group);
+        for &m in &order {
+            let topics = &topics_of[m as usize];
             let k = *by_subscription.entry(topics).or_insert_with(|| {
                 classes.push(Vec::new());
                 classes.len() as u32 - 1
             });
-            classes[k as usize].push(m as MemberId);
-            class_of_member.push(k);
+            classes[k as usize].push(m);
+            class_of_member[m as usize] = k;
         }
         // Classes are visited in ascending order, so each topic's list is ascending.
         let mut subscribers_of: Vec<Vec<u32>> = vec![Vec::new(); group.topics.len()];
@@ -77,6 +82,7 @@ impl Classes {
         });
         let (base, owner) = owners(group, &topics_of);
         Self {
+            order,
             supply: supply.collect(),
             subscribers: topics
                 .iter()
@@ -94,6 +100,17 @@ impl Classes {
     pub fn owner(&self, tp: TopicPartition) -> MemberId {
         self.owner[(self.base[tp.topic as usize] + tp.partition) as usize]
     }
+}
+
+/// No two members have one id, so the order does not depend on the order of the group's list.
+fn in_order(group: &GroupSpec) -> Vec<MemberId> {
+    let mut order = group.members_by_name().to_vec();
+    let instance = |m: MemberId| group.members[m as usize].group_instance_id;
+    order.sort_by(|&a, &b| match (instance(a), instance(b)) {
+        (Some(x), Some(y)) => compare_names(x, y),
+        (x, y) => x.is_none().cmp(&y.is_none()),
+    });
+    order
 }
 
 /// The topics of a member's subscription that have partitions, sorted, without duplicates.

@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reduces a group to classes of topics and members, for the best balance and the least moves.
+"""Reduces a group to classes of topics and members, for `balanced` and the best possible result.
 
 Topics with equal subscribers are one topic class, members with equal subscriptions are one
 subscription class. The balance depends only on the sizes of classes. Moves also depend on how many
-partitions of each topic class a member holds. Mirror: `src/plans/possible/classes.rs`.
+partitions of each topic class a member holds. Mirror: `src/assignors/balance/classes.rs`.
 """
 
 from dataclasses import dataclass
 
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.java.order import by_name
+from kafka_rebalance.java.order import by_name, name_key
 
 
 @dataclass(slots=True)
 class Classes:
-    """The classes of a group. Members and classes are numbers; members are in join order.
+    """The classes of a group. Classes are numbers, and a member's number is its index in the group.
 
+    `order`          all members: static ones by instance id, then dynamic ones, each by member id
     `supply`         topic class -> its number of partitions
     `subscribers`    topic class -> its subscription classes, ascending
     `owner`          partition that exists -> the only member that claims it in the newest
                      generation, if this member subscribes to the topic
     """
 
+    order: list[int]
     topics: list[list[str]]
     supply: list[int]
     members: list[list[int]]
@@ -33,12 +35,16 @@ class Classes:
 
 
 def classify(group: GroupSpec) -> Classes:
-    """Returns the classes: those of topics by their first topic, those of members in join order."""
+    """Returns the classes: those of topics by their first topic, those of members in `order`.
+
+    So the order of a group's lists changes no answer.
+    """
     counts = group.partition_counts()
-    existing = [{t for t in member.topics if t in counts} for member in group.members]
+    existing = [{t for t in member.topics if counts.get(t)} for member in group.members]
     by_subscription: dict[frozenset[str], list[int]] = {}
-    for m, subscription in enumerate(existing):
-        by_subscription.setdefault(frozenset(subscription), []).append(m)
+    order = sorted(range(len(group.members)), key=lambda m: _place(group.members[m]))
+    for m in order:
+        by_subscription.setdefault(frozenset(existing[m]), []).append(m)
     subscriptions = list(by_subscription)
     class_of_member = [0] * len(group.members)
     for k, sharers in enumerate(by_subscription.values()):
@@ -51,6 +57,7 @@ def classify(group: GroupSpec) -> Classes:
             by_subscribers.setdefault(subscribers, []).append(topic)
     topics = list(by_subscribers.values())
     return Classes(
+        order=order,
         topics=topics,
         supply=[sum(counts[t] for t in names) for names in topics],
         members=list(by_subscription.values()),
@@ -59,6 +66,11 @@ def classify(group: GroupSpec) -> Classes:
         class_of_member=class_of_member,
         owner=_owners(group, counts, existing),
     )
+
+
+def _place(member: Member) -> tuple[bool, bytes, bytes]:
+    instance = member.group_instance_id
+    return instance is None, name_key(instance or ""), name_key(member.member_id)
 
 
 def _owners(

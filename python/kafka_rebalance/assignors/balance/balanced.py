@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""balanced: the most even load; then racks, moves and the spread of each topic, in a chosen order.
+
+1. Find the levels of the best balance (`levels.py`): they fix how many partitions members have.
+2. For each level, find the cheapest flow (`network.py`). Its criteria, by default in this order:
+   rack    most partitions whose reader's rack is that of a replica; empty if no member has a rack
+   moves   fewest partitions whose reader is not their present owner
+   topics  fewest pairs of partitions of one topic at one member
+3. A level without owners whose members do not differ needs no flow: deal its partitions to the
+   members, by topic and number, round and round.
+4. Turn numbers into partitions: a member keeps the first of each topic of a lot, then the second; a
+   hub deals the others to its members.
+
+Groups beyond `MOST_CELLS` have one lot for each topic class, so that topics do not count in the
+flow; the deal of step 4 spreads them, and the answer is not exact in this criterion.
+
+Order    members and topics by their names: the order of a group's lists changes nothing.
+Differs  from Kafka's assignors: this one is not Kafka's. Every group has an answer.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import TopicPartition, quoted
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import name_key
+
+from .classes import Classes, classify
+from .levels import ClassLevel, levels
+from .network import Hub, Lots, hub_members, level_flow, lots_of
+
+NAME = "balanced"
+PREFER = ("rack", "moves", "topics")
+MOST_CELLS, MOST_PARTITIONS = 100_000, 5_000
+_NOBODY = -1
+
+Given = tuple[dict[tuple[int, int], int], list[Hub]]
+"""How many partitions of a lot a member keeps, and the hubs that hand out the others."""
+
+
+def prefer_of(name: str) -> Sequence[str]:
+    """Returns the order of criteria that a name sets, such as `balanced?prefer=moves,rack,topics`.
+
+    Errors   GroupError at `assignor` for other settings.
+    """
+    _, mark, settings = name.partition("?")
+    if not mark:
+        return PREFER
+    prefer = settings.removeprefix("prefer=").split(",")
+    if settings.startswith("prefer=") and sorted(prefer) == sorted(PREFER):
+        return tuple(prefer)
+    given = f"{quoted(name)} has a wrong setting"
+    problem = f"{given}; give prefer={','.join(PREFER)}, with the three in any order"
+    raise GroupError("assignor", problem)
+
+
+def assign(group: GroupSpec, prefer: Sequence[str] = PREFER) -> dict[str, list[TopicPartition]]:
+    """Returns the partitions of each member; `prefer` is an order of `PREFER`, first to last."""
+    classes = classify(group)
+    exact = spreads_exactly(classes)
+    criteria = [one for one in prefer if one != "topics" or exact]
+    coarse = lots_of(group, classes, racks=True, by_topic=False)
+    cells = lots_of(group, classes, racks=True, by_topic=True) if exact else coarse
+    answer: list[list[TopicPartition]] = [[] for _ in group.members]
+    # 1.
+    for level in levels(classes):
+        # 3.
+        hub = _alike(classes, coarse, level)
+        lots = cells if hub is None else coarse
+        given: Given = ({}, [hub] if hub else [])
+        if hub is None:
+            # 2.
+            found = level_flow(classes, lots, level, criteria)
+            given = found.keep, found.hubs
+        # 4.
+        hand_out(classes, lots, level, given, answer)
+    ids = (member.member_id for member in group.members)
+    return {who: sorted(owned, key=by_place) for who, owned in zip(ids, answer, strict=True)}
+
+
+def spreads_exactly(classes: Classes) -> bool:
+    """Returns whether the group is small enough for the exact spread of its topics."""
+    sharers = [sum(len(classes.members[k]) for k in of) for of in classes.subscribers]
+    cells = sum(n * count for n, count in zip(classes.supply, sharers, strict=True))
+    return cells <= MOST_CELLS and sum(classes.supply) <= MOST_PARTITIONS
+
+
+def _alike(classes: Classes, lots: Lots, level: ClassLevel) -> Hub | None:
+    here = [n for c in level.topics for n in lots.of_class[c]]
+    hubs = list(hub_members(classes, lots, level, here).values())
+    inside = set(hubs[0].members)
+    if len(hubs) > 1 or any(m in inside for n in here for m in lots.lots[n].held):
+        return None
+    less = max(level.load - 1, 0)
+    wanted = [(m, level.load if i < level.extra else less) for i, m in enumerate(hubs[0].members)]
+    return Hub(wanted, [(n, len(lots.lots[n].partitions)) for n in here])
+
+
+def hand_out(
+    classes: Classes,
+    lots: Lots,
+    level: ClassLevel,
+    given: Given,
+    answer: list[list[TopicPartition]],
+) -> None:
+    """Adds the partitions of a level to `answer`, a list for each member."""
+    keep, hubs = given
+    free: dict[int, list[TopicPartition]] = {}
+    for n in (n for c in level.topics for n in lots.of_class[c]):
+        owned: dict[int, list[TopicPartition]] = {}
+        for tp in lots.lots[n].partitions:
+            owned.setdefault(classes.owner.get(tp, _NOBODY), []).append(tp)
+        free[n] = owned.pop(_NOBODY, [])
+        for m, partitions in owned.items():
+            spread = _spread(partitions)
+            kept = keep.get((n, m), 0)
+            answer[m] += spread[:kept]
+            free[n] += spread[kept:]
+        free[n].sort(key=by_place)
+    for hub in hubs:
+        batch: list[TopicPartition] = []
+        for n, count in hub.lots:
+            batch += free[n][:count]
+            del free[n][:count]
+        waiting = deque((m, wanted) for m, wanted in hub.wanted if wanted)
+        for tp in sorted(batch, key=by_place):
+            m, wanted = waiting.popleft()
+            answer[m].append(tp)
+            if wanted > 1:
+                waiting.append((m, wanted - 1))
+
+
+def by_place(tp: TopicPartition) -> tuple[bytes, int]:
+    return name_key(tp.topic), tp.partition
+
+
+def _spread(partitions: list[TopicPartition]) -> list[TopicPartition]:
+    """Returns the first partition of each topic, then the second ones, and so on."""
+    seen: Counter[str] = Counter()
+    turns = []
+    for tp in partitions:
+        turns.append((seen[tp.topic], tp))
+        seen[tp.topic] += 1
+    return [tp for _, tp in sorted(turns, key=lambda turn: turn[0])]

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How good an answer of `balanced` is: the field `balance` of its result line.
+
+Mirror: `src/assignors/balance/figures.rs`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+
+from .balanced import PREFER, spreads_exactly
+from .classes import Classes, classify
+
+
+def balance_figures(
+    group: GroupSpec,
+    assignment: Mapping[str, Sequence[TopicPartition]],
+    prefer: Sequence[str] = PREFER,
+) -> dict[str, Any]:
+    """Returns the figures of an answer that `balanced` computed with `prefer`.
+
+    greatest     the most partitions of one member; `bound` is the least possible, `gap` the ratio
+    taken        partitions with a present owner that go to another member
+    moves        `taken` and the partitions without a present owner
+    in_rack      partitions whose reader's rack is that of a replica
+    topic_pairs  pairs of partitions of one topic at one member
+    exact        whether every criterion is proven to be the best after those before it
+    """
+    classes = classify(group)
+    racks = {topic.name: topic.racks for topic in group.topics if topic.racks}
+    taken = moves = in_rack = topic_pairs = 0
+    for m, member in enumerate(group.members):
+        owned = assignment[member.member_id]
+        for tp in owned:
+            owner = classes.owner.get(tp, m)
+            moves += classes.owner.get(tp) != m
+            taken += owner != m
+            near = racks[tp.topic][tp.partition] if tp.topic in racks else ()
+            in_rack += member.rack is not None and member.rack in near
+        topic_pairs += sum(map(_pairs, Counter(tp.topic for tp in owned).values()))
+    greatest = max(map(len, assignment.values()), default=0)
+    is_spread = prefer[-1] == "topics" and topic_pairs == _least_pairs(group, classes)
+    return {
+        "greatest": greatest,
+        "bound": greatest,
+        "gap": 1.0,
+        "taken": taken,
+        "moves": moves,
+        "in_rack": in_rack,
+        "topic_pairs": topic_pairs,
+        "exact": spreads_exactly(classes) or is_spread,
+        "exhausted": False,
+        "kept_because": None,
+    }
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2
+
+
+def _least_pairs(group: GroupSpec, classes: Classes) -> int:
+    """Adds up the topics, each spread evenly over its subscribers as if it were the only one."""
+    least = 0
+    for topic, count in group.partition_counts().items():
+        if topic in classes.class_of_topic:
+            sharers = classes.subscribers[classes.class_of_topic[topic]]
+            each, more = divmod(count, members := sum(len(classes.members[k]) for k in sharers))
+            least += members * _pairs(each) + more * each
+    return least

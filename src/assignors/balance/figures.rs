@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `assignors/balance/figures.py`: how good an answer of `balanced` is.
+
+use super::balanced::{Prefer, spreads_exactly};
+use super::classes::{Classes, NO_CLASS};
+use super::network::Criterion;
+use crate::group::model::NOBODY;
+use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
+
+/// The field `balance` of a result line, after a comma.
+pub fn balance_field(group: &GroupSpec, answer: &Assignment, prefer: Prefer) -> String {
+    let classes = Classes::of(group);
+    let (mut taken, mut moves, mut in_rack, mut topic_pairs) = (0u64, 0u64, 0u64, 0u64);
+    let mut greatest = 0;
+    for (m, member) in group.members.iter().enumerate() {
+        let owned = answer.of(m as u32);
+        greatest = greatest.max(owned.len());
+        for &tp in owned {
+            let owner = classes.owner(tp);
+            moves += u64::from(owner != m as u32);
+            taken += u64::from(owner != m as u32 && owner != NOBODY);
+            let near = |rack| group.replica_racks(tp).contains(&rack);
+            in_rack += u64::from(member.rack.is_some_and(near));
+        }
+        for of_topic in owned.chunk_by(|a, b| a.topic == b.topic) {
+            topic_pairs += pairs(of_topic.len() as u64);
+        }
+    }
+    let is_last = prefer[2] == Criterion::Topics;
+    let exact = spreads_exactly(&classes) || is_last && topic_pairs == least_pairs(group, &classes);
+    format!(
+        r#","balance":{{"greatest":{greatest},"bound":{greatest},"gap":1.0,"taken":{taken},"moves":{moves},"in_rack":{in_rack},"topic_pairs":{topic_pairs},"exact":{exact},"exhausted":false,"kept_because":null}}"#
+    )
+}
+
+fn pairs(count: u64) -> u64 {
+    count * count.saturating_sub(1) / 2
+}
+
+/// The sum over topics, each spread evenly over its subscribers as if there were no other topic.
+fn least_pairs(group: &GroupSpec, classes: &Classes) -> u64 {
+    let topics = group.topics.iter().zip(&classes.class_of_topic);
+    let spread = topics.filter(|&(_, &c)| c != NO_CLASS).map(|(topic, &c)| {
+        let sizes = classes.subscribers[c as usize].iter();
+        let members: usize = sizes.map(|&k| classes.members[k as usize].len()).sum();
+        let (each, more) = (
+            u64::from(topic.partitions) / members as u64,
+            u64::from(topic.partitions) % members as u64,
+        );
+        members as u64 * pairs(each) + more * each
+    });
+    spread.sum()
+}

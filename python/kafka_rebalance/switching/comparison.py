@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
     KAFKAS,
     SERVER_SIDE,
     Engine,
@@ -232,7 +233,11 @@ def _met_by(group: GroupSpec) -> list[str]:
         return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
     library = library_of(group.assignor) or group.leader_library
     shown = (None, "librdkafka") if library == "librdkafka" else (None,)
-    names = [name for name in planned_names() if library_of(name) in shown]
+    names = [
+        name
+        for name in planned_names()
+        if library_of(name) in shown and (name not in BUILT_IN or BUILT_IN[name].clients)
+    ]
     if group.assignor in PYTHON_LIBRARIES:
         names += [name for name in PYTHON_LIBRARIES if library_of(name) == library]
     return names

@@ -142,5 +142,9 @@ def _counts(word: str) -> "dict[str, Column]":
     return {
         "not_affected": f.count_if(f.isnull("candidates") & f.isnull("error")),
         "another_recommended": f.count_if(other),
-        **{f"recommended {name}": f.count_if(f.col("recommended") == name) for name in BUILT_IN},
+        **{
+            f"recommended {name}": f.count_if(f.col("recommended") == name)
+            for name, row in BUILT_IN.items()
+            if row.clients
+        },
     }

@@ -8,7 +8,7 @@ use super::flow::{Flow, UNLIMITED};
 use super::levels::ClassLevel;
 use crate::group::model::{MemberId, NOBODY, TopicPartition};
 use crate::group::spec::GroupSpec;
-use crate::java::order::compare_names;
+use crate::java::order::{by_rank, compare_names};
 
 /// A criterion of `balanced` after the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Lot {
     pub first: u32,
     racks: Vec<Rack>,
     pub partitions: Vec<TopicPartition>,
-    /// Owners, ascending, and how many of the partitions each one has.
+    /// Owners, in the order of `Classes::order`, and how many of the partitions each one has.
     pub held: Vec<(MemberId, i64)>,
 }
 
@@ -42,6 +42,7 @@ pub struct Lots {
 impl Lots {
     pub fn of(group: &GroupSpec, classes: &Classes, racks: bool, by_topic: bool) -> Self {
         let (number, rack) = numbered_racks(group, racks);
+        let place = by_rank(&classes.order);
         let mut lots: Vec<Lot> = Vec::new();
         let mut of_class = Vec::new();
         for (c, topics) in classes.topics.iter().enumerate() {
@@ -74,7 +75,7 @@ impl Lots {
                     topic_class: c as u32,
                     first: last.filter(same).map_or(lots.len() as u32, |lot| lot.first),
                     racks: key[1..].to_vec(),
-                    held: held(classes, &partitions),
+                    held: held(classes, &partitions, &place),
                     partitions,
                 });
             }
@@ -110,10 +111,10 @@ fn numbered_racks(group: &GroupSpec, racks: bool) -> (Vec<Rack>, Vec<Rack>) {
     (number, rack)
 }
 
-fn held(classes: &Classes, partitions: &[TopicPartition]) -> Vec<(MemberId, i64)> {
+fn held(classes: &Classes, partitions: &[TopicPartition], place: &[u32]) -> Vec<(MemberId, i64)> {
     let mut owners: Vec<MemberId> = partitions.iter().map(|&tp| classes.owner(tp)).collect();
     owners.retain(|&m| m != NOBODY);
-    owners.sort_unstable();
+    owners.sort_unstable_by_key(|&m| place[m as usize]);
     let runs = owners.chunk_by(|a, b| a == b);
     runs.map(|run| (run[0], run.len() as i64)).collect()
 }

@@ -143,9 +143,10 @@ def level_flow(
     def away(n: int, rack: int) -> int:
         return 0 if rack in lots.lots[n].racks else price.get("rack", 0)
 
+    place = {m: i for i, m in enumerate(classes.order)}
     kept: dict[tuple[int, int], int] = {}
     for n, node in lot_node.items():
-        for m, count in sorted(lots.lots[n].held.items()):
+        for m, count in sorted(lots.lots[n].held.items(), key=lambda held: place[held[0]]):
             if m in member_node:
                 cell = hub_node[lots.lots[n].first, m] if lots.by_topic else member_node[m]
                 kept[n, m] = flow.add(node, cell, count, away(n, lots.rack[m]))

@@ -44,7 +44,10 @@ from .made_up import MadeUp
 from .member_table import in_table_order
 
 _DEFAULTS = {CONSUMER: "uniform", CLASSIC: "range"}
-_OFFERED = {CONSUMER: ("uniform", "range"), CLASSIC: tuple(BUILT_IN)}
+_OFFERED = {
+    CONSUMER: ("uniform", "range"),
+    CLASSIC: tuple(name for name, row in BUILT_IN.items() if row.clients),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,8 @@ def _check_classic(group: GroupSpec) -> None:
         raise error(f"the broker assigns the group already: {quoted(name)}")
     if library_of(name) in ("kafka-python", "aiokafka"):
         raise error(lacking(name))
-    if name not in BUILT_IN:
-        played = ", ".join(BUILT_IN)
+    if name not in _OFFERED[CLASSIC]:
+        played = ", ".join(_OFFERED[CLASSIC])
         raise error(f"{quoted(name)} is classic, but the plan plays the switch only of {played}")
 
 

@@ -72,6 +72,7 @@ def _files() -> Iterator[Path]:
     for directory in DIRECTORIES:
         for path in sorted((ROOT / directory).rglob("*")):
             is_ours = "target" not in path.relative_to(ROOT).parts and path != Path(__file__)
+            is_ours &= path.name != "llms.txt"  # it has links of the site
             if is_ours and path.suffix in SUFFIXES and path.is_file():
                 yield path
 

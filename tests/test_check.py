@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,7 +69,7 @@ def test_a_change_has_its_plan_and_its_limits(
     assert "noted  warning  well: idle: 1 of 5 members would get nothing" in out
     assert "\nwell: 1 of 5 members gets nothing: there are 4 partitions. Adding 3 members" in out
     code, out = run(capsys, groups, *change, "--max-stops", "3")
-    assert (code, out.partition(";")[0]) == (4, "Failed: 1 group of 1 (1 stops)")
+    assert (code, out.partition(";")[0]) == (4, "Failed: 1 group of 1 (1 max-stops)")
     assert "4 partitions, above the limit of 3" in out
     code, _ = run(capsys, groups, *change, "--max-stops", "4", "--max-moves", "4")
     assert code == 0
@@ -117,7 +118,7 @@ def test_the_table_has_the_options_that_are_not_given(
     file = groups.with_name("pyproject.toml")
     file.write_text(text, encoding="utf-8")
     code, out = run(capsys, groups, "--group", "well")
-    assert (code, out.splitlines()[0]) == (4, "Failed: 1 group of 1 (1 moves).")
+    assert (code, out.splitlines()[0]) == (4, "Failed: 1 group of 1 (1 max-moves).")
     code, _ = run(capsys, groups, "--group", "well", "--max-moves", "9", "--fail-on", "error")
     assert code == 0
     other = groups.with_name("other.toml")
@@ -161,3 +162,23 @@ def test_a_group_that_cannot_be_read_fails(
     code, out = run(capsys, file)
     assert code == 4
     assert "FAILS  error    g: error: line 1: topics: a number is not a list" in out
+
+
+def test_the_finding_moves_is_not_the_limit_of_moves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A warning does not fail a check that only errors fail."""
+    swapped = group("g", 2, 4)
+    first, second = swapped.members
+    members = tuple(
+        replace(one, owned_partitions=other.owned_partitions)
+        for one, other in ((first, second), (second, first))
+    )
+    file = tmp_path / "g.jsonl"
+    file.write_text(swapped.edited(members=members).to_json(), encoding="utf-8")
+    code, out = run(capsys, file)
+    assert code == 0
+    assert "noted  warning  g: moves: " in out
+    assert run(capsys, file, "--fail-on", "moves")[0] == 4
+    assert main(["check", str(file), "--fail-on", "unevn"]) == 2
+    assert "did you mean uneven?" in capsys.readouterr().err

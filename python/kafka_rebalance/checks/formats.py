@@ -17,7 +17,7 @@ from kafka_rebalance.errors import shown
 from kafka_rebalance.notes.findings import FINDINGS, Severity
 from kafka_rebalance.settings import RULES
 
-from .verdict import LIMITS, Problem, Verdict
+from .verdict import OVER_LIMIT, Problem, Verdict
 
 _REPOSITORY = "https://github.com/kafka-rebalance/kafka-rebalance/blob/main/"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
@@ -102,8 +102,8 @@ def sarif(verdict: Verdict, file: str | None, places: Places) -> dict[str, Any]:
 
 
 def _meaning(kind: str) -> str:
-    if kind in LIMITS:
-        return f"more {LIMITS[kind]} than the limit"
+    if kind in OVER_LIMIT:
+        return OVER_LIMIT[kind]
     found = FINDINGS.get(kind)  # type: ignore[call-overload]
     rules = (rule.meaning for rule in RULES if rule.id == kind)
     return next(rules, "the input cannot be read") if found is None else str(found.meaning)

@@ -9,9 +9,11 @@ file) and its kind are the same.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see
 from kafka_rebalance.plans import RebalancePlan
@@ -45,6 +47,8 @@ LIMITS: dict[str, str] = {
     "stops": "partitions that have no reader for a time because of the planned change",
 }
 """Each limit, with its sentence in the help."""
+OVER_LIMIT = {f"max-{name}": f"more {meaning} than the limit" for name, meaning in LIMITS.items()}
+"""The kind of a problem above a limit, named as the option -> its meaning."""
 
 
 class Problem(NamedTuple):
@@ -109,7 +113,7 @@ def _above(
 ) -> Iterator[Problem]:
     if value is not None and limit is not None and value > limit:
         text = f"{counted(value, noun)}, above the limit of {limit}"
-        yield Problem(group_id, kind, "error", text, _PAGE)
+        yield Problem(group_id, f"max-{kind}", "error", text, _PAGE)
 
 
 class Verdict(NamedTuple):
@@ -133,13 +137,14 @@ class Verdict(NamedTuple):
 
         `fail_on` names kinds and severities. "warning" includes errors, "info" includes both.
 
-        Errors   GroupError at `fail_on` for a name that is neither.
+        Errors   GroupError at `fail-on` for a name that is neither.
         """
         named = set(fail_on)
-        all_kinds = [*SEVERITIES, *FINDINGS, *LIMITS, *(rule.id for rule in RULES)]
-        for name in named - {*all_kinds}:
-            kinds = ", ".join(all_kinds)
-            raise GroupError("fail_on", f"{name!r} is not a severity or a kind: {kinds}")
+        kinds = [*SEVERITIES, *FINDINGS, *(rule.id for rule in RULES)]
+        for name in named - {*kinds}:
+            near = "".join(f"; did you mean {one}?" for one in get_close_matches(name, kinds, 1))
+            some = f"{', '.join(SEVERITIES)}, or a kind in docs/findings.md or docs/settings.md"
+            raise GroupError("fail-on", f"{quoted(name)} is not {some}{near}")
         for severity in named & {*SEVERITIES}:
             named |= {*SEVERITIES[: SEVERITIES.index(severity) + 1]}
         marked = (one._replace(is_known=(one.group_id, one.kind) in known) for one in problems)
@@ -148,7 +153,7 @@ class Verdict(NamedTuple):
 
     def fails(self, one: Problem) -> bool:
         """Returns whether this problem fails the check: a limit or an unreadable group always."""
-        is_meant = one.kind in {*LIMITS, "error"} or not self.fail_on.isdisjoint(
+        is_meant = one.kind in {*OVER_LIMIT, "error"} or not self.fail_on.isdisjoint(
             {one.kind, one.severity}
         )
         return is_meant and not one.is_known

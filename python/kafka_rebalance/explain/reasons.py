@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.balance import balanced
 from kafka_rebalance.assignors.classic import constrained, general, round_robin
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.claims import Claims, Sent, settle
@@ -33,7 +34,9 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     if assignor in _BY_BROKER and (found := _BY_BROKER[assignor](group, tp)) is not None:
         return found
     if library_of(assignor) not in _CLIENTS:
-        return [_unknown(group, assignor, tp)]
+        unknown: list[Fact] = [_unknown(group, assignor, tp)]
+        is_ours = assignor == balanced.NAME
+        return [*unknown, _outcome(group, assignor, tp)] if is_ours else unknown
     found = list(_by_most_like(group, assignor, protocol_name(assignor), tp))
     if isinstance(found[0], facts.Unknown | facts.NotAlike):
         found.append(_outcome(group, assignor, tp))
@@ -50,10 +53,11 @@ _BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] 
 
 
 _PAGES = {
+    balanced.NAME: "docs/balance.md",
     "librdkafka": "docs/behaviour/librdkafka.md",
     **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
 }
-"""The library, or kind of group, in an assignor's name -> the page that describes it."""
+"""An assignor, or the library or kind of group in its name -> the page that describes it."""
 
 
 _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
@@ -132,7 +136,7 @@ def _outcome(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Outco
 
 
 def _page(assignor: str) -> str:
-    return _PAGES.get(library_of(assignor) or "", "")
+    return _PAGES.get(library_of(assignor) or assignor, "")
 
 
 def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unknown:

@@ -84,7 +84,7 @@ def test_what_a_baseline_knows_does_not_fail(
     baseline = tmp_path / "known.json"
     baseline.write_text(run(capsys, groups, "--json")[1], encoding="utf-8")
     code, out = run(capsys, groups, "--fail-on", "info", "--baseline", baseline)
-    assert (code, out.splitlines()[0]) == (0, "Passed: 3 groups checked; 2 other problems noted.")
+    assert (code, out.splitlines()[0]) == (0, "Passed: 3 groups checked; 2 problems noted.")
     more = groups.with_name("more.jsonl")
     more.write_text(group("new", 3, 2).to_json(), encoding="utf-8")
     assert run(capsys, more, "--fail-on", "warning", "--baseline", baseline)[0] == 4
@@ -97,8 +97,8 @@ def test_what_a_baseline_knows_does_not_fail(
     ("table", "problem"),
     [
         ("max-lags = 3", "max-lags: is not a key; the keys are fail-on, change"),
-        ('max-lag = "3"', "max-lag: a str is not a whole number"),
-        ("max-lag = true", "max-lag: a bool is not a whole number"),
+        ('max-lag = "3"', 'max-lag: "3" is not a whole number from 0 on'),
+        ("max-lag = true", 'max-lag: "True" is not a whole number from 0 on'),
         ("= 3", "is not TOML"),
     ],
 )
@@ -182,3 +182,50 @@ def test_the_finding_moves_is_not_the_limit_of_moves(
     assert run(capsys, file, "--fail-on", "moves")[0] == 4
     assert main(["check", str(file), "--fail-on", "unevn"]) == 2
     assert "did you mean uneven?" in capsys.readouterr().err
+
+
+def test_a_check_that_checks_nothing_does_not_pass(
+    groups: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A typing error in a change, or a group that is not planned, must not look like success."""
+    code, out = run(capsys, groups, "--partitions", "nosuch=40")
+    assert code == 4
+    assert 'all groups: error: partitions nosuch=40: the group has no topic "nosuch"' in out
+    moving = groups.with_name("moving.jsonl")
+    error = {"group_id": "g", "error": "state: PreparingRebalance, it is rebalancing: ask again"}
+    moving.write_text(json.dumps(error), encoding="utf-8")
+    code, out = run(capsys, moving, "--add-members", "1")
+    assert code == 4
+    assert "g: error: not planned, because its state is PreparingRebalance" in out
+    for words in (
+        ["--max-lag", "1"],
+        ["--max-moves", "1"],
+        ["--add-members", "1", "--max-lag", "1"],
+    ):
+        with pytest.raises(SystemExit) as raised:
+            main(["check", str(groups), *words])
+        assert raised.value.code == 2
+    empty = groups.with_name("empty.jsonl")
+    empty.write_text("", encoding="utf-8")
+    assert main(["check", str(empty)]) == 3
+    assert capsys.readouterr().out == "Nothing was checked: there is no group.\n"
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["fail-on = [1]", "max-moves = -1", 'client = "jav"', "change = [[]]"],
+)
+def test_values_in_the_table_are_checked(
+    groups: Path, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = groups.with_name("pyproject.toml")
+    file.write_text(f"[tool.kafka-rebalance]\n{table}\n", encoding="utf-8")
+    assert main(["check", str(groups)]) == 2
+    assert f"tool.kafka-rebalance.{table.partition(' ')[0]}: " in capsys.readouterr().err
+    file.write_text('[tool.kafka-rebalance]\nsettings = ["c.properties"]\nmax-moves = 9\n', "utf-8")
+    assert run(capsys, groups, "--group", "well", "--add-members", "1", "--max-moves", "0")[0] == 4
+    file.write_text("[tool]\nkafka-rebalance = 1\n", encoding="utf-8")
+    assert main(["check", str(groups)]) == 2
+    file.write_bytes(b"# f\xfcr\n")
+    assert main(["check", str(groups)]) == 2
+    assert "is not TOML" in capsys.readouterr().err

@@ -341,3 +341,13 @@ def test_a_topic_without_owners_is_read_by_the_group() -> None:
 @pytest.mark.parametrize("text", ["", "GROUP\n", '{"group_id": "x"}\n', "some words\n"])
 def test_what_has_no_tables(text: str) -> None:
     assert not has_tables(text.splitlines())
+
+
+def test_a_group_whose_name_looks_like_a_line_of_a_log_is_read() -> None:
+    head = "GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS ASSIGNMENT"
+    rows = [f"{name} {name}-c-1 /10.0.0.1 c 1 t(0)" for name in ("2024-01-01-load", "ERRORS", "ok")]
+    noise = "[2024-01-01 10:00:00,000] WARN something (org.apache.kafka.clients)"
+    text = [head, rows[0], noise, *rows[1:]]
+    found = read_pasted(enumerate(text, 1), {})
+    assert [line["group_id"] for _, line in found.lines] == ["2024-01-01-load", "ERRORS", "ok"]
+    assert not any("error" in line for _, line in found.lines)

@@ -13,6 +13,7 @@ import yaml
 
 import kafka_rebalance as kr
 from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.errors import NotReachedError
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.rollout import (
     Assumed,
@@ -426,6 +427,7 @@ def test_the_command_answers_in_words_and_in_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "problem"),
     [
+        (("--rate", "audit-trail=nan"), 2, "rate"),
         (("--setting", "start_up"), 2, "'start_up' is not SETTING=VALUE"),
         (("--setting", "start_up=8"), 2, "--setting.start_up: '8' has no unit"),
         (("--setting", "on_sigterm=x"), 2, "--setting.on_sigterm: 'x' is not of closes"),
@@ -464,7 +466,6 @@ def test_the_gate_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def _describe_as(monkeypatch: pytest.MonkeyPatch, lines: Callable[..., object]) -> None:
     """Makes descriptions of groups without a cluster."""
-    monkeypatch.setattr("kafka_rebalance.follow.cluster.snapshot_lines", lines)
     monkeypatch.setattr("kafka_rebalance.live.snapshot_lines", lines)
 
 
@@ -481,6 +482,22 @@ def test_the_gate_waits_for_a_state_as_planned(
     assert ran.returncode == 0, ran.stdout
     assert ran.stdout == "g: settled as planned: every partition has its reader.\n"
     assert ran.stderr.count("g: 2 members instead of 3; waiting") == 1
+    later = {"group_id": "g", "error": "state: PreparingRebalance, it is rebalancing"}
+    seen = [last]
+    _describe_as(monkeypatch, lambda *_, **__: [seen.pop() if seen else later])
+    ran = command("rollout", tmp_path / "app.yaml", *words, "--for", "2")
+    assert (ran.returncode, "PreparingRebalance" in ran.stdout) == (4, True)
+
+    def broker_restarts(*_: object, **__: object) -> list[dict[str, object]]:
+        if len(restarts) < 2:
+            restarts.append(1)
+            raise NotReachedError("no broker answers")
+        return [last]
+
+    restarts: list[int] = []
+    _describe_as(monkeypatch, broker_restarts)
+    ran = command("rollout", tmp_path / "app.yaml", *words)
+    assert (ran.returncode, ran.stderr.count("no broker answers; waiting")) == (0, 1)
     _describe_as(monkeypatch, lambda *_, **__: [states[0]])
     ran = command("rollout", tmp_path / "app.yaml", *words, "--for", "1")
     assert ran.returncode == 4

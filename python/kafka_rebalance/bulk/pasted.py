@@ -233,9 +233,11 @@ def _rows(
             groups.setdefault(described, _Group(number)).said[found[1]] = found[2]
         elif found := _SAID.search(line[:_MOST_SAID]):
             groups.setdefault(found[1], _Group(number)).said["SAID"] = found[2]
-        elif table and line and not _NOISE.match(line):
+        elif table and line:
             if (row := table.row(line)) is not None:
                 groups.setdefault(row.get("GROUP", described), _Group(number)).add(row, number)
+            elif _NOISE.match(line):
+                continue
             elif after_blank:
                 table = None  # the text goes on with something else, such as a prompt
             else:

@@ -165,10 +165,12 @@ class Verdict(NamedTuple):
     @property
     def summary(self) -> str:
         """Returns the verdict in words."""
-        groups = counted(self.groups, self.noun)
-        failures = self.failures
+        if not self.groups:
+            return f"Nothing was checked: there is no {self.noun}."
+        groups, failures = counted(self.groups, self.noun), self.failures
         others = len(self.problems) - len(failures)
-        more = f"; {counted(others, 'other problem')} noted" if others else ""
+        noted = "other problem" if failures else "problem"
+        more = f"; {counted(others, noted)} noted" if others else ""
         if not failures:
             return f"Passed: {groups} checked{more}."
         kinds = Counter(one.kind for one in failures)

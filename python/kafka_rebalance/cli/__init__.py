@@ -69,7 +69,7 @@ EXAMPLES = {
     ],
     "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
     "check": [
-        "check groups.jsonl --fail-on warning --max-lag 10000",
+        "check groups.jsonl --fail-on warning --max-spread 2",
         "check groups.jsonl --group payments --add-members 2 --format github",
         f"check {_LIVE} --baseline known.json",
     ],

@@ -13,13 +13,14 @@ from kafka_rebalance.bulk.lines import group_id_of
 from kafka_rebalance.checks.verdict import LIMITS, CheckLimits, Problem, Verdict, of_group, of_plan
 from kafka_rebalance.errors import GroupError, NoMembersLeft
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.findings import see
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import Change, change_from_text
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.present import Description
+from kafka_rebalance.settings import LIBRARIES
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
 from .groups import BadGroup, add_changes, add_input
@@ -38,7 +39,7 @@ _KEYS: dict[str, Any] = {
     **{f"max-{one}": int for one in LIMITS},
 } | KEYS
 """The keys of the table in TOML, named as the options -> the types of their values."""
-_TYPES = {list: "a list of strings", str: "a string", int: "a whole number"}
+_TYPES = {list: "a list of strings", str: "a string", int: "a whole number from 0 on"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +73,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    given = [name for name in LIMITS if getattr(args, f"max_{name}") is not None]
     _configure(args)
+    for name in given:
+        if why := _without_effect(name, args):
+            args.parser.error(f"--max-{name}: {why}")
     limits = CheckLimits(**{name: getattr(args, f"max_{name}") for name in LIMITS})
     known = _known(args.baseline)
     if args.settings:
@@ -81,11 +86,20 @@ def run(args: argparse.Namespace) -> int:
     rows, unreadable = triaged(args, names)
     problems = [_unreadable(one) for one in unreadable]
     answers: list[str] = []
+    left_out: list[str] = []
     for one in rows:
-        if not args.changes:
-            problems += of_group(one, limits)
-        elif isinstance(one.described, Description):
-            problems += _after(one.described.group, args, limits, answers, alone=len(rows) == 1)
+        if args.changes and isinstance(one.described, Description):
+            group, alone = one.described.group, len(rows) == 1
+            problems += _after(group, args, limits, answers, left_out, alone=alone)
+            continue
+        problems += of_group(one, limits)
+        if args.changes:
+            text = f"not planned, because its state is {one.state}"
+            problems.append(Problem(one.group_id, "error", "error", text, "docs/plans.md"))
+    for change in args.changes:
+        reasons = [line for line in left_out if line.startswith(f"{change}: ")]
+        if reasons and len(reasons) == sum(isinstance(one.described, Description) for one in rows):
+            problems.append(Problem("all groups", "error", "error", reasons[0], "docs/plans.md"))
     verdict = Verdict.of(len(rows) + len(unreadable), problems, args.fail_on or ("error",), known)
     return _print(verdict, args, answers)
 
@@ -100,12 +114,14 @@ def _after(
     args: argparse.Namespace,
     limits: CheckLimits,
     answers: list[str],
+    left_out: list[str],
     *,
     alone: bool,
 ) -> Iterator[Problem]:
     """Yields the problems of a group after the changes; adds the plan's sentence to `answers`.
 
-    One of several groups is planned without the changes that do not affect it.
+    One of several groups is planned without the changes that do not affect it; `left_out` gets a
+    line `CHANGE: problem` for each of them.
     """
 
     def work(changes: Sequence[Change]) -> tuple[LedPlan, ...]:
@@ -113,7 +129,11 @@ def _after(
 
     group_id = group.group_id
     try:
-        led = work(args.changes) if alone else as_far_as_affected(work, args.changes, group)[0]
+        if alone:
+            led: tuple[LedPlan, ...] | None = work(args.changes)
+        else:
+            led, lines = as_far_as_affected(work, args.changes, group)
+            left_out += lines
     except NoMembersLeft as error:
         yield Problem(group_id, "unread", "error", error.problem, see("unread") or "")
         return
@@ -129,29 +149,48 @@ def _after(
         yield Problem(group_id, "hangs", "error", text, see("hangs") or "")
 
 
+def _without_effect(limit: str, args: argparse.Namespace) -> str:
+    """Returns why nothing can be above a limit with these options; empty if something can."""
+    if limit in ("moves", "stops"):
+        return "" if args.changes else "needs a change, such as --add-members 2"
+    if args.changes:
+        return "not with a change"
+    return "a file has no lag; give --bootstrap-server" if limit == "lag" and args.file else ""
+
+
 def _configure(args: argparse.Namespace) -> None:
     """Sets the options that are not given to the values of the table in TOML."""
     path = Path(args.config or "pyproject.toml")
     if args.config is None and not path.is_file():
         return
-    try:
-        with path.open("rb") as file:
-            table: Any = tomllib.load(file).get("tool", {}).get("kafka-rebalance")
-    except tomllib.TOMLDecodeError as error:
-        raise GroupError(str(path), f"is not TOML: {error}") from None
-    if table is None:
-        if args.config is not None:
-            raise GroupError(str(path), f"has no table [{_TABLE}]")
-        return
-    for key, value in table.items():
+    asks_of_groups = args.file or args.bootstrap_server or args.changes
+    for key, value in _table(path, is_given=args.config is not None).items():
         where = f"{path}: {_TABLE}.{key}"
         if key not in _KEYS:
             raise GroupError(where, f"is not a key; the keys are {', '.join(_KEYS)}")
-        if type(value).__name__ != _KEYS[key].__name__:
-            raise GroupError(where, f"{a_type(value)} is not {_TYPES[_KEYS[key]]}")
+        kind = _KEYS[key]
+        is_text = kind is not list or all(isinstance(one, str) for one in value)
+        if type(value) is not kind or not is_text or (kind is int and value < 0):
+            raise GroupError(where, f"{quoted(str(value))} is not {_TYPES[kind]}")
+        if key == "client" and value not in LIBRARIES:
+            raise GroupError(where, f"{quoted(value)} is not one of {', '.join(LIBRARIES)}")
         name = "changes" if key == "change" else key.replace("-", "_")
-        if not getattr(args, name):
+        if getattr(args, name) in (None, []) and not (key == "settings" and asks_of_groups):
             setattr(args, name, [*map(change_from_text, value)] if key == "change" else value)
+
+
+def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
+    """Returns the table; empty if a file that nobody has named has none, or is not TOML."""
+    try:
+        tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise GroupError(str(path), f"is not TOML: {error}") from None
+    table = tool.get("kafka-rebalance") if isinstance(tool, dict) else None
+    if table is None and is_given:
+        raise GroupError(str(path), f"has no table [{_TABLE}]")
+    if table is not None and not isinstance(table, dict):
+        raise GroupError(f"{path}: {_TABLE}", "is not a table")
+    return table or {}
 
 
 def _known(file: str | None) -> Collection[tuple[str, str]]:

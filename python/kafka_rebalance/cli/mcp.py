@@ -27,7 +27,8 @@ Without `group`, all groups are answered. `changes` are texts, in the order of t
 remove-members=1, bounce-members, partitions orders=24, switch-protocol=consumer and others.
 `pasted` are groups in place of the server's: contract lines, or the tables of
 kafka-consumer-groups.sh --describe (--members --verbose, and --state) or of rpk group describe;
-`assume` are fields that such tables lack: assignor=sticky, topics[orders].partitions=12. {_NAMES}.
+`assume`, where a tool has it, are fields that such tables lack: assignor=sticky,
+topics[orders].partitions=12. {_NAMES}.
 """
 _Texts = Sequence[str]
 

@@ -5,9 +5,10 @@ import argparse
 from functools import partial
 from itertools import islice
 from time import monotonic, sleep
+from typing import Any
 
 from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import ClusterError, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.member import ConsumerConfig
@@ -122,58 +123,21 @@ def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) ->
     return DONE
 
 
-class _Waiting:
-    """Keeps why the group is not as planned; the listener of a `FollowedCluster`."""
-
-    def __init__(self, group_id: str) -> None:
-        self.group_id, self.differences = group_id, list[str]()
-        self.wait("it was never seen at rest", is_shown=False)
-
-    def wait(self, *differences: str, is_shown: bool = True) -> None:
-        if is_shown and self.differences != [*differences]:
-            print_note(f"{self.group_id}: {'; '.join(differences)}; waiting")
-        self.differences = [*differences]
-
-    def undescribed(self, group_id: str, why: str) -> None:
-        self.wait(why)
-
-    def failed(self, what: str, error: Exception | None) -> None:
-        if error is not None:
-            self.wait(str(error))
-
-    def described(self, group: GroupSpec, source: str) -> None: ...
-    def rebalanced(self, one: object, *, is_old: bool) -> None: ...
-    def listed(self, group_ids: object) -> None: ...
-
-
 def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None) -> int:
     """Waits for a state of the group without differences, in two descriptions one after another."""
-    from kafka_rebalance.follow.cluster import FollowedCluster
-
-    waiting = _Waiting(args.group)
-    cluster = FollowedCluster(
-        args.bootstrap_server,
-        waiting,
-        configs=cluster_configs(args),
-        names=[args.group],
-        reads_log=False,
-        engine=args.engine,
-    )
     differs = partial(differences, per_pod=args.per_pod, before=before, engine=args.engine)
-    ends_s, last = monotonic() + args.for_s, None
-    while waiting.differences and monotonic() < ends_s:
-        cluster.look()
-        group = cluster.groups.get(args.group)
-        if group is not None and (found := differs(group, workload)):
-            waiting.wait(*found)
-        elif group is not None and group == last:
-            if _is_reached(args, ends_s):
-                waiting.differences = []
-            else:
-                waiting.wait("members have not yet reached their targets")
+    configs, ends_s = cluster_configs(args), monotonic() + args.for_s
+    found, last = ["it was never seen at rest"], None
+    while found and monotonic() < ends_s:
+        now, group = _look(args, configs)
+        if group is not None:
+            now = differs(group, workload)
+        if now and now != found:
+            print_note(f"{args.group}: {'; '.join(now)}; waiting")
+        if now or group == last:
+            found = now
         last = group
-        sleep(_EVERY_S if waiting.differences else 0)
-    found = waiting.differences
+        sleep(_EVERY_S if found else 0)
     if args.json:
         print(contract.dumps({"group_id": args.group, "differences": found}))
     elif found:
@@ -184,13 +148,17 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
     return FINDINGS_FAIL if found else DONE
 
 
-def _is_reached(args: argparse.Namespace, ends_s: float) -> bool:
-    """Waits until no member has other partitions than its target, as brokers assign them."""
+def _look(args: argparse.Namespace, configs: dict[str, Any]) -> tuple[list[str], GroupSpec | None]:
+    """Returns why the group is not at rest, or its description."""
+    from kafka_rebalance.follow.cluster import has_target
     from kafka_rebalance.live import snapshot_lines
 
-    while monotonic() < ends_s:
-        (line,) = snapshot_lines(args.bootstrap_server, [args.group], configs=cluster_configs(args))
-        if not any("assigned_partitions" in one for one in line.get("members", ())):
-            return True
-        sleep(_EVERY_S)
-    return False
+    try:
+        (line,) = snapshot_lines(args.bootstrap_server, [args.group], configs=configs)
+        if "error" in line:
+            return [line["error"]], None
+        if not has_target(line) or any("assigned_partitions" in one for one in line["members"]):
+            return ["members have not yet reached their targets"], None
+        return [], GroupSpec.from_dict(line)
+    except (ClusterError, GroupError) as error:  # brokers may restart meanwhile
+        return [str(error)], None

@@ -189,7 +189,7 @@ def _show_rows(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> None
 
         if args.only is None and not args.all:
             shown = [one for one in groups if one.findings]
-        print_triage(groups, shown)
+        print_triage(groups, shown, selects=args.only is not None)
 
 
 def described(

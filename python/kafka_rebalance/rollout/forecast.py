@@ -45,6 +45,7 @@ _SEEDS = range(10, 61)
 _WORK = 100_000  # members times partitions times seeds, so that a forecast takes seconds
 _BEGIN_MS = 120_000  # long after the group has formed
 _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
+_MOST_RECORDS = 1_000_000_000  # a second, of one topic
 _SETTLES_MS = 60_000
 _COLD_MS = 200
 
@@ -117,15 +118,16 @@ def rollout(
     base = replace(scenario_from_group(group, config=config, work=work), title=str(workload))
     for name in (rate or {}).keys() - base.topics.keys():
         raise GroupError("rate", f"the group reads no topic {name!r}")
+    for number in (rate or {}).values():
+        if not 0 <= number <= _MOST_RECORDS:
+            raise GroupError("rate", f"{number!r} is not a number from 0 to {_MOST_RECORDS:,}")
     topics = {
         name: replace(one, records_per_second=(rate or {}).get(name, 0.0) / one.partitions)
         for name, one in base.topics.items()
     }
     if len(base.members) % workload.replicas:
         shared = f"{counted(len(base.members))} cannot be shared evenly by {workload.replicas} pods"
-        raise GroupError(
-            "replicas", f"{shared}; an autoscaler may have set another number: give it"
-        )
+        raise GroupError("replicas", f"{shared}; give the number of pods that run")
     base = replace(base, topics=topics, broker=broker or base.broker)
     now = Variant("as it is", (), base, workload, assumed or Assumed())
     seeds = tuple(_seeds(base) if seeds is None else seeds)

@@ -81,7 +81,10 @@ def read_manifest(
     bad: list[GroupError] = []
     for one in _documents(text, bad):
         if one.root.get("kind") in KINDS:
-            found[one.word("metadata.name")] = one
+            try:
+                found[one.word("metadata.name")] = one
+            except GroupError as error:
+                bad.append(error)
     names = ", ".join(map(quoted, found))
     if name is None and len(found) == 1:
         (name,) = found

@@ -34,10 +34,14 @@ _BROKER = (
 def read_clients(file: str, library: Library | None = None) -> Iterator[Client | GroupError]:
     """Yields the clients of a file; a document that is wrong yields its error, with its path.
 
-    Errors   GroupError if the file is too long or not UTF-8; OSError; MissingExtra without PyYAML.
+    So does a file that is too long or not UTF-8. Errors: OSError; MissingExtra without PyYAML.
     """
     with Path(file).open("rb") as source:
-        text = read_text(source, "settings", file)
+        try:
+            text = read_text(source, "settings", file)
+        except GroupError as error:
+            yield GroupError(file, error.problem.removeprefix(f"{file} "))
+            return
     forms = {".json": _json, ".yaml": _yaml, ".yml": _yaml}
     form = forms.get(Path(file).suffix.lower())
     read = [parse_properties(text)] if form is None else [*form(text, file)]

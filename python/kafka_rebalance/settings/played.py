@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.simulator import (
     ConsumerConfig,
@@ -37,6 +38,7 @@ _AT_MS = 60_000
 _MEMBERS = ("a", "b", "c")
 _PARTITIONS = 6
 _MOST_PLAYED_MS = 7_200_000
+_MOST_HEARTBEATS = 20_000  # of one member
 _PHASES = 5  # a pause can begin anywhere between two heartbeats: so many places are played
 
 
@@ -157,6 +159,8 @@ def _run(setup: Setup, *happenings: Happening, late: str = "") -> Run:
         until_ms=last + limits + 60_000,
         broker=setup.broker,
     )
+    if scenario.until_ms > _MOST_HEARTBEATS * max(setup.config.heartbeat_interval_ms, 1):
+        raise GroupError("settings", "a run with so many heartbeats would take minutes")
     return simulate(scenario)
 
 

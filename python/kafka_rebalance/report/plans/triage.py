@@ -19,8 +19,13 @@ from .notes import either_note, lists_note
 _COLUMNS = ("group", "assignor", "members", "partitions a member", "possible", "lag", "findings")
 
 
-def print_triage(groups: Sequence[TriagedGroup], shown: Sequence[TriagedGroup]) -> None:
-    """Prints the summary of all `groups`, and a table of those `shown`, in their order."""
+def print_triage(
+    groups: Sequence[TriagedGroup], shown: Sequence[TriagedGroup], *, selects: bool = False
+) -> None:
+    """Prints the summary of all `groups`, and a table of those `shown`, in their order.
+
+    `selects` is whether an option selects those that are shown.
+    """
     print_wrapped(summary(groups))
     described = [one.described for one in shown if isinstance(one.described, Description)]
     live = any(one.lag is not None for one in shown) or any(
@@ -31,8 +36,8 @@ def print_triage(groups: Sequence[TriagedGroup], shown: Sequence[TriagedGroup]) 
         rows = [_row(one, live=live) for one in shown]
         print_table(columns, rows, left=(1, len(columns) - 1), whole=True, names=2)
     if others := len(groups) - len(shown):
-        verb = "is" if others == 1 else "are"
-        print_wrapped(f"{counted(others, 'group')} {verb} not shown; --all shows every group.")
+        verb, how = "is" if others == 1 else "are", "" if selects else "; --all shows every group"
+        print_wrapped(f"{counted(others, 'group')} {verb} not shown{how}.")
     if live and any(one.without_committed_offset or one.leaderless for one in described):
         leader = " and a leader" if any(one.leaderless for one in described) else ""
         which = f"only of partitions with a committed offset{leader}"

@@ -83,8 +83,8 @@ def read_manifest(
         if one.root.get("kind") in KINDS:
             try:
                 found[one.word("metadata.name")] = one
-            except GroupError as error:
-                bad.append(error)
+            except GroupError as wrong:
+                bad.append(wrong)
     names = ", ".join(map(quoted, found))
     if name is None and len(found) == 1:
         (name,) = found

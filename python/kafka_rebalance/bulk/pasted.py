@@ -133,12 +133,12 @@ class _Group:
         """Adds a row of a table; the first problem of a group counts."""
         if "#MEMBERS" in row:
             self.said["STATE"], self.said["MEMBERS"] = row["STATE"], row["#MEMBERS"]
-            self.said["BALANCER"] = row["ASSIGNMENT-STRATEGY"]
+            self.said["BALANCER"] = row.get("ASSIGNMENT-STRATEGY", "")
             return
         member_id = (row.get("CONSUMER-ID") or row.get("MEMBER-ID") or "").strip("-")
         if member_id:
             member = self.members.setdefault(member_id, {"member_id": member_id})
-            member |= {"client_id": row["CLIENT-ID"], "client_host": row["HOST"]}
+            member |= {"client_id": row.get("CLIENT-ID", ""), "client_host": row.get("HOST", "")}
             if instance := row.get("GROUP-INSTANCE-ID") or row.get("INSTANCE-ID"):
                 member["group_instance_id"] = instance
             if row.get("CURRENT-EPOCH", "-") != "-":

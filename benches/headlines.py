@@ -59,7 +59,7 @@ def headlines(rows: Sequence[Row]) -> list[str]:
 
 
 def for_readme(rows: Sequence[Row]) -> list[str]:
-    """Returns the README's table: one group in ms, then how often longer Java takes in all groups.
+    """Returns the README's table: times for one group, and ratios of Java's time over all groups.
 
     The group is a cell of Kafka's benchmark: 1,000 members, 10,000 partitions, one member joins.
     """

@@ -121,7 +121,7 @@ class Troubles:
         )
 
     def _plant(self) -> None:
-        """Makes the six troubles, each in a group of another library as far as they go."""
+        """Makes six groups in trouble; their members are of different client libraries."""
         six = [TopicPartition("six", n) for n in range(6)]
         self.planted = {
             "stopped": "z-dead",

@@ -64,7 +64,7 @@ class Looks:
 def followed(
     monkeypatch: pytest.MonkeyPatch, passes: Sequence[Sequence[dict[str, Any]] | Exception]
 ) -> Looks:
-    """Describes the group "g" once for each of `passes`, EVERY_S after another."""
+    """Describes the group "g" once for each of `passes`; EVERY_S lie between two descriptions."""
     found, clock = Looks(), FakeTime()
     left = iter(passes)
 

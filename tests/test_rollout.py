@@ -119,14 +119,16 @@ def test_the_fields_of_a_stateful_set_and_its_pods() -> None:
         ("a: b\n---\n- 1", "documents[1]: is not a mapping, as objects of Kubernetes are"),
         (
             "a: b\n---\n[",
-            "documents[1]: line 3: expected the node content, but found '<stream end>'",
+            "documents[1]: is not YAML at line 3: "
+            + "expected the node content, but found '<stream end>'",
         ),
         (
             "a: {{ .Values.a }}",
-            "documents[0]: line 1: found unhashable key; a chart must be rendered first",
+            "documents[0]: is not YAML at line 1: "
+            + "found unhashable key; a chart must be rendered first",
         ),
-        ("[" * 5_000, "documents[0]: a value that YAML does not allow"),
-        ("a: 2001-99-99", "documents[0]: a value that YAML does not allow"),
+        ("[" * 5_000, "documents[0]: is not YAML: a value that YAML does not allow"),
+        ("a: 2001-99-99", "documents[0]: is not YAML: a value that YAML does not allow"),
         (
             manifest(replicas=0),
             "documents[0].spec.replicas: 0 pods have no members: nothing happens",

@@ -62,12 +62,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    workload, live = _workload(args), args.bootstrap_server
+    if args.gate and (live is None or args.group is None):
+        args.parser.error("--gate needs --bootstrap-server and --group")
+    group = None
+    if not args.gate or args.file is not None:  # of a gate, FILE has the group before the deploy
+        args.bootstrap_server = None if args.gate else live
+        group = _one_group(args)
+        if group is None:
+            return SOME_ERRORS
+    args.bootstrap_server = live
+    if args.gate or group is None:
+        return _gate(args, workload, group)
+    return _forecast(args, group, workload)
+
+
+def _workload(args: argparse.Namespace) -> Workload:
     with open_input(args.manifest) as source:
         text = source.read(_MOST_BYTES + 1)
     try:
         if len(text) > _MOST_BYTES:
             raise GroupError("documents", f"are longer than {_MOST_BYTES // 2**20} MiB")
-        workload = read_manifest(
+        return read_manifest(
             text.decode("utf-8", "replace"),
             name=args.name,
             replicas=args.replicas,
@@ -75,19 +91,6 @@ def run(args: argparse.Namespace) -> int:
         )
     except GroupError as error:
         raise GroupError(args.manifest, str(error)) from None
-    if not args.gate:
-        group = _one_group(args)
-        return SOME_ERRORS if group is None else _forecast(args, group, workload)
-    before, live = None, args.bootstrap_server
-    if live is None or args.group is None:
-        args.parser.error("--gate needs --bootstrap-server and --group")
-    if args.file is not None:
-        args.bootstrap_server = None  # FILE has the group before the deploy
-        before = _one_group(args)
-        if before is None:
-            return SOME_ERRORS
-    args.bootstrap_server = live
-    return _gate(args, workload, before)
 
 
 def _one_group(args: argparse.Namespace) -> GroupSpec | None:

@@ -10,12 +10,13 @@ Source   k8s.io/api/apps/v1; ResolveFenceposts and getStatefulSetMaxUnavailable 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import GroupError, MissingExtra
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.yaml_documents import yaml_documents
 
 DEPLOYMENT, STATEFUL_SET = KINDS = "Deployment", "StatefulSet"
 ROLLING, RECREATE = "RollingUpdate", "Recreate"
@@ -79,52 +80,25 @@ def read_manifest(
     """
     found: dict[str, _Object] = {}
     bad: list[GroupError] = []
-    for one in _documents(text, bad):
-        if one.root.get("kind") in KINDS:
-            try:
+    for path, value in yaml_documents(text, "A manifest"):
+        try:
+            one = _Object.of(value, path)
+            if one.root.get("kind") in KINDS:
                 found[one.word("metadata.name")] = one
-            except GroupError as wrong:
-                bad.append(wrong)
-    names = ", ".join(map(quoted, found))
+        except GroupError as wrong:
+            bad.append(wrong)
     if name is None and len(found) == 1:
         (name,) = found
     if name not in found:
-        if bad:
-            raise bad[0]
-        if name is not None:
-            raise GroupError("name", f"no workload {quoted(name)}; there are: {names}")
+        names = ", ".join(map(quoted, found))
         none = "there is no Deployment or StatefulSet; a chart must be rendered first"
-        raise GroupError("documents", f"name one of {names}" if found else none)
+        problem = GroupError("documents", f"name one of {names}" if found else none)
+        if name is not None:
+            problem = GroupError("name", f"no workload {quoted(name)}; there are: {names}")
+        raise [*bad, problem][0]
     for error in bad:
         on_bad(str(error))
     return _workload(found[name], replicas)
-
-
-def _documents(text: str, bad: list[GroupError]) -> Iterator["_Object"]:
-    try:
-        import yaml
-    except ImportError:
-        raise MissingExtra("A manifest", "rollout") from None
-    place, each = 0, yaml.safe_load_all(text)
-    while True:
-        path = f"documents[{place}]"
-        try:
-            one = next(each)
-        except StopIteration:
-            return
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            mark, why = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-            line = "" if mark is None else f"line {mark.line + 1}: "
-            chart = "; a chart must be rendered first" * ("{{" in text)
-            bad.append(
-                GroupError(path, f"{line}{why or 'a value that YAML does not allow'}{chart}")
-            )
-            return
-        if isinstance(one, dict):
-            yield _Object(one, path)
-        elif one is not None:
-            bad.append(GroupError(path, "is not a mapping, as objects of Kubernetes are"))
-        place += 1
 
 
 class _Object(NamedTuple):
@@ -132,6 +106,14 @@ class _Object(NamedTuple):
 
     root: dict[str, Any]
     path: str
+
+    @classmethod
+    def of(cls, value: Any, path: str) -> "_Object":
+        if isinstance(value, GroupError):
+            raise value
+        if not isinstance(value, dict):
+            raise GroupError(path, "is not a mapping, as objects of Kubernetes are")
+        return cls(value, path)
 
     def get(self, at: str, *forms: type) -> Any:
         value: Any = self.root
@@ -154,20 +136,19 @@ class _Object(NamedTuple):
             raise GroupError(f"{self.path}.{at}", what)
         return value
 
-    def whole(self, at: str, default: int, least: int = 0) -> int:
+    def whole(self, at: str, default: int = 0, least: int = 0) -> int:
         value: int = default if (given := self.get(at, int)) is None else given
         if not least <= value <= _MOST:
             raise GroupError(f"{self.path}.{at}", f"{value} is not within {least} to {_MOST}")
         return value
 
-    def pods(self, at: str, default: str, replicas: int, *, up: bool) -> int:
+    def pods(self, at: str, default: str, replicas: int, *, up: bool = False) -> int:
         value = self.get(at, int, str)
         if isinstance(value, int):
-            return self.whole(at, value)
+            return self.whole(at)
         if (share := _SHARE.fullmatch(value or default)) is None:
             raise GroupError(f"{self.path}.{at}", f"{quoted(value)} is not a percentage as 25% is")
-        hundredths = int(share[1]) * replicas
-        return -(-hundredths // 100) if up else hundredths // 100
+        return (int(share[1]) * replicas + 99 * up) // 100
 
     def containers(self) -> list["_Object"]:
         at = "spec.template.spec.containers"
@@ -181,53 +162,46 @@ def _workload(one: _Object, given: int | None) -> Workload:
     replicas = one.whole("spec.replicas", 1) if given is None else given
     if replicas < 1:
         raise GroupError(f"{one.path}.spec.replicas", "0 pods have no members: nothing happens")
-    containers = one.containers()
-    kind = one.word("kind", *KINDS)
+    containers, kind = one.containers(), one.word("kind", *KINDS)
+    if kind == STATEFUL_SET:
+        one.word("spec.updateStrategy.type", ROLLING)  # OnDelete replaces no pod by itself
+        rolling = "spec.updateStrategy.rollingUpdate"
+        own: dict[str, Any] = {
+            "max_unavailable": max(1, one.pods(f"{rolling}.maxUnavailable", "0%", replicas)),
+            "partition": one.whole(f"{rolling}.partition"),
+            "is_parallel": one.word("spec.podManagementPolicy", *_POLICIES) != _POLICIES[0],
+            "first_ordinal": one.whole("spec.ordinals.start"),
+        }
+    else:
+        rolling = "spec.strategy.rollingUpdate"
+        surge = one.pods(f"{rolling}.maxSurge", "25%", replicas, up=True)
+        unavailable = one.pods(f"{rolling}.maxUnavailable", "25%", replicas)
+        own = {
+            "strategy": one.word("spec.strategy.type", ROLLING, RECREATE),
+            "max_surge": surge,
+            # With neither, no pod could be replaced.
+            "max_unavailable": min(replicas, unavailable or int(surge == 0)),
+        }
     return Workload(
         kind=kind,
         name=one.word("metadata.name"),
         replicas=replicas,
-        min_ready_ms=1000 * one.whole("spec.minReadySeconds", 0),
+        min_ready_ms=1000 * one.whole("spec.minReadySeconds"),
         grace_ms=1000 * one.whole("spec.template.spec.terminationGracePeriodSeconds", 30),
         probes=tuple(_probe(each) for each in containers if each.get("readinessProbe", dict)),
-        pre_stop_ms=max(map(_pre_stop_ms, containers)),
-        **(_of_stateful_set if kind == STATEFUL_SET else _of_deployment)(one, replicas),
+        pre_stop_ms=1000 * max(map(_pre_stop_s, containers)),
+        **own,
     )
 
 
-def _of_deployment(one: _Object, replicas: int) -> dict[str, Any]:
-    rolling = "spec.strategy.rollingUpdate"
-    surge = one.pods(f"{rolling}.maxSurge", "25%", replicas, up=True)
-    unavailable = one.pods(f"{rolling}.maxUnavailable", "25%", replicas, up=False)
-    return {
-        "strategy": one.word("spec.strategy.type", ROLLING, RECREATE),
-        "max_surge": surge,
-        # With neither, no pod could be replaced.
-        "max_unavailable": min(replicas, unavailable or int(surge == 0)),
-    }
-
-
-def _of_stateful_set(one: _Object, replicas: int) -> dict[str, Any]:
-    one.word("spec.updateStrategy.type", ROLLING)  # OnDelete replaces no pod by itself
-    rolling, ordered = "spec.updateStrategy.rollingUpdate", _POLICIES[0]
-    most = one.pods(f"{rolling}.maxUnavailable", "0%", replicas, up=False)
-    return {
-        "max_unavailable": max(1, most),
-        "partition": one.whole(f"{rolling}.partition", 0),
-        "is_parallel": one.word("spec.podManagementPolicy", *_POLICIES) != ordered,
-        "first_ordinal": one.whole("spec.ordinals.start", 0),
-    }
-
-
 def _probe(container: _Object) -> ReadinessProbe:
-    defaults = {"initialDelaySeconds": 0, "periodSeconds": 10, "successThreshold": 1}
-    found = (container.whole(f"readinessProbe.{at}", n, min(n, 1)) for at, n in defaults.items())
-    delay, period, successes = found
+    delay = container.whole("readinessProbe.initialDelaySeconds")
+    period = container.whole("readinessProbe.periodSeconds", 10, 1)
+    successes = container.whole("readinessProbe.successThreshold", 1, 1)
     return ReadinessProbe(1000 * delay, 1000 * period, successes)
 
 
-def _pre_stop_ms(container: _Object) -> int:
-    hook = "lifecycle.preStop"
-    words = container.get(f"{hook}.exec.command", list) or ()
+def _pre_stop_s(container: _Object) -> int:
+    words = container.get("lifecycle.preStop.exec.command", list) or ()
     slept = _SLEEP.search(" ".join(map(str, words)))
-    return 1000 * (int(slept[1]) if slept else container.whole(f"{hook}.sleep.seconds", 0))
+    return int(slept[1]) if slept else container.whole("lifecycle.preStop.sleep.seconds")

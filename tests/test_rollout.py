@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 SAMPLE = captured()
 ROLLING, CONTAINERS = "spec.strategy.rollingUpdate", "spec.template.spec.containers"
-PROBE = "readinessProbe"
+PROBE, AT_LINE = "readinessProbe", "is not YAML at line"
 ASSUMED = Assumed(pod_start_ms=1_000, start_up_ms=4_000, shut_down_ms=500)
 
 
@@ -119,13 +119,11 @@ def test_the_fields_of_a_stateful_set_and_its_pods() -> None:
         ("a: b\n---\n- 1", "documents[1]: is not a mapping, as objects of Kubernetes are"),
         (
             "a: b\n---\n[",
-            "documents[1]: is not YAML at line 3: "
-            + "expected the node content, but found '<stream end>'",
+            f"documents[1]: {AT_LINE} 3: expected the node content, but found '<stream end>'",
         ),
         (
             "a: {{ .Values.a }}",
-            "documents[0]: is not YAML at line 1: "
-            + "found unhashable key; a chart must be rendered first",
+            f"documents[0]: {AT_LINE} 1: found unhashable key; a chart must be rendered first",
         ),
         ("[" * 5_000, "documents[0]: is not YAML: a value that YAML does not allow"),
         ("a: 2001-99-99", "documents[0]: is not YAML: a value that YAML does not allow"),

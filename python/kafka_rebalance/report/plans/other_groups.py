@@ -50,6 +50,7 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
     )
     print(f"Group epoch {group.group_epoch}, assignment epoch {group.assignment_epoch}.")
     if not group.members:
+        _print_no_members(one)
         return
     names = member_names({member.member_id: member.client_id for member in group.members})
     columns: dict[str, Callable[[BrokerMember, int | None], str]] = {
@@ -102,6 +103,7 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
         ]
         print_table(("subtopology", "reads", "writes to", "state"), rows, left=(1, 2, 3))
     if not group.members:
+        _print_no_members(one)
         return
     columns: dict[str, Callable[[Any, int | None], str]] = {
         "process": lambda member, _: member.process_id[:8],
@@ -184,6 +186,13 @@ def _address(url: str) -> str:
 def _print_even(what: str, balance: Balance) -> None:
     even = ", as even as possible" if balance.max - balance.min <= 1 else ""
     print_wrapped(f"{what}: {balance.least_to_most}{even}.")
+
+
+def _print_no_members(one: AssignedByBroker | StreamsGroupWithLag) -> None:
+    waits = "no committed offset shows how many records wait"
+    if one.lag is not None:
+        waits = f"{counted(one.lag, 'record')} wait" if one.lag else "no record waits"
+    print_wrapped(f"No members, so nobody reads; {waits}.")
 
 
 def _print_lag(one: AssignedByBroker | StreamsGroupWithLag, more: str = "") -> None:

@@ -448,6 +448,8 @@ def test_wrong_usage(tmp_path: Path, words: tuple[str, ...], code: int, problem:
 def test_the_gate_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "before-a-deploy.md").read_text(encoding="utf-8")
     name, *words = yaml.safe_load(page.rpartition("```yaml\n")[2].partition("```")[0])["command"]
+    answer = page.partition("```console\n")[2].partition("```")[0]
+    assert answer in (ROOT / "docs" / "deploys.md").read_text(encoding="utf-8")  # which is run
     example = page.partition("example: deployment.yaml -->\n```yaml\n")[2].partition("```")[0]
     (tmp_path / "deployment.yaml").write_text(example, encoding="utf-8")
     asked: list[object] = []

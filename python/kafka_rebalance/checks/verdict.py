@@ -31,7 +31,7 @@ LIMITS: dict[str, str] = {
 """Each limit, named as its option, with its sentence in the help; the first word is counted."""
 
 
-class Kind(NamedTuple):
+class ProblemKind(NamedTuple):
     """A kind of problem; `see` is the page that explains it."""
 
     severity: Severity
@@ -42,14 +42,17 @@ class Kind(NamedTuple):
 ERROR = "error"
 """The kind of input that cannot be read, or of a group that cannot be planned."""
 OVER_LIMIT = {
-    f"max-{name}": Kind("error", f"more {meaning} than the limit", "docs/in-ci.md#limits")
+    f"max-{name}": ProblemKind("error", f"more {meaning} than the limit", "docs/in-ci.md#limits")
     for name, meaning in LIMITS.items()
 }
 KINDS = {
-    **{kind: Kind(one.severity, one.meaning, see(kind) or "") for kind, one in FINDINGS.items()},
-    **{one.id: Kind(one.severity, one.meaning, one.see) for one in RULES},
+    **{
+        kind: ProblemKind(one.severity, one.meaning, see(kind) or "")
+        for kind, one in FINDINGS.items()
+    },
+    **{one.id: ProblemKind(one.severity, one.meaning, one.see) for one in RULES},
     **OVER_LIMIT,
-    ERROR: Kind("error", "the input cannot be read", "docs/contract.md"),
+    ERROR: ProblemKind("error", "the input cannot be read", "docs/contract.md"),
 }
 
 

@@ -154,6 +154,17 @@ def read_groups(
         print_note(f"{args.bootstrap_server}: {problem}")
 
 
+def one_group(args: argparse.Namespace, where: str = "") -> GroupSpec | None:
+    """Returns the only group of the input; None if it cannot be read, which is then reported."""
+    groups = list(islice(read_groups(args), 2))
+    if len(groups) != 1:
+        args.parser.error(f"{where}needs exactly one group; name it with --group")
+    if isinstance(groups[0], GroupSpec):
+        return groups[0]
+    report_bad(groups[0], as_json=args.json)
+    return None
+
+
 _MOST_THERE = 3
 _MOST_COMPARED = 10_000
 

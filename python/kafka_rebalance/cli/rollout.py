@@ -3,7 +3,6 @@
 
 import argparse
 from functools import partial
-from itertools import islice
 from time import monotonic, sleep
 from typing import Any
 
@@ -18,7 +17,7 @@ from kafka_rebalance.simulator import Costs
 from kafka_rebalance.simulator.typed_values import build, settings
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
-from .groups import BadGroup, add_input, read_groups, report_bad
+from .groups import add_input, one_group
 from .lines import open_input
 from .options import cluster_configs, member_options, of_topic, seconds, whole
 
@@ -68,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     group = None
     if not args.gate or args.file is not None:  # of a gate, FILE has the group before the deploy
         args.bootstrap_server = None if args.gate else live
-        group = _one_group(args)
+        group = one_group(args)
         if group is None:
             return SOME_ERRORS
     args.bootstrap_server = live
@@ -91,18 +90,6 @@ def _workload(args: argparse.Namespace) -> Workload:
         )
     except GroupError as error:
         raise GroupError(args.manifest, str(error)) from None
-
-
-def _one_group(args: argparse.Namespace) -> GroupSpec | None:
-    """Returns the group of the input; None if there is none, which is then reported."""
-    groups = list(islice(read_groups(args), 2))
-    if len(groups) > 1:
-        args.parser.error("a deploy is played for one group; name it with --group")
-    for group in groups:
-        if not isinstance(group, BadGroup):
-            return group
-        report_bad(group, as_json=args.json)
-    return None
 
 
 def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) -> int:

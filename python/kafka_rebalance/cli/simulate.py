@@ -6,7 +6,6 @@ import dataclasses
 import gc
 import json
 import sys
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from kafka_rebalance.simulator.scenario_files import load, member_settings, read
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 
 from . import DONE, SOME_ERRORS
-from .groups import BadGroup, add_changes, error_text, read_groups, report_bad
+from .groups import add_changes, error_text, one_group
 from .lines import written
 from .options import add_cluster, add_pasted, member_options, whole
 
@@ -181,12 +180,8 @@ def _from_group(args: argparse.Namespace) -> Scenario | None:
     """Returns a scenario made from the selected group, or None after its error was reported."""
     args.file = args.source
     where = "--bootstrap-server" if args.source is None else "--from"
-    groups = list(islice(read_groups(args), 2))
-    if len(groups) != 1:
-        args.parser.error(f"{where}: needs exactly one group; name it with --group")
-    group = groups[0]
-    if isinstance(group, BadGroup):
-        report_bad(group, as_json=args.json)
+    group = one_group(args, f"{where}: ")
+    if group is None:
         return None
     config, work = member_settings("--member", member_options(args))
     try:

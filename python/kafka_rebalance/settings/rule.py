@@ -50,9 +50,9 @@ class Rule(NamedTuple):
     id: str
     libraries: tuple[Library, ...]
     severity: Severity
+    source: str
     when: Callable[[Client, Surroundings], object]
     text: str
-    source: str
     plays: Callable[[Setup], str | None] | None = None
 
     @property

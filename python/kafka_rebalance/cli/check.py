@@ -21,13 +21,11 @@ from kafka_rebalance.checks.verdict import (
     of_settings,
 )
 from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.errors import GroupError, NoMembersLeft
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.declared_types import milliseconds
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import RebalancePlan
-from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import change_from_text
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.present import Description
@@ -39,18 +37,19 @@ from kafka_rebalance.settings import (
     read_broker,
     read_clients,
 )
+from kafka_rebalance.simulator.typed_values import ms
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
-from .groups import add_changes, add_input
+from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import whole
 from .patterns import add_patterns
+from .tally import Emptied, LeftOut
 from .triage import triaged
 
 _TABLE = "tool.kafka-rebalance"
 _FORMATS = ("text", "json", "sarif", "github")
 _PLANS = "docs/plans.md"
-_MOST_MS = 2**31 - 1
 _KEYS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("fail-on", "change", "settings"), (list, "a list of strings")),
     **dict.fromkeys(
@@ -173,16 +172,14 @@ def _planned(
     One of several groups is planned without the changes that do not affect it; they are the lines
     `CHANGE: problem`.
     """
-    work, lines = partial(plans_by_leader, group, engine=args.engine), list[str]()
-    try:
-        if alone:
-            led = work(args.changes) or None
-        else:
-            led, lines = as_far_as_affected(work, args.changes, group)
-    except NoMembersLeft as error:
-        return Problem.of(group.group_id, "unread", error.problem), lines
-    except GroupError as error:
-        return Problem.of(group.group_id, ERROR, str(error), _PLANS), lines
+    work = partial(plans_by_leader, engine=args.engine)
+    found = answer(group, args, work, alone=alone)
+    if isinstance(found, Emptied):
+        return Problem.of(group.group_id, "unread", found.result), []
+    if isinstance(found, BadGroup | LeftOut):
+        why = found.error if isinstance(found, BadGroup) else found.why
+        return Problem.of(group.group_id, ERROR, why, _PLANS), []
+    led, lines = found
     if led is None:
         return None, lines
     none = Problem.of(group.group_id, "hangs", "no member that may lead has an answer")
@@ -196,7 +193,10 @@ def _of_settings(args: argparse.Namespace) -> tuple[int, list[Problem]]:
     broker = CoordinatorConfig()
     if args.broker_settings is not None:
         broker = read_broker(args.broker_settings)
-    around = Surroundings(_time(args, "processing"), _time(args, "restart"), broker)
+    processing, restart = args.processing, args.restart
+    around = Surroundings(
+        processing and ms("--processing", processing), restart and ms("--restart", restart), broker
+    )
     clients: list[Client] = []
     problems: list[Problem] = []
     for file in args.settings:
@@ -208,16 +208,6 @@ def _of_settings(args: argparse.Namespace) -> tuple[int, list[Problem]]:
                 problems.append(wrong._replace(file=file))
     count = len(clients) + len(problems)
     return count, [*problems, *map(of_settings, judge(clients, around))]
-
-
-def _time(args: argparse.Namespace, name: str) -> int | None:
-    text = getattr(args, name)
-    if text is None:
-        return None
-    found = milliseconds(text) if text.isascii() and not text.isdigit() else None
-    if found is None or not 0 < found <= _MOST_MS:
-        raise GroupError(f"--{name}", f"{text!r} is not a duration; 250ms, 3s, 5m and 1h are")
-    return found
 
 
 def _configure(args: argparse.Namespace) -> None:

@@ -269,7 +269,7 @@ def answers(
         tally.groups += 1
         tally.unreadable += isinstance(group, BadGroup)
         alone = len(first) < 2
-        found = _answer(_led(group, args, tally, alone=alone), args, work, alone=alone)
+        found = answer(_led(group, args, tally, alone=alone), args, work, alone=alone)
         if isinstance(found, BadGroup):
             tally.bad += 1
             report_bad(found, as_json=args.json)
@@ -285,10 +285,10 @@ def answers(
             if args.json:
                 print(contract.dumps(found.to_dict()), flush=True)
             continue
-        answer, left_out = found
-        tally.leave_out(left_out, all_of_them=answer is None)
-        if answer is not None:
-            yield answer, left_out, alone
+        result, left_out = found
+        tally.leave_out(left_out, all_of_them=result is None)
+        if result is not None:
+            yield result, left_out, alone
         elif args.json:
             line = {"group_id": group.group_id, "not_affected": left_out}
             print(contract.dumps(line), flush=True)
@@ -311,13 +311,14 @@ def _led(
     return led
 
 
-def _answer(
+def answer(
     group: GroupSpec | BadGroup,
     args: argparse.Namespace,
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
     *,
     alone: bool,
 ) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut | Emptied:
+    """Returns the result of `work` and the changes left out, as `answers`, or why there is none."""
     if isinstance(group, BadGroup):
         return group
 
@@ -332,7 +333,7 @@ def _answer(
             return BadGroup(group.group_id, str(error), notes)
 
     try:
-        answer, left_out = (
+        result, left_out = (
             (played(args.changes), []) if alone else as_far_as_affected(played, args.changes, group)
         )
     except NoMembersLeft as error:
@@ -348,9 +349,9 @@ def _answer(
         if is_left_out and not isinstance(error, NotAffected):
             return LeftOut(group.group_id, stops or NOT_PLAYED)
         return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))
-    if isinstance(answer, BadGroup):
-        return answer
-    return answer, [line + _lost_already(line, group) for line in left_out]
+    if isinstance(result, BadGroup):
+        return result
+    return result, [line + _lost_already(line, group) for line in left_out]
 
 
 def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:

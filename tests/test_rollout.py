@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 SAMPLE = captured()
 ROLLING, CONTAINERS = "spec.strategy.rollingUpdate", "spec.template.spec.containers"
-PROBE, AT_LINE = "readinessProbe", "is not YAML at line"
+PROBE, AT_LINE, NO_NUMBER = "readinessProbe", "is not YAML at line", "is not a number"
 ASSUMED = Assumed(pod_start_ms=1_000, start_up_ms=4_000, shut_down_ms=500)
 
 
@@ -116,7 +116,7 @@ def test_the_fields_of_a_stateful_set_and_its_pods() -> None:
     ("text", "problem"),
     [
         ("", "documents: there is no Deployment or StatefulSet; a chart must be rendered first"),
-        ("a: b\n---\n- 1", "documents[1]: is not a mapping, as objects of Kubernetes are"),
+        ("a: b\n---\n- 1", "documents[1]: a list is not an object"),
         (
             "a: b\n---\n[",
             f"documents[1]: {AT_LINE} 3: expected the node content, but found '<stream end>'",
@@ -131,15 +131,15 @@ def test_the_fields_of_a_stateful_set_and_its_pods() -> None:
             manifest(replicas=0),
             "documents[0].spec.replicas: 0 pods have no members: nothing happens",
         ),
-        (manifest(replicas=True), 'documents[0].spec.replicas: "True" is not a whole number'),
-        (manifest(replicas=-1), "documents[0].spec.replicas: -1 is not within 0 to 1000000"),
+        (manifest(replicas=True), "documents[0].spec.replicas: a boolean is not a number"),
+        (manifest(replicas=-1), "documents[0].spec.replicas: -1 is not a number from 0 to 1000000"),
         (
             "a: b\n---\n" + manifest(strategy={"rollingUpdate": {"maxSurge": "1.5%"}}),
-            f'documents[1].{ROLLING}.maxSurge: "1.5%" is not a percentage as 25% is',
+            f'documents[1].{ROLLING}.maxSurge: "1.5%" is not a number or a percentage as 25% is',
         ),
         (
             manifest(strategy=[]),
-            "documents[0].spec.strategy: is not a mapping",
+            "documents[0].spec.strategy: a list is not an object",
         ),
         (
             manifest("StatefulSet", updateStrategy={"type": "OnDelete"}),
@@ -147,11 +147,11 @@ def test_the_fields_of_a_stateful_set_and_its_pods() -> None:
         ),
         (
             manifest(pod={"containers": [1]}),
-            f"documents[0].{CONTAINERS}: is not a list of containers, one or more",
+            f"documents[0].{CONTAINERS}[0]: a number is not an object",
         ),
         (
             manifest(pod={"containers": [{"readinessProbe": {"periodSeconds": 0}}]}),
-            f"documents[0].{CONTAINERS}[0].{PROBE}.periodSeconds: 0 is not within 1 to 1000000",
+            f"documents[0].{CONTAINERS}[0].{PROBE}.periodSeconds: 0 {NO_NUMBER} from 1 to 1000000",
         ),
         ("kind: Deployment", "documents[0].metadata.name: is missing"),
     ],

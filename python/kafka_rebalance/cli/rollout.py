@@ -4,7 +4,6 @@
 import argparse
 from functools import partial
 from time import monotonic, sleep
-from typing import Any
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import ClusterError, GroupError
@@ -17,9 +16,9 @@ from kafka_rebalance.simulator import Costs
 from kafka_rebalance.simulator.typed_values import build, settings
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
-from .groups import add_input, one_group
+from .groups import BadGroup, add_input, cluster_groups, one_group
 from .lines import open_input
-from .options import cluster_configs, member_options, of_topic, seconds, whole
+from .options import member_options, of_topic, seconds, whole
 
 _MOST_BYTES = 4 * 2**20
 _EVERY_S = 0.5
@@ -116,10 +115,10 @@ def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) ->
 def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None) -> int:
     """Waits for a state of the group without differences, in two descriptions one after another."""
     differs = partial(differences, per_pod=args.per_pod, before=before, engine=args.engine)
-    configs, ends_s = cluster_configs(args), monotonic() + args.for_s
+    ends_s = monotonic() + args.for_s
     found, last = ["it was never seen at rest"], None
     while found and monotonic() < ends_s:
-        now, group = _look(args, configs)
+        now, group = _look(args)
         if group is not None:
             now = differs(group, workload)
         if now and now != found:
@@ -138,17 +137,16 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
     return FINDINGS_FAIL if found else DONE
 
 
-def _look(args: argparse.Namespace, configs: dict[str, Any]) -> tuple[list[str], GroupSpec | None]:
+def _look(args: argparse.Namespace) -> tuple[list[str], GroupSpec | None]:
     """Returns why the group is not at rest, or its description."""
     from kafka_rebalance.follow.cluster import has_target
-    from kafka_rebalance.live import snapshot_lines
 
     try:
-        (line,) = snapshot_lines(args.bootstrap_server, [args.group], configs=configs)
-        if "error" in line:
-            return [line["error"]], None
-        if not has_target(line) or any("assigned_partitions" in one for one in line["members"]):
-            return ["members have not yet reached their targets"], None
-        return [], GroupSpec.from_dict(line)
-    except (ClusterError, GroupError) as error:  # brokers may restart meanwhile
+        ((group, line),) = cluster_groups(args, [args.group], None)
+    except ClusterError as error:  # brokers may restart meanwhile
         return [str(error)], None
+    if isinstance(group, BadGroup):
+        return [group.error], None
+    if not has_target(line) or any("assigned_partitions" in one for one in line["members"]):
+        return ["members have not yet reached their targets"], None
+    return [], group

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group import field_paths
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.yaml_documents import yaml_documents
 
@@ -24,7 +25,6 @@ _POLICIES = ("OrderedReady", "Parallel")
 _SLEEP = re.compile(r"\bsleep\s+(\d{1,6})\b")
 _SHARE = re.compile(r"(\d{1,4})%")
 _MOST = 1_000_000  # pods, or seconds
-_FORMS = {int: "a whole number", str: "a string", list: "a list", dict: "a mapping"}
 
 
 class ReadinessProbe(NamedTuple):
@@ -82,7 +82,9 @@ def read_manifest(
     bad: list[GroupError] = []
     for path, value in yaml_documents(text, "A manifest"):
         try:
-            one = _Object.of(value, path)
+            if isinstance(value, GroupError):
+                raise value
+            one = _Object(field_paths.object_(value, path), path)
             if one.root.get("kind") in KINDS:
                 found[one.word("metadata.name")] = one
         except GroupError as wrong:
@@ -107,55 +109,43 @@ class _Object(NamedTuple):
     root: dict[str, Any]
     path: str
 
-    @classmethod
-    def of(cls, value: Any, path: str) -> "_Object":
-        if isinstance(value, GroupError):
-            raise value
-        if not isinstance(value, dict):
-            raise GroupError(path, "is not a mapping, as objects of Kubernetes are")
-        return cls(value, path)
-
-    def get(self, at: str, *forms: type) -> Any:
+    def get(self, at: str) -> Any:
         value: Any = self.root
         keys = at.split(".")
         for place, key in enumerate(keys):
-            if not isinstance(value, dict):
-                raise GroupError(".".join([self.path, *keys[:place]]), "is not a mapping")
-            if (value := value.get(key)) is None:
+            value = field_paths.object_(value, ".".join([self.path, *keys[:place]])).get(key)
+            if value is None:
                 return None
-        if not isinstance(value, forms) or isinstance(value, bool):
-            what = " or ".join(_FORMS[one] for one in forms)
-            raise GroupError(f"{self.path}.{at}", f"{quoted(str(value))} is not {what}")
         return value
 
     def word(self, at: str, *known: str) -> str:
         """Returns a string, one of `known` if any are given; the first of these is the default."""
-        value: str | None = self.get(at, str) or next(iter(known), None)
-        if value is None or (known and value not in known):
+        value, path = self.get(at) or next(iter(known), None), f"{self.path}.{at}"
+        if value is None or (known and field_paths.text(value, path) not in known):
             what = f"{quoted(value)} is not one of {', '.join(known)}" if value else "is missing"
-            raise GroupError(f"{self.path}.{at}", what)
-        return value
+            raise GroupError(path, what)
+        return field_paths.text(value, path)
 
     def whole(self, at: str, default: int = 0, least: int = 0) -> int:
-        value: int = default if (given := self.get(at, int)) is None else given
-        if not least <= value <= _MOST:
-            raise GroupError(f"{self.path}.{at}", f"{value} is not within {least} to {_MOST}")
-        return value
+        value = default if (given := self.get(at)) is None else given
+        return field_paths.integer(value, f"{self.path}.{at}", "number", least, _MOST)
 
     def pods(self, at: str, default: str, replicas: int, *, up: bool = False) -> int:
-        value = self.get(at, int, str)
+        value = self.get(at)
         if isinstance(value, int):
             return self.whole(at)
-        if (share := _SHARE.fullmatch(value or default)) is None:
-            raise GroupError(f"{self.path}.{at}", f"{quoted(value)} is not a percentage as 25% is")
+        if (share := _SHARE.fullmatch(str(value or default))) is None:
+            problem = f"{quoted(str(value))} is not a number or a percentage as 25% is"
+            raise GroupError(f"{self.path}.{at}", problem)
         return (int(share[1]) * replicas + 99 * up) // 100
 
     def containers(self) -> list["_Object"]:
-        at = "spec.template.spec.containers"
-        found = self.get(at, list)
-        if not found or not all(isinstance(one, dict) for one in found):
-            raise GroupError(f"{self.path}.{at}", "is not a list of containers, one or more")
-        return [_Object(one, f"{self.path}.{at}[{place}]") for place, one in enumerate(found)]
+        path = f"{self.path}.spec.template.spec.containers"
+        found = field_paths.array(self.get("spec.template.spec.containers") or (), path)
+        if not found:
+            raise GroupError(path, "is empty")
+        each = ((one, f"{path}[{place}]") for place, one in enumerate(found))
+        return [_Object(field_paths.object_(*one), one[1]) for one in each]
 
 
 def _workload(one: _Object, given: int | None) -> Workload:
@@ -188,7 +178,7 @@ def _workload(one: _Object, given: int | None) -> Workload:
         replicas=replicas,
         min_ready_ms=1000 * one.whole("spec.minReadySeconds"),
         grace_ms=1000 * one.whole("spec.template.spec.terminationGracePeriodSeconds", 30),
-        probes=tuple(_probe(each) for each in containers if each.get("readinessProbe", dict)),
+        probes=tuple(_probe(each) for each in containers if each.get("readinessProbe")),
         pre_stop_ms=1000 * max(map(_pre_stop_s, containers)),
         **own,
     )
@@ -202,6 +192,7 @@ def _probe(container: _Object) -> ReadinessProbe:
 
 
 def _pre_stop_s(container: _Object) -> int:
-    words = container.get("lifecycle.preStop.exec.command", list) or ()
+    at = "lifecycle.preStop.exec.command"
+    words = field_paths.array(container.get(at) or (), f"{container.path}.{at}")
     slept = _SLEEP.search(" ".join(map(str, words)))
     return int(slept[1]) if slept else container.whole("lifecycle.preStop.sleep.seconds")

@@ -12,19 +12,14 @@ from typing import Any
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.declared_types import milliseconds
-from kafka_rebalance.simulator import (
-    Run,
-    Scenario,
-    scenario_from_group,
-    settlings,
-    simulate,
-    totals,
-)
-from kafka_rebalance.simulator.from_group import PLAYABLE
+from kafka_rebalance.simulator.from_group import PLAYABLE, scenario_from_group
 from kafka_rebalance.simulator.journal import Entry, lines
-from kafka_rebalance.simulator.measure import stops_of
+from kafka_rebalance.simulator.measure import settlings, stops_of, totals
+from kafka_rebalance.simulator.run import Run
+from kafka_rebalance.simulator.scenario import Scenario
 from kafka_rebalance.simulator.scenario_files import load, member_settings, ready
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
+from kafka_rebalance.simulator.simulation import simulate
 
 from . import DONE, SOME_ERRORS
 from .groups import BadGroup, add_changes, error_text, read_groups, report_bad

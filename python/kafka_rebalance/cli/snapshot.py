@@ -7,7 +7,8 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.group import contract
-from kafka_rebalance.live import Progress, group_leaders, snapshot_lines
+from kafka_rebalance.live.consumer_groups import Progress, snapshot_lines
+from kafka_rebalance.live.offsets_log import group_leaders
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import item_progress

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.balance import balanced
 from kafka_rebalance.assignors.classic import constrained, general, round_robin
 from kafka_rebalance.assignors.classic import range as ranges

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_rebalance.assignors.connect import Task, Work
+from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.wire.connect_protocol import (

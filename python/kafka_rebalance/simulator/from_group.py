@@ -33,21 +33,13 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec, require_group
-from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.member.config import CONSUMER
-from kafka_rebalance.plans.changes import (
-    AddMembers,
-    AddPartitions,
-    AddTopics,
-    BounceMembers,
-    Change,
-    RemoveMembers,
-    RemoveTopics,
-    apply,
-)
-from kafka_rebalance.plans.changes.bounces import AWAY_MS
+from kafka_rebalance.member.config import CONSUMER, ConsumerConfig
+from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
+from kafka_rebalance.plans.changes.change import Change, apply
 from kafka_rebalance.plans.changes.edits import find_member
 from kafka_rebalance.plans.changes.made_up import prefix_of
+from kafka_rebalance.plans.changes.members import AddMembers, RemoveMembers
+from kafka_rebalance.plans.changes.topics import AddPartitions, AddTopics, RemoveTopics
 from kafka_rebalance.plans.clients import JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.rounds import lists_eager

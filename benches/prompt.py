@@ -33,7 +33,7 @@ COMMANDS = {
     "compare": (["compare", "FILE", *ADD], 180),
     "simulate --help": (["simulate", "--help"], 90),
 }
-"""Each command with the most milliseconds that it should take; 0: `START` times `python -c pass`."""
+"""Each command with the milliseconds to reach; 0 stands for `START` times `python -c pass`."""
 START = 2.5
 
 
@@ -67,9 +67,7 @@ def main() -> None:
             cpu_ms(command)
         rounds = [{name: cpu_ms(each) for name, each in run.items()} for _ in range(args.rounds)]
     least = statistics.median(one["python -c pass"] for one in rounds)
-    print(
-        "| command | CPU ms | slowest | of `python -c pass` | aim |\n| --- | ---: | ---: | ---: | ---: |"
-    )
+    print("| command | CPU ms | slowest | of `pass` | aim |\n| --- | ---: | ---: | ---: | ---: |")
     for name in run:
         took = sorted(one[name] for one in rounds)
         aim = COMMANDS.get(name, ([], 0))[1] or (START * least if name in COMMANDS else 0)

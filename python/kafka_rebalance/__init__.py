@@ -8,9 +8,9 @@ result = assign(group, "cooperative-sticky")
 each is imported when it is first used. docs/api.md describes every name.
 """
 
-from .lazy import lazy
+from .lazy import lazily
 
-_find, __dir__ = lazy(globals())
+_find, __dir__ = lazily(globals())
 
 
 def __getattr__(name: str) -> object:

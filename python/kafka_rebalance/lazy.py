@@ -15,7 +15,7 @@ def public(file: object) -> dict[str, str]:
     return {words[3]: words[1] for words in lines if words[:1] == ["from"]}
 
 
-def lazy(package: dict[str, object]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def lazily(package: dict[str, object]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Returns `__getattr__` and `__dir__` for the package with these globals."""
     place, file = str(package["__name__"]), package["__file__"]
 
@@ -32,4 +32,4 @@ def lazy(package: dict[str, object]) -> tuple[Callable[[str], object], Callable[
         package[name] = value
         return value
 
-    return find, lambda: sorted({*package, *public(file)} - {"lazy"})
+    return find, lambda: sorted({*package, *public(file)} - {"lazily"})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers many groups in one call, as JSON lines or as Arrow record batches."""
 
-from kafka_rebalance.lazy import lazy
+from kafka_rebalance.lazy import lazily
 
-__getattr__, __dir__ = lazy(globals())
+__getattr__, __dir__ = lazily(globals())

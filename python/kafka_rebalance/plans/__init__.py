@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: the effect of changes on a group, rebalance by rebalance."""
 
-from kafka_rebalance.lazy import lazy
+from kafka_rebalance.lazy import lazily
 
-__getattr__, __dir__ = lazy(globals())
+__getattr__, __dir__ = lazily(globals())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds what `describe` shows: the present state of a group, and the findings."""
 
-from kafka_rebalance.lazy import lazy
+from kafka_rebalance.lazy import lazily
 
-__getattr__, __dir__ = lazy(globals())
+__getattr__, __dir__ = lazily(globals())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays rebalances in virtual time: `simulate(scenario)` returns who held which partition when."""
 
-from kafka_rebalance.lazy import lazy
+from kafka_rebalance.lazy import lazily
 
-__getattr__, __dir__ = lazy(globals())
+__getattr__, __dir__ = lazily(globals())

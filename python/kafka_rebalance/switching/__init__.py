@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds which assignor or protocol is better for a group, and the way to change to it."""
 
-from kafka_rebalance.lazy import lazy
+from kafka_rebalance.lazy import lazily
 
-__getattr__, __dir__ = lazy(globals())
+__getattr__, __dir__ = lazily(globals())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of a group, as objects and as short strings."""
 
-from kafka_rebalance.lazy import lazy
+from kafka_rebalance.lazy import lazily
 
-__getattr__, __dir__ = lazy(globals())
+__getattr__, __dir__ = lazily(globals())

@@ -18,12 +18,7 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.wire.consumer_protocol import (
-    encode_cooperative_user_data,
-    encode_sticky_user_data,
-)
 
-from .balance import balanced
 from .interface import Assignor
 from .python_libraries import PYTHON_LIBRARIES
 
@@ -76,6 +71,7 @@ def _later(file: str, name: str = "assign") -> Callable[..., Any]:
     return lambda *given: getattr(import_module(f".{file}", __package__), name)(*given)
 
 
+BALANCED = "balanced"
 BUILT_IN = {
     "range": BuiltIn(_later("classic.range"), "RangeAssignor"),
     "roundrobin": BuiltIn(_later("classic.round_robin"), "RoundRobinAssignor", ignores_racks=True),
@@ -83,10 +79,7 @@ BUILT_IN = {
         _later("classic.sticky"),
         "StickyAssignor",
         sent=_later("classic.claims", "sent_by_sticky"),
-        # Before its first assignment, a sticky member sends no user data.
-        user_data=lambda owned, generation_id: (
-            None if owned is None else encode_sticky_user_data(owned, generation_id)
-        ),
+        user_data=_later("classic.claims", "sticky_user_data"),
         clients=("Java", "kafka-python", "aiokafka"),
     ),
     "cooperative-sticky": BuiltIn(
@@ -94,7 +87,7 @@ BUILT_IN = {
         "CooperativeStickyAssignor",
         withholds=True,
         sent=_later("classic.claims", "sent_by_cooperative"),
-        user_data=lambda _owned, generation_id: encode_cooperative_user_data(generation_id),
+        user_data=_later("classic.claims", "cooperative_user_data"),
         clients=("Java", "kafka-python", "librdkafka"),
     ),
     "librdkafka/range": BuiltIn(_later("librdkafka.range"), "", clients=("librdkafka",)),
@@ -108,8 +101,11 @@ BUILT_IN = {
         sent=_later("librdkafka.claims", "sent"),
         clients=("librdkafka",),
     ),
-    balanced.NAME: BuiltIn(
-        balanced.assign, "", sent=_later("classic.claims", "sent_by_cooperative"), clients=()
+    BALANCED: BuiltIn(
+        _later("balance.balanced"),
+        "",
+        sent=_later("classic.claims", "sent_by_cooperative"),
+        clients=(),
     ),
 }
 
@@ -230,7 +226,9 @@ def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
     The name of `balanced` may have settings. Errors: GroupError at `assignor` for wrong settings.
     """
     bare = name.partition("?")[0]
-    if bare == balanced.NAME:
+    if bare == BALANCED:
+        from .balance import balanced
+
         run = partial(balanced.assign, prefer=balanced.prefer_of(name))
         return BUILT_IN[bare]._replace(assign=run)
     return SERVER_SIDE.get(name) or BUILT_IN.get(name)

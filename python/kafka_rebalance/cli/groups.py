@@ -3,7 +3,6 @@
 
 import argparse
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -161,6 +160,8 @@ _MOST_COMPARED = 10_000
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
     """Returns the error for a group that does not exist; it suggests a similar or other name."""
+    from difflib import get_close_matches
+
     if near := get_close_matches(group_id, there, n=1, cutoff=0.75):
         problem = f"no such group in {where}; did you mean {near[0]}?"
         return BadGroup(group_id, f"group_id: {problem}")

@@ -12,8 +12,6 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.history.all_groups import recorded_in_order
-from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES
 from kafka_rebalance.present.description import Description, describe, read_partitions
 from kafka_rebalance.present.triage import (
@@ -34,6 +32,7 @@ from .patterns import is_pattern
 from .snapshot import note_left_out
 
 if TYPE_CHECKING:
+    from kafka_rebalance.history.patterns import Pattern
     from kafka_rebalance.live.consumer_groups import Listed
     from kafka_rebalance.present.broker_assigned import Lags
 
@@ -159,8 +158,10 @@ def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterato
             note_left_out(group_id, str(one))
 
 
-def _recent_patterns(args: argparse.Namespace) -> list[Pattern]:
+def _recent_patterns(args: argparse.Namespace) -> list["Pattern"]:
     """Returns the patterns of the last hour in the newest records; a user may lack the right."""
+    from kafka_rebalance.history.all_groups import recorded_in_order
+    from kafka_rebalance.history.patterns import find_patterns
     from kafka_rebalance.live.offsets_log import NoLogError, NoTopicError, offsets_records
 
     def note_missing(problem: str) -> None:

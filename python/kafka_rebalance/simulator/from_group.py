@@ -44,20 +44,8 @@ from kafka_rebalance.plans.clients import JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.rounds import lists_eager
 
+from .playable import PLAYABLE
 from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
-
-PLAYABLE = (
-    "add-members",
-    "remove-members",
-    "remove-member",
-    "remove-rack",
-    "remove-client",
-    "partitions",
-    "add-topics",
-    "remove-topics",
-    "bounce-members",
-)
-"""The verbs of the changes that the simulator can play."""
 
 _NAMELESS = 'the group has none; write it into its line, as "assignor":"range"'
 

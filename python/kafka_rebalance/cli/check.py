@@ -20,23 +20,18 @@ from kafka_rebalance.checks.verdict import (
     of_plan,
     of_settings,
 )
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import RebalancePlan
-from kafka_rebalance.plans.changes import change_from_text
+from kafka_rebalance.plans.changes.text import change_from_text
 from kafka_rebalance.plans.leaders import plans_by_leader
-from kafka_rebalance.present import Description
-from kafka_rebalance.settings import (
-    LIBRARIES,
-    Client,
-    Surroundings,
-    judge,
-    read_broker,
-    read_clients,
-)
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+from kafka_rebalance.present.description import Description
+from kafka_rebalance.settings.clients import LIBRARIES, Client
+from kafka_rebalance.settings.files import judge, read_broker, read_clients
+from kafka_rebalance.settings.rule import Surroundings
 from kafka_rebalance.simulator.typed_values import ms
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS

@@ -5,14 +5,17 @@ import argparse
 from functools import partial
 from time import monotonic, sleep
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import ClusterError, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
-from kafka_rebalance.rollout import Assumed, Workload, differences, read_manifest, rollout
-from kafka_rebalance.simulator import Costs
+from kafka_rebalance.rollout.controllers import Assumed
+from kafka_rebalance.rollout.forecast import rollout
+from kafka_rebalance.rollout.gate import differences
+from kafka_rebalance.rollout.manifests import Workload, read_manifest
+from kafka_rebalance.simulator.scenario import Costs
 from kafka_rebalance.simulator.typed_values import build, settings
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS

@@ -15,14 +15,6 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.history.all_groups import (
-    group_of,
-    is_consumer_group,
-    read_key,
-    recorded_in_order,
-)
-from kafka_rebalance.history.patterns import find_patterns
-from kafka_rebalance.history.records import OffsetsRecord
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES
 from kafka_rebalance.present.description import Description, describe, read_partitions
 from kafka_rebalance.present.triage import (
@@ -43,7 +35,8 @@ from .patterns import is_pattern
 from .snapshot import note_left_out
 
 if TYPE_CHECKING:
-    from kafka_rebalance.live import Listed
+    from kafka_rebalance.history.records import OffsetsRecord
+    from kafka_rebalance.live.consumer_groups import Listed
     from kafka_rebalance.present.broker_assigned import Lags
 
 CONNECT = "connect"
@@ -221,7 +214,7 @@ def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
 def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterator[TriagedGroup]:
     if not group_ids:
         return
-    from kafka_rebalance.live import connect_groups
+    from kafka_rebalance.live.other_groups import connect_groups
 
     configs = cluster_configs(args)
     for group_id, one in connect_groups(args.bootstrap_server, group_ids, configs=configs):
@@ -235,7 +228,9 @@ def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterato
 
 def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> list[TriagedGroup]:
     """Returns the groups with what the newest records show of the last hour, if they are read."""
-    from kafka_rebalance.live import NoLogError, NoTopicError, offsets_records
+    from kafka_rebalance.history.all_groups import recorded_in_order
+    from kafka_rebalance.history.patterns import find_patterns
+    from kafka_rebalance.live.offsets_log import NoLogError, NoTopicError, offsets_records
 
     missing = list[str]()
 
@@ -266,9 +261,11 @@ def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> l
 
 
 def _counting(
-    records: Iterable[OffsetsRecord], since_ms: float, epochs: Counter[str]
-) -> Iterator[OffsetsRecord]:
+    records: Iterable["OffsetsRecord"], since_ms: float, epochs: Counter[str]
+) -> Iterator["OffsetsRecord"]:
     """Yields the records; counts the epochs of consumer groups (KIP-848), which have no rows."""
+    from kafka_rebalance.history.all_groups import group_of, is_consumer_group, read_key
+
     for record in records:
         if (
             is_consumer_group(record)
@@ -323,7 +320,7 @@ def _lags(
     """Returns the lags by group id, and adds the partitions without a leader; empty for a file."""
     if args.bootstrap_server is None:
         return {}
-    from kafka_rebalance.live import group_lags
+    from kafka_rebalance.live.committed_offsets import group_lags
 
     configs = cluster_configs(args)
     return group_lags(args.bootstrap_server, read, configs=configs, on_leaderless=leaderless.append)

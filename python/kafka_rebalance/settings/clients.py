@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 from kafka_rebalance.assignors.registry import BUILT_IN
-from kafka_rebalance.simulator import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 
 Library = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
 LIBRARIES: tuple[Library, ...] = get_args(Library)

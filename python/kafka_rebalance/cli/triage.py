@@ -36,7 +36,7 @@ from .snapshot import note_left_out
 
 if TYPE_CHECKING:
     from kafka_rebalance.history.records import OffsetsRecord
-    from kafka_rebalance.live.consumer_groups import Listed
+    from kafka_rebalance.live import Listed
     from kafka_rebalance.present.broker_assigned import Lags
 
 CONNECT = "connect"
@@ -214,7 +214,7 @@ def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
 def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterator[TriagedGroup]:
     if not group_ids:
         return
-    from kafka_rebalance.live.other_groups import connect_groups
+    from kafka_rebalance.live import connect_groups
 
     configs = cluster_configs(args)
     for group_id, one in connect_groups(args.bootstrap_server, group_ids, configs=configs):
@@ -230,7 +230,7 @@ def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> l
     """Returns the groups with what the newest records show of the last hour, if they are read."""
     from kafka_rebalance.history.all_groups import recorded_in_order
     from kafka_rebalance.history.patterns import find_patterns
-    from kafka_rebalance.live.offsets_log import NoLogError, NoTopicError, offsets_records
+    from kafka_rebalance.live import NoLogError, NoTopicError, offsets_records
 
     missing = list[str]()
 
@@ -320,7 +320,7 @@ def _lags(
     """Returns the lags by group id, and adds the partitions without a leader; empty for a file."""
     if args.bootstrap_server is None:
         return {}
-    from kafka_rebalance.live.committed_offsets import group_lags
+    from kafka_rebalance.live import group_lags
 
     configs = cluster_configs(args)
     return group_lags(args.bootstrap_server, read, configs=configs, on_leaderless=leaderless.append)

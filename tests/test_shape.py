@@ -60,8 +60,8 @@ def test_names_are_imported_from_the_modules_that_define_them() -> None:
     wrong = []
     for name, path in MODULES.items():
         body = ast.parse(path.read_text("utf-8")).body
-        top: list[ast.stmt] = [one for one in body if isinstance(one, ast.Import | ast.ImportFrom)]
-        now, _ = python_imports(name, ast.unparse(ast.Module(top, [])))
+        top = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+        now, _ = python_imports(name, "\n".join(map(ast.unparse, top)))
         wrong += [(name, one) for one in (now & PACKAGES) - DEFINING if name not in PACKAGES]
     assert wrong == []
     spelled = [

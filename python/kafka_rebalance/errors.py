@@ -8,7 +8,6 @@ text of the exception is the value of the `error` field.
 A message may contain names from outside: print `shown(str(error))`.
 """
 
-import json
 import re
 
 
@@ -142,5 +141,7 @@ def shown(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
+    import json  # imported here: few names need it
+
     unseen = (one for one in set(text) if not one.isprintable() or _INVISIBLE.match(one))
     return text.translate({ord(one): json.dumps(one)[1:-1] for one in unseen})

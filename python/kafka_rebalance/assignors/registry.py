@@ -9,7 +9,7 @@ a group that runs "range" and whose leader uses librdkafka.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -68,7 +68,8 @@ def _later(file: str, name: str = "assign") -> Callable[..., Any]:
 
     A process that computes with the core needs no reference, and else those of its own assignors.
     """
-    return lambda *given: getattr(import_module(f".{file}", __package__), name)(*given)
+    found = cache(lambda: getattr(import_module(f".{file}", __package__), name))
+    return lambda *given, **named: found()(*given, **named)
 
 
 BALANCED = "balanced"

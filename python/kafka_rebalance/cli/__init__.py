@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `kafka-rebalance`: data goes to standard output, other text to standard error."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
 
 import kafka_rebalance
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 from kafka_rebalance.report.text.terminal import shown_streams
+
+TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name as true
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 # Exit codes.
 DONE = 0

@@ -13,14 +13,11 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
-from kafka_rebalance.notes.never_ends import endless, endless_note
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.changes.change import Change, apply
 from kafka_rebalance.plans.changes.members import RemoveMembers
-from kafka_rebalance.plans.leaders import named_leader
-from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
@@ -303,6 +300,8 @@ def _led(
     member = vars(args).get("leader")
     if member is None or isinstance(group, BadGroup):
         return group
+    from kafka_rebalance.plans.leaders import named_leader
+
     try:
         led: GroupSpec | BadGroup = named_leader(group, member)
     except NotAffected as error:
@@ -329,6 +328,8 @@ def answer(
         try:
             return work(group, changes)
         except NeverEnds as error:
+            from kafka_rebalance.notes.never_ends import endless, endless_note
+
             assignor = vars(args).get("assignor")
             found = endless(group, assignor, changes, engine=args.engine)
             notes = () if found is None else (endless_note(found),)
@@ -347,6 +348,9 @@ def answer(
         stops = STOPS if may_stop(group, args.changes) else None
         if own and error.path == "assignor" and group.assignor == STREAM:
             return LeftOut(group.group_id, stops or OF_APPLICATION)
+        from kafka_rebalance.plans.group_kinds import NOT_PLAYED
+        from kafka_rebalance.plans.playing import is_played
+
         is_left_out = not all(is_played(group, change) for change in args.changes)
         if is_left_out and not isinstance(error, NotAffected):
             return LeftOut(group.group_id, stops or NOT_PLAYED)

@@ -80,14 +80,14 @@ CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
     ),
     (
         _group({"a": 1, "b": 1}, _member("x", "a", "a0"), _member("y", "b", "b0")),
-        {"alone": ()},
+        {"one subscriber": ()},
     ),
     (
         _group({"a": 2}, _member("x", "a", "a0", version=1), _member("y", "a", "a1")),
         {"mixed": ()},
     ),
     (_racked("r1"), {}),
-    (_racked("r2"), {"far": ("a0",)}),
+    (_racked("r2"), {"across racks": ("a0",)}),
     (_group({"a": 1}, _member("x", "a", "a0"), assignor="stream"), {"foreign": ()}),
     (_eager({"a": 1}, _member("x", "a", "a0")), {"eager": ()}),
     # Kafka Streams assigns tasks, so an even number is unknown.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
@@ -267,7 +267,8 @@ def unknown(name: str) -> str:
         return f"{quoted(name)} is {FOREIGN[name]}; {IN_PLACE_OF_STREAM}"
     if name in FOREIGN:
         return f"{quoted(name)} is {FOREIGN[name]}; {known}"
-    return f"{quoted(name)} is not known; {known}"
+    near = did_you_mean(name, [*assignor_names(), *PYTHON_LIBRARIES])
+    return f"{quoted(name)} is not known{near}; {known}"
 
 
 def runs_in_core(name: str | None) -> bool:

@@ -9,10 +9,9 @@ file) and its kind are the same.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see
@@ -142,9 +141,9 @@ class Verdict(NamedTuple):
         named = set(fail_on)
         kinds = [*SEVERITIES, *FINDINGS, *(rule.id for rule in RULES)]
         for name in named - {*kinds}:
-            near = "".join(f"; did you mean {one}?" for one in get_close_matches(name, kinds, 1))
             some = f"{', '.join(SEVERITIES)}, or a kind in docs/findings.md or docs/settings.md"
-            raise GroupError("fail-on", f"{quoted(name)} is not {some}{near}")
+            problem = f"{quoted(name)} is not {some}{did_you_mean(name, kinds, 0.6)}"
+            raise GroupError("fail-on", problem)
         for severity in named & {*SEVERITIES}:
             named |= {*SEVERITIES[: SEVERITIES.index(severity) + 1]}
         marked = (one._replace(is_known=(one.group_id, one.kind) in known) for one in problems)

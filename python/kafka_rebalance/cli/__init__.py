@@ -3,13 +3,14 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 import kafka_rebalance
-from kafka_rebalance.errors import GroupError, KafkaRebalanceError
+from kafka_rebalance.errors import GroupError, KafkaRebalanceError, did_you_mean
 from kafka_rebalance.report.text.terminal import shown_streams
 
 # Exit codes.
@@ -167,10 +168,17 @@ class _Parser(argparse.ArgumentParser):
         is_short = usage.count("\n") == 1
         if is_short:
             sys.stderr.write(usage)
-        print_sentence(f"{self.prog}: error: {message}")
+        print_sentence(f"{self.prog}: error: {message}{self._near(message)}")
         if not is_short:
             print_sentence(f"{self.prog} --help shows all options.")
         self.exit(USAGE)
+
+    def _near(self, message: str) -> str:
+        """Returns the question for a misspelt option or choice, or ""."""
+        if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            return did_you_mean(found[1], re.findall(r"[\w -]+", found[2]), 0.6)
+        found = re.match(r"unrecognized arguments: (--[^\s=]+)", message)
+        return did_you_mean(found[1], self._option_string_actions) if found else ""
 
 
 class _Command(_Parser):

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.declared_types import milliseconds
 from kafka_rebalance.simulator import (
     Run,
@@ -243,7 +243,9 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
     variants = _listed(args.compare)
     for name in variants:
         if args.compare is not None and name not in _VARIANTS:
-            args.parser.error(f"--compare: {name!r} is not one of {', '.join(_VARIANTS)}")
+            near = did_you_mean(name, _VARIANTS)
+            there = f"is not one of {', '.join(_VARIANTS)}{near}"
+            args.parser.error(f"--compare: {name!r} {there}")
     found = {}
     for cost in _listed(args.costs):
         start, _, stop = cost.partition("/")

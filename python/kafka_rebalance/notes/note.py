@@ -89,4 +89,4 @@ def far_finding(
     if far:
         ids = tuple(dict.fromkeys(member_id for member_id, _ in far))
         text = "no replica is in the rack of the member that reads here"
-        yield Note("far", text, ids, tuple(tp for _, tp in far), ask)
+        yield Note("across racks", text, ids, tuple(tp for _, tp in far), ask)

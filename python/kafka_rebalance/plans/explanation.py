@@ -4,7 +4,7 @@
 import re
 from collections.abc import Sequence
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
@@ -39,7 +39,9 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
     tp = _partition(partition, group)
     groups = (group, *(step.before for step in steps))
     if not any(tp.partition < partition_or_task_counts(one).get(tp.topic, 0) for one in groups):
-        problem = f"there is no {tp}, and no change makes it"
+        topics = {topic for one in groups for topic in partition_or_task_counts(one)}
+        near = "" if tp.topic in topics else did_you_mean(tp.topic, topics)
+        problem = f"there is no {tp}, and no change makes it{near}"
         if group.subtopologies is not None:
             problem += "; a streams group has tasks, as 0_1 or 0[1]: give SUBTOPOLOGY_NUMBER"
         raise GroupError("partition", problem)

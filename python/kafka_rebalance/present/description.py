@@ -292,7 +292,7 @@ def _subscriptions(group: GroupSpec) -> Iterator[Note]:
         ]
         if only:
             text = f"no other member would read {', '.join(only)} if this one left"
-            yield Note("alone", text, (member.member_id,))
+            yield Note("one subscriber", text, (member.member_id,))
     versions = sorted({member.version for member in group.members})
     if len(versions) > 1:
         old = tuple(m.member_id for m in group.members if m.version < versions[-1])

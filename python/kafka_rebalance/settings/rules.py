@@ -9,7 +9,8 @@ client itself, or the coordinator, does what the rule says.
 """
 
 import re
-from difflib import get_close_matches
+
+from kafka_rebalance.errors import nearest
 
 from . import played
 from .clients import COOPERATIVE, EAGER, LIBRARIES, PYTHON, SETTINGS, Client, Library
@@ -59,9 +60,9 @@ def _misspelt(client: Client) -> dict[str, str]:
     """Returns the names that are nearly those of settings, each with the question."""
     found = {}
     for name in client.given:
-        near = get_close_matches(name, SETTINGS, n=1, cutoff=0.9)
+        near = nearest(name, SETTINGS, 0.9)
         if near and name not in SETTINGS:
-            found[name] = f"{name} is not a setting; is it {near[0]}?"
+            found[name] = f"{name} is not a setting; is it {near}?"
     return found
 
 

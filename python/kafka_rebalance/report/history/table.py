@@ -17,9 +17,9 @@ WORST = 5
 _MOST_ROWS = 40
 _MOST_NAMED = 2
 _NAME = 26
-_TOLD = (("asked for", "log"), ("after-effect", "exact"))
+_TOLD = (("requested", "log"), ("follow-up", "exact"))
 
-GROUP_COLUMNS = ["group", "rebalances", "within", "moves", "back", "causes", "patterns"]
+GROUP_COLUMNS = ["group", "rebalances", "within", "moves", "rejoined", "causes", "patterns"]
 
 
 def print_groups(

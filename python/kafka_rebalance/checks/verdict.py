@@ -101,7 +101,7 @@ def of_plan(plan: RebalancePlan, limits: CheckLimits) -> Iterator[Problem]:
         yield Problem(group_id, "idle", FINDINGS["idle"].severity, gets, see("idle") or "")
     after, possible = figures.balance_after, figures.balance_possible
     if after.max - after.min > possible.max - possible.min:
-        text = f"{after.least_to_most} partitions a member, {possible.least_to_most} is possible"
+        text = f"{after.least_to_most} partitions per member, {possible.least_to_most} is possible"
         yield Problem(group_id, "uneven", FINDINGS["uneven"].severity, text, see("uneven") or "")
     yield from _above(group_id, "moves", figures.moves, limits.moves, "partition")
     yield from _above(group_id, "stops", figures.unavailable, limits.stops, "partition")

@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--samples",
         type=whole(0),
         metavar="N",
-        help="play again with N draws of what is guessed, as ids for new members "
+        help="predict again with N samples of what is guessed, as ids for new members "
         "(default: 8 to 32 in the table of one group, else 0)",
     )
     parser.add_argument(

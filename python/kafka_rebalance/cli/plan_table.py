@@ -48,7 +48,7 @@ class PlanTable:
         stops = counted(sum(one.unavailable for one in silent), "partition")
         have = "has" if stops.startswith("1 ") else "have"
         groups, of_groups = counted(len(figures), "group"), counted(len(silent), "group")
-        return f"{groups}: {moves}; {stops} of {of_groups} {have} no reader for a round or more."
+        return f"{groups}: {moves}; {stops} of {of_groups} {have} no reader in a rebalance or more."
 
     def show(self) -> None:
         from kafka_rebalance.report.plans.figures import print_plans
@@ -66,7 +66,7 @@ class PlanTable:
             which = counted(self.places_guessed, "group")
             print_wrapped(
                 f"Guessed for {which} with racks: where brokers put the new partitions. The "
-                "members that get them can depend on it; --group G prints draws."
+                "members that get them can depend on it; --group G prints samples."
             )
         if self.restarts_assumed:
             which = counted(self.restarts_assumed, "group")

@@ -107,9 +107,10 @@ def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Ite
 
 def _storm(rows: Sequence[RecordedRebalance]) -> Pattern:
     causes = Counter(row.cause for row in rows).most_common()
-    minutes = (rows[-1].time_ms - rows[0].time_ms) / 60_000
+    seconds = (rows[-1].time_ms - rows[0].time_ms) / 1000
+    within = f"{seconds / 60:.1f} minutes" if seconds >= 120 else f"{seconds:.0f} s"
     named = ", ".join(f"{number} {kind}" for kind, number in causes[:4])
-    told = f"{len(rows)} rebalances in {minutes:.1f} minutes: {named}"
+    told = f"{len(rows)} rebalances in {within}: {named}"
     kinds = [kind for kind, _ in causes]
     kind = "rejoined" if "rejoined" in kinds and kinds[0] in _DEPARTURES else kinds[0]
     return _pattern("storm", rows, told, _INSTEAD.get(kind, ""))

@@ -253,7 +253,7 @@ def _loads(
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
     # Kafka Streams assigns tasks, which are unknown here.
     if any(held.values()) and balance.stddev > possible.stddev and group.assignor != STREAM:
-        text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"
+        text = f"{balance.min} to {balance.max} partitions per member; possible is {possible.min}"
         text += f" to {possible.max}" if possible.max > possible.min else " each"
         plan = led[0].plan if led else None
         cause = None if plan is None else why_uneven(group, assignment, plan)

@@ -47,7 +47,17 @@ class Totals:
         end = "not settled at the end"
         if self.settled_ms is not None:
             end = f"settled at {self.settled_ms / 1000:,.1f} s"
-        return f"{counted(self.rebalances, 'rebalance')}{since}; {idle}; {end}."
+        count = rebalances_text(self.rebalances, self.rounds)
+        return f"{count}{since}; {idle}; {end}."
+
+
+def rebalances_text(rebalances: int, rounds: int) -> str:
+    """Returns the count, and that of `plan`, which counts a second round as a rebalance of its own.
+
+    A round of a group that the broker assigns is a target: one target may serve several rebalances.
+    """
+    text = counted(rebalances, "rebalance")
+    return f"{text} ({rounds} with their second rounds)" if rounds > rebalances else text
 
 
 def without_reader(held: str) -> str:

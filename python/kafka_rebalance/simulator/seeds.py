@@ -14,9 +14,15 @@ from functools import partial
 from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from kafka_rebalance.group.spec import counted
-
-from .measure import Totals, settlings, stops, totals, unavailability, without_reader
+from .measure import (
+    Totals,
+    rebalances_text,
+    settlings,
+    stops,
+    totals,
+    unavailability,
+    without_reader,
+)
 from .run import Run, start_up_until_ms
 from .scenario import Scenario
 from .simulation import simulate
@@ -90,7 +96,7 @@ class SeedRuns:
         count, unread = spreads["rebalances"], spreads["unavailable_ms"]
         rebalances = f"{count.least} to {count.most} rebalances"
         if count.is_one:
-            rebalances = counted(count.least or 0, "rebalance")
+            rebalances = rebalances_text(count.least or 0, spreads["rounds"].median or 0)
         least, median, most = (
             f"{(ms or 0) / 1000:,.1f}" for ms in (unread.least, unread.median, unread.most)
         )

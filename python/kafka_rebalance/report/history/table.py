@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from kafka_rebalance.history.counterfactual import Counterfactual
 from kafka_rebalance.history.patterns import Pattern
-from kafka_rebalance.history.recorded import RecordedRebalance, total_moves
+from kafka_rebalance.history.recorded import CAUSES, RecordedRebalance, total_moves
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay_shares
 from kafka_rebalance.report.text.names import counted, cut, runs, short_names, shortened
 from kafka_rebalance.report.text.sentences import print_wrapped
@@ -28,13 +28,31 @@ def print_groups(
     *,
     everything: bool,
 ) -> None:
-    """Prints a line for each group, or only for the worst; most rebalances first."""
+    """Prints the answer, then a line for each group, or only for the worst; worst first."""
     order = group_order(groups)
+    print_wrapped(_answer([row for name in order for row in groups[name]], len(groups)))
+    if order[1:]:
+        print_wrapped(f"{order[0]} rebalanced most: {_answer(groups[order[0]])}")
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
         left = sum(len(groups[name]) for name in order[len(shown) :])
         print(f"… and {counted(len(order) - len(shown), 'group')} with {left} (--all shows them)")
+
+
+def _answer(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
+    """Returns the answer in words: how often, within which time, and most often why."""
+    within, moves = _within(sorted(rows, key=lambda row: row.time_ms)), total_moves(rows)
+    text = counted(len(rows), "rebalance") + (f" of {groups} groups" if groups > 1 else "")
+    text += (f" within {within}" if within else "") + f", {counted(moves, 'move')}"
+    causes = Counter(row.cause for row in rows).most_common(2 if groups == 1 else 0)
+    because = " and ".join(f"{times(number)} {CAUSES[kind]}" for kind, number in causes)
+    return f"{text}{'; ' if because else ''}{because}."
+
+
+def times(number: int) -> str:
+    """Returns "once", "twice" or such as "14 times"."""
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def group_order(groups: Mapping[str, Sequence[RecordedRebalance]]) -> list[str]:
@@ -68,7 +86,7 @@ def print_group(
 ) -> None:
     """Prints one group's rebalances in order of time: all (`everything`), or only the last ones."""
     shown = rows if everything else rows[-_MOST_ROWS:]
-    print(f"{group_id}: {counted(len(rows), 'record')}, {counted(total_moves(rows), 'move')}")
+    print_wrapped(f"{group_id}: {_answer([row for row in rows if row.is_rebalance])}")
     if len(shown) < len(rows):
         print(f"the last {len(shown)} (--all shows every one)")
     ids = {one for row in rows for cause in row.causes for one in cause.members}

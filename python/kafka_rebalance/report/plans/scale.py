@@ -13,11 +13,11 @@ from kafka_rebalance.scaling import Count, Scaled
 from .figures import median_text
 
 _FIGURES = (
-    *("fullest", "possible", "moves", "no reader", "idle"),
-    *("busiest", "lag", "catch up s", "settles", "unread"),
+    *("fullest", "best possible", "moves", "no reader", "idle"),
+    *("busiest", "lag", "catch up s", "stable s", "partition-s"),
 )
 _PICTURES = {
-    "Partitions of the fullest member": {"fullest": "fullest", "possible": "possible"},
+    "Partitions of the fullest member": {"fullest": "fullest", "best possible": "possible"},
     "Cost of the step": {"moves": "moves", "no reader": "stops"},
 }
 _RANGES = (
@@ -69,7 +69,7 @@ def _row(scaled: Scaled, one: Count) -> list[str]:
     times = () if one.times is None else (one.times.settled, one.times.unread)
     return [
         f"{one.members}{mark}{'' if one.settled else ', never settles'}",
-        *(_ranged(one, name) for name in ("fullest", "possible", "moves", "stops", "idle")),
+        *(_ranged(one, name) for name in ("fullest", "best possible", "moves", "stops", "idle")),
         *map(_number, (None if one.busiest == one.fullest else one.busiest, one.lag)),
         _number(one.catch_up_s),
         *([median_text(each) for each in times] or ["", ""]),
@@ -90,7 +90,9 @@ def _notes(scaled: Scaled) -> list[str]:
     found = [_RANGES] if any(one.ranges for one in scaled.counts) else []
     found += [f"{members}: {error}." for members, error in scaled.errors.items()]
     if scaled.times_assumed:
-        timed = "settles (s) and unread (partition-seconds without a reader) are simulated"
+        timed = (
+            "stable s (until no rebalance is left) and partition-s (without a reader) are simulated"
+        )
         what = timed if any(one.times for one in scaled.counts) else "No figures in seconds"
         found.append(f"{what}: {scaled.times_assumed}.")
     return found

@@ -69,7 +69,7 @@ def _settlings(runs: Mapping[str, Run]) -> str:
     ]
     if not rows:
         return ""
-    columns = ["at s", "what happens", *(f"{name} settles in s".strip() for name in runs)]
+    columns = ["at s", "what happens", *(f"{name} stable after s".strip() for name in runs)]
     return "<h2>Events, and the time until each has settled</h2>" + table(columns, rows)
 
 

@@ -100,7 +100,7 @@ def stopped_text(stopped: Sequence[Stopped]) -> str:
 
 def unread(held: str) -> str:
     """Returns the heading for the time in which no member reads partitions or runs tasks."""
-    return "task-s idle" if held == "task" else "partition-s unread"
+    return "task-s idle" if held == "task" else "partition-s without reader"
 
 
 def print_totals(runs: Mapping[str, Run]) -> None:
@@ -116,7 +116,7 @@ def print_totals(runs: Mapping[str, Run]) -> None:
 def total_columns(held: str) -> list[str]:
     """Returns the columns of the table of totals; tasks have no "records behind"."""
     columns = ["rebalances", "moves", unread(held), "longest s", "member-s stopped"]
-    return [*columns, *([] if held == "task" else ["records behind"]), "settled at s"]
+    return [*columns, *([] if held == "task" else ["records behind"]), "stable at s"]
 
 
 def total_cells(one: Totals, held: str) -> list[str]:
@@ -141,10 +141,10 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
         for name, table in tables.items()
     }
     if len(first) >= len(tables):
-        columns = ["settles in s", *cells]
+        columns = ["stable after s", *cells]
         rows = [[name, *each] for name, *each in zip(what, *cells.values(), strict=True)]
     else:
-        columns = ["settles in s", *what]
+        columns = ["stable after s", *what]
         rows = [[name, *each] for name, each in cells.items()]
     if first:
         print_table(columns, rows)
@@ -196,7 +196,7 @@ def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
 
 
 def _print_parts(runs: SeedRuns) -> None:
-    columns = ["at s", "what happens", "settles in s", "rebalances", unread(runs.held)]
+    columns = ["at s", "what happens", "stable after s", "rebalances", unread(runs.held)]
     columns += ["stopped", "up to s"]
     rows = [
         [
@@ -224,7 +224,7 @@ def _print_settlings(runs: Mapping[str, SeedRuns]) -> None:
         for place, one in enumerate(next(iter(parts.values())))
     ]
     if rows:
-        print_table(["settles in s", *parts], rows)
+        print_table(["stable after s", *parts], rows)
 
 
 def _print_totals(runs: Mapping[str, SeedRuns]) -> None:
@@ -238,7 +238,7 @@ def _print_totals(runs: Mapping[str, SeedRuns]) -> None:
     ]
     if held != "task":
         figures.append(("records behind", "records_behind", lambda count: f"{count:,}"))
-    figures.append(("settled at s", "settled_ms", _seconds))
+    figures.append(("stable at s", "settled_ms", _seconds))
     spreads = {name: one.spreads() for name, one in runs.items()}
     rows = [
         [title, *(spread_text(each[field], shown) for each in spreads.values())]

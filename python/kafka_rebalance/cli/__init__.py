@@ -40,19 +40,19 @@ COMMANDS = {
     "check": "fail a pipeline if groups, or a change of them, have problems",
     "history": "show past rebalances with their causes, from __consumer_offsets",
     "explain": "explain why a partition goes to its owner",
-    "plan": "play changes: moves, pauses and balance, round by round",
+    "plan": "predict changes: moves, pauses and balance, rebalance by rebalance",
     "scale": "show which numbers of members help, and what each step costs",
-    "rollout": "play a deploy on Kubernetes, and what makes it cheaper",
-    "compare": "play changes with every assignor, and recommend one",
+    "rollout": "predict a deploy on Kubernetes, and what makes it cheaper",
+    "compare": "predict changes with every assignor, and recommend one",
     "watch": "follow a live group: was each rebalance as predicted?",
     "exporter": "serve metrics of all groups, for Prometheus",
-    "simulate": "play a rebalance in virtual time: who stops, and for how long",
-    "connect": "play the rebalances of a Kafka Connect cluster",
+    "simulate": "simulate a rebalance in seconds: who stops, and for how long",
+    "connect": "predict the rebalances of a Kafka Connect cluster",
     "assign": "compute which member owns which partitions",
     "fleet": "assign many groups on Spark",
     "coordinator": "step through a group coordinator in virtual time",
     "serve": "run a coordinator behind a port, for tests of consumers",
-    "probe": "let a real client lead made-up groups, and read its answers",
+    "probe": "let a real client lead invented groups, and read its answers",
     "mcp": "answer an agent's questions over the Model Context Protocol",
     "completion": "complete commands and options in a shell",
 }
@@ -212,7 +212,8 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=_Help,
         description="Computes Kafka rebalances exactly as Apache Kafka does.",
         epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors or none has an answer, "
-        "4 `check` or `rollout --gate` fails, 130 interrupted, 1 any other failure.",
+        "4 `check` or `rollout --gate` fails, 130 interrupted, 1 any other failure. "
+        "docs/glossary.md explains the words of all outputs.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
     commands = parser.add_subparsers(

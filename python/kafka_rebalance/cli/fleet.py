@@ -40,8 +40,8 @@ _UNREAD = (
 
 _WORDS = {
     "assign": "who owns what in every group",
-    "plan": "play changes of every group, one after another",
-    "compare": "play changes of every group with every assignor, and recommend one",
+    "plan": "predict changes of every group, one after another",
+    "compare": "predict changes of every group with every assignor, and recommend one",
     "summary": "play each change alone: totals, worst groups and a page with pictures",
 }
 

@@ -35,9 +35,9 @@ _ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays changes of a group, round by round, as Kafka would. Shows the kept, revoked and "
-        "gained partitions of each member, the partitions without a reader, the balance "
-        "afterwards, and the best possible balance. Without changes: the next rebalance."
+        "Predicts changes of a group, rebalance by rebalance, as Kafka would play them. Shows the "
+        "kept, revoked and gained partitions of each member, the partitions without a reader, the "
+        "balance afterwards, and the best possible one. Without changes: the next rebalance."
     )
     add_arguments(parser)
     add_assignor(parser)

@@ -37,7 +37,7 @@ _FORMATS = (".html", ".parquet")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays a scenario (a TOML file, or the name of a ready one) and prints every rebalance, "
+        "Runs a scenario (a TOML file, or the name of a ready one) and prints every rebalance, "
         "with the time that partitions had no reader."
     )
     _add_what_is_played(parser)
@@ -95,12 +95,12 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         "--seeds",
         type=whole(1),
         metavar="N",
-        help="play N seeds, beginning with the scenario's own, and print every figure as a range",
+        help="run N seeds, beginning with the scenario's own, and print every figure as a range",
     )
     parser.add_argument(
         "--compare",
         metavar="A,B,…",
-        help=f"play the scenario with other kinds of members, side by side: {', '.join(_VARIANTS)}"
+        help=f"run the scenario with other kinds of members, side by side: {', '.join(_VARIANTS)}"
         " (eager, cooperative and static members have the classic protocol, consumer and "
         "static-consumer members the consumer protocol; static members are cooperative, all others "
         "dynamic)",
@@ -108,7 +108,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--costs",
         metavar="START/STOP,…",
-        help="play the scenario with other times for starting and stopping a partition or task, "
+        help="run the scenario with other times for starting and stopping a partition or task, "
         "side by side: 50ms/20ms,200ms/100ms",
     )
 

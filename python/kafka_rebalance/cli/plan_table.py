@@ -53,10 +53,9 @@ class PlanTable:
     def show(self) -> None:
         from kafka_rebalance.report.plans.figures import print_plans
         from kafka_rebalance.report.plans.notes import either_note, notes_on_groups
-        from kafka_rebalance.report.text.sentences import print_wrapped
+        from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 
         print_wrapped(self._summary())
-        print()
         print_plans(self.rows, [notes for _, notes in self.notes])
         either = either_note(name for _, name, _ in self.rows)
         of_groups = notes_on_groups(self.notes, losing=self.losing)
@@ -75,4 +74,4 @@ class PlanTable:
                 "away=). Back within a heartbeat, they start fewer rebalances; --group G prints "
                 "both courses."
             )
-        print("--group G shows one group in detail.")
+        print(f"--group G shows one group in detail. {GLOSSARY}")

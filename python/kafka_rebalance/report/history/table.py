@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints histories as tables: groups, one group's rebalances, replays and counterfactuals."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -163,8 +164,9 @@ def print_counterfactuals(
 ) -> None:
     """Prints the recorded totals of all groups, and those that each assignor would have had."""
     held = [row for row in rows if row.is_rebalance and row.members]
-    print(f"Recorded: {counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}")
-    cells = []
+    recorded = f"{counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}"
+    cells: list[list[str]] = []
+    best: tuple[float, float, float, str] = (math.inf, 0, 0, "")
     for static in (False, True):
         for name in dict.fromkeys(one.assignor for one in played):
             found = _with_static([one for one in played if one.assignor == name], static=static)
@@ -176,7 +178,12 @@ def print_counterfactuals(
                 sum(one.unavailable for one in found),
                 sum(one.waiting for one in found),
             )
-            cells.append([f"{name}{', static members' if static else ''}", *map(str, sums)])
+            label = f"{name}{', static members' if static else ''}"
+            cells.append([label, *map(str, sums)])
+            best = min(best, (*sums[:3], label))
+    if cells:
+        recorded += f"; fewest with {best[3]}: {counted(best[0], 'rebalance')}, {counted(best[1], 'move')}"
+    print_wrapped(f"Recorded: {recorded}.")
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)
     print_wrapped(
         "no reader: partitions that nobody reads during a rebalance, added up; waiting: partitions "

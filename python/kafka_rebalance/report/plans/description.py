@@ -49,7 +49,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     is_unread = any(finding.kind == "unread" for finding in one.findings)
     is_even = one.balance.stddev <= one.possible.stddev and not is_unread
     even = ", as even as possible" if is_even else f" (possible: {one.possible.least_to_most})"
-    print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
+    print_wrapped(f"Partitions per member: {one.balance.least_to_most}{even}.")
     if one.rack_share is not None:
         print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
     if one.lags is not None:

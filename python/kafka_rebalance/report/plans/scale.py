@@ -69,7 +69,7 @@ def _row(scaled: Scaled, one: Count) -> list[str]:
     times = () if one.times is None else (one.times.settled, one.times.unread)
     return [
         f"{one.members}{mark}{'' if one.settled else ', never settles'}",
-        *(_ranged(one, name) for name in ("fullest", "best possible", "moves", "stops", "idle")),
+        *(_ranged(one, name) for name in ("fullest", "possible", "moves", "stops", "idle")),
         *map(_number, (None if one.busiest == one.fullest else one.busiest, one.lag)),
         _number(one.catch_up_s),
         *([median_text(each) for each in times] or ["", ""]),

@@ -50,7 +50,7 @@ def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("plan", *ONE), "partitions a member"),
+        (("plan", *ONE), "partitions per member"),
         (("plan", SAMPLE, "--add-members", "1"), "cooperative-sticky"),
         (("compare", *ONE), " cooperative-sticky <"),
         (("compare", SAMPLE, "--add-members", "1"), "cooperative-sticky"),

@@ -272,7 +272,7 @@ def test_partitions_that_nobody_reads_are_not_even(
     group = _group({"a": 4}, *(_member(f"x{n}", "a", *owned[n : n + 1]) for n in range(2)))
     print_description(describe(group), "FILE", everything=False)
     out = capsys.readouterr().out
-    assert f"Partitions a member: {len(owned) // 2} (possible: 2)." in out
+    assert f"Partitions per member: {len(owned) // 2} (possible: 2)." in out
     assert f"unread: a[{2 if owned else 0}-3]: no member owns " in out
     assert "Nothing to report" not in out
 

@@ -138,7 +138,7 @@ def test_a_consumer_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None
         ("modern-0", "-"),  # no committed offset
         ("modern-2", "1,200"),
     ]
-    assert "Partitions a member: 3, as even as possible." in lines
+    assert "Partitions per member: 3, as even as possible." in lines
     assert "Subscribed: t, u." in lines
     assert (
         "Lag: 1,205 records in 2 partitions; 7 partitions without a committed offset: their lag is "
@@ -184,7 +184,7 @@ def test_a_member_that_moves_shows_its_target(capsys: pytest.CaptureFixture[str]
     print_assigned_by_broker(changed, "GIVEN", everything=False)
     printed = capsys.readouterr().out
     assert "t[0, 2, 4-5]   t[0, 2, 4]" in printed
-    assert "Partitions a member: 0-4.\n" in printed
+    assert "Partitions per member: 0-4.\n" in printed
     assert "Subscribed: t, u, pattern ^t.\n" in printed
 
 

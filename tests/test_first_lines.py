@@ -42,7 +42,7 @@ def first(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (
             2, 4, "cooperative-sticky", "remove-members=1",
             ("Removing 1 member moves 2 of 4 partitions in 1 rebalance; 2 of them have no reader "
-            "for a round, the others are read on."),
+            "for one rebalance, the others are read on."),
         ),
         (
             2, 5, "range", "add-members=1",

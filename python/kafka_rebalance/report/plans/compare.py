@@ -39,7 +39,7 @@ def print_comparison(
         _row(label, one, times.get(label.removesuffix(" <"))) for label, one in comparison.rows()
     ]
     columns = (
-        *("assignor", "rebalances", "moves (fewest)", "no reader"),
+        *("assignor", "rebalances", "moves (least)", "no reader"),
         *("partition-s", "stable s", "per member", "best possible", "in rack"),
     )
     there = [

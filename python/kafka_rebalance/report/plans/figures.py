@@ -65,8 +65,8 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequen
     """
     bounds = [next((n.detail for n in each if n.kind == "lower bound"), None) for each in notes]
     columns = (
-        *("group", "assignor", "rebalances", "moves (fewest)", "no reader"),
-        *("waits", "no leader", "before", "after", "best possible"),
+        *("group", "assignor", "rounds", "moves (least)", "no reader"),
+        *("waits", "no leader", "before", "after", "best"),
     )
     lines = [
         (

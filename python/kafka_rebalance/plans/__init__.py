@@ -2,7 +2,7 @@
 """Plans: the effect of changes on a group, rebalance by rebalance."""
 
 from .clients import Recipe
-from .explanation import partition_from_text
+from .explanation import Explanation, partition_from_text
 from .figures import Figures
 from .leaders import LedPlan, plans_by_leader
 from .possible import Level, Possible, best_possible
@@ -11,6 +11,6 @@ from .rounds import Round, Step
 from .samples import Samples
 
 __all__ = [
-    "Figures", "LedPlan", "Level", "Possible", "RebalancePlan", "Recipe", "Round", "Samples",
+    "Explanation", "Figures", "LedPlan", "Level", "Possible", "RebalancePlan", "Recipe", "Round", "Samples",
     "Step", "best_possible", "partition_from_text", "plan", "plans_by_leader",
 ]  # fmt: skip

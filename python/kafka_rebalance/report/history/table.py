@@ -182,7 +182,9 @@ def print_counterfactuals(
             cells.append([label, *map(str, sums)])
             best = min(best, (*sums[:3], label))
     if cells:
-        recorded += f"; fewest with {best[3]}: {counted(best[0], 'rebalance')}, {counted(best[1], 'move')}"
+        recorded += (
+            f"; fewest with {best[3]}: {counted(best[0], 'rebalance')}, {counted(best[1], 'move')}"
+        )
     print_wrapped(f"Recorded: {recorded}.")
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)
     print_wrapped(

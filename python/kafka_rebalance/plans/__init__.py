@@ -11,6 +11,6 @@ from .rounds import Round, Step
 from .samples import Samples
 
 __all__ = [
-    "Explanation", "Figures", "LedPlan", "Level", "Possible", "RebalancePlan", "Recipe", "Round", "Samples",
-    "Step", "best_possible", "partition_from_text", "plan", "plans_by_leader",
+    "Explanation", "Figures", "LedPlan", "Level", "Possible", "RebalancePlan", "Recipe", "Round",
+    "Samples", "Step", "best_possible", "partition_from_text", "plan", "plans_by_leader",
 ]  # fmt: skip

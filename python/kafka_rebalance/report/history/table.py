@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints histories as tables: groups, one group's rebalances, replays and counterfactuals."""
 
-import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -166,7 +166,7 @@ def print_counterfactuals(
     held = [row for row in rows if row.is_rebalance and row.members]
     recorded = f"{counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}"
     cells: list[list[str]] = []
-    best: tuple[float, float, float, str] = (math.inf, 0, 0, "")
+    best: tuple[int, int, int, str] = (sys.maxsize, 0, 0, "")
     for static in (False, True):
         for name in dict.fromkeys(one.assignor for one in played):
             found = _with_static([one for one in played if one.assignor == name], static=static)

@@ -24,8 +24,9 @@ from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.notes.never_ends import endless, endless_note
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.affected import as_far_as_affected
-from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
+from kafka_rebalance.plans.changes.change import Change, apply
+from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted, in_words
@@ -36,7 +37,7 @@ from .options import add_cluster, add_engine, add_pasted, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
 if TYPE_CHECKING:
-    from kafka_rebalance.live import Listed
+    from kafka_rebalance.live.consumer_groups import Listed
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -217,7 +218,7 @@ def cluster_groups(
     on_listed: Callable[[Mapping[str, "Listed"]], None] | None = None,
 ) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group, with its contract line; the parameters are those of `snapshot_lines`."""
-    from kafka_rebalance.live import snapshot_lines
+    from kafka_rebalance.live.consumer_groups import snapshot_lines
 
     lines = snapshot_lines(
         args.bootstrap_server,

@@ -3,21 +3,24 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import FOREIGN
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.live import Progress, group_leaders, snapshot_lines
-from kafka_rebalance.present.description import describe
-from kafka_rebalance.present.triage import TriagedGroup, summary
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import item_progress
 
 from . import of_errors
 from .options import add_cluster, cluster_configs
+
+if TYPE_CHECKING:
+    from kafka_rebalance.live.consumer_groups import Progress
+    from kafka_rebalance.present.triage import TriagedGroup
 
 _MOVING = {
     "assigned_partitions": "the target",
@@ -49,6 +52,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from kafka_rebalance.live.consumer_groups import snapshot_lines
+
     with item_progress("groups") as advance:
         counts = _Counts(advance)
         lines = snapshot_lines(
@@ -69,6 +74,8 @@ def _with_leaders(
     lines: Iterable[dict[str, Any]], args: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
     """Yields the lines, each with its group's leader if the leader is still a member."""
+    from kafka_rebalance.live.offsets_log import group_leaders
+
     described = list(lines)
     groups = [line["group_id"] for line in described if "error" not in line]
     leaders = group_leaders(args.bootstrap_server, groups, configs=cluster_configs(args))
@@ -100,8 +107,12 @@ class _Counts:
             return
         self.bad += "error" in line
         if "error" not in line:
-            found = TriagedGroup.of(describe(GroupSpec.from_dict(line)))
-            self._written.append(replace(found, described=None))
+            from kafka_rebalance.present.description import describe
+            from kafka_rebalance.present.triage import TriagedGroup
+
+            with suppress(GroupError):  # the line is written in any case
+                found = TriagedGroup.of(describe(GroupSpec.from_dict(line)))
+                self._written.append(replace(found, described=None))
         assignor = line.get("assignor")
         if assignor in FOREIGN:
             whose = f"{assignor} is {FOREIGN[assignor]}"
@@ -122,11 +133,13 @@ class _Counts:
         self._left_out += group_id != "*"
         note_left_out(group_id, why)
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: "Progress") -> None:
         self._changed = progress.changed
         self._advance(progress.done, progress.total)
 
     def __str__(self) -> str:
+        from kafka_rebalance.present.triage import summary
+
         counts = f"wrote {summary(self._written)} {counted(self.bad, 'line')} with an error, "
         counts += f"{counted(self._left_out, 'group')} left out"
         if self.causes:

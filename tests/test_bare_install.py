@@ -59,7 +59,7 @@ def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
         (("describe", *ONE[:3]), "chat-moderation"),
         (("describe", SAMPLE, "--all"), "recommendations"),
         (("simulate", "rolling-bounce", "--compare", "eager,cooperative"), " cooperative"),
-        (("simulate", "rolling-bounce", "--seeds", "2"), "settles in"),
+        (("simulate", "rolling-bounce", "--seeds", "2"), "stable after"),
         (("simulate", "--list"), "seven-topics"),
         (("connect", "SCRIPT"), "round 1"),
     ],

@@ -28,6 +28,8 @@ from .scenario import Scenario
 from .simulation import simulate
 
 _Figure = TypeVar("_Figure")
+MEDIAN_OF = 5
+"""The number of seeds of `median_seed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,8 @@ def simulate_seeds(
     sums, parts, crashed, first = [], [], [], None
     seeds = tuple(seeds)
     for place, seed in enumerate(seeds):
-        one = replace(scenario, seed=seed)
         shown = None if progress is None else partial(progress, place)
-        run = simulate(shifted(one) if place else one, progress=shown)
+        run = simulate(of_seed(scenario, seed, seeds[0]), progress=shown)
         first = first or run
         sums.append(totals(run))
         parts.append(tuple(_parts(run)))
@@ -131,6 +132,33 @@ def simulate_seeds(
     return SeedRuns(
         first.title, first.held, first.assumed, seeds, tuple(sums), tuple(parts), tuple(crashed)
     )
+
+
+def of_seed(scenario: Scenario, seed: int, first: int) -> Scenario:
+    """Returns the scenario with this seed; its events are `shifted`, if the seed is not the first.
+
+    So a table of the first seed has the times that are written in the scenario.
+    """
+    one = replace(scenario, seed=seed)
+    return one if seed == first else shifted(one)
+
+
+def median_seed(
+    scenario: Scenario, *, progress: Callable[[int, int], None] | None = None
+) -> tuple[int, str]:
+    """Returns the seed of MEDIAN_OF with the median time without a reader, and a sentence on it.
+
+    One seed is one case, and may be the best or the worst. `progress` is that of `simulate_seeds`.
+    """
+    seeds = range(scenario.seed, scenario.seed + MEDIAN_OF)
+    runs = simulate_seeds(scenario, seeds, progress=progress)
+    unread = runs.spreads()["unavailable_ms"]
+    places = (i for i, one in enumerate(runs.totals) if one.unavailable_ms == unread.median)
+    least, most = (f"{(ms or 0) / 1000:,.1f}" for ms in (unread.least, unread.most))
+    between = least if unread.is_one else f"{least} to {most}"
+    seed = seeds[next(places)]
+    text = f"seed {seed}, the median of {MEDIAN_OF}, which have {between} {runs.held}-seconds"
+    return seed, f"{text} {without_reader(runs.held)}"
 
 
 def shifted(scenario: Scenario) -> Scenario:

@@ -236,7 +236,9 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
         ids = counted(made, "member id")
         are = "is a placeholder" if made == 1 else "are placeholders"
         who = "members" if plan.steps[-1].before.assignor in SERVER_SIDE else "the broker"
-        print(f"{mark}{ids} {are}: {who} will choose {others}, and ids break ties.")
+        print_wrapped(
+            f"{mark}{ids} {are}: {who} will choose {others}, and ids break ties.", "", "  "
+        )
     if plan.places_guessed:
         print_wrapped(
             "The racks of the new partitions' replicas are a guess: brokers choose them.", "  "

@@ -37,6 +37,9 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     busy = [span for one in shown.values() for span in one.axis.spans]
     axis = TimeAxis.over(busy, first.until_ms)
     assumed = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
+    name, first = next(iter(runs.items()))
+    if first.of_seeds:
+        assumed += f"; shown: {f'for {name} ' if name else ''}{first.of_seeds}"
     parts = [
         f"<p>{escaped(summary_of(runs))}</p>",
         f"<p class='note'>{escaped(assumed)}</p>",

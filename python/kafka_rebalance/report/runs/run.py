@@ -28,6 +28,8 @@ def print_run(run: Run) -> None:
     print()
     print_wrapped(run.title)
     print_wrapped(run.assumed)
+    if run.of_seeds:
+        print_wrapped(f"shown: {run.of_seeds}")
     rows = chapter_rows(run)
     if len(rows) > _MOST_ROWS:
         half = _MOST_ROWS // 2

@@ -103,7 +103,7 @@ def _show(value: Any, args: argparse.Namespace) -> None:
 
 
 def _run_url(args: argparse.Namespace) -> int:
-    from kafka_rebalance.live.client_properties import read_properties
+    from kafka_rebalance.live import read_properties
     from kafka_rebalance.live.connect_rest import read_cluster, without_password
 
     url = without_password(args.url)

@@ -73,7 +73,7 @@ def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None
 
 def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[GroupSpec | BadGroup]:
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
-    from kafka_rebalance.live.other_groups import other_group
+    from kafka_rebalance.live import other_group
     from kafka_rebalance.present.broker_assigned import AssignedByBroker
 
     try:

@@ -37,7 +37,7 @@ from .options import add_cluster, add_engine, add_pasted, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
 if TYPE_CHECKING:
-    from kafka_rebalance.live.consumer_groups import Listed
+    from kafka_rebalance.live import Listed
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -218,7 +218,7 @@ def cluster_groups(
     on_listed: Callable[[Mapping[str, "Listed"]], None] | None = None,
 ) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group, with its contract line; the parameters are those of `snapshot_lines`."""
-    from kafka_rebalance.live.consumer_groups import snapshot_lines
+    from kafka_rebalance.live import snapshot_lines
 
     lines = snapshot_lines(
         args.bootstrap_server,

@@ -154,7 +154,7 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
 def _look(args: argparse.Namespace, configs: dict[str, Any]) -> tuple[list[str], GroupSpec | None]:
     """Returns why the group is not at rest, or its description."""
     from kafka_rebalance.follow.cluster import has_target
-    from kafka_rebalance.live.consumer_groups import snapshot_lines
+    from kafka_rebalance.live import snapshot_lines
 
     try:
         (line,) = snapshot_lines(args.bootstrap_server, [args.group], configs=configs)

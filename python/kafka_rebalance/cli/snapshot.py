@@ -19,7 +19,7 @@ from . import of_errors
 from .options import add_cluster, cluster_configs
 
 if TYPE_CHECKING:
-    from kafka_rebalance.live.consumer_groups import Progress
+    from kafka_rebalance.live import Progress
     from kafka_rebalance.present.triage import TriagedGroup
 
 _MOVING = {
@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from kafka_rebalance.live.consumer_groups import snapshot_lines
+    from kafka_rebalance.live import snapshot_lines
 
     with item_progress("groups") as advance:
         counts = _Counts(advance)
@@ -74,7 +74,7 @@ def _with_leaders(
     lines: Iterable[dict[str, Any]], args: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
     """Yields the lines, each with its group's leader if the leader is still a member."""
-    from kafka_rebalance.live.offsets_log import group_leaders
+    from kafka_rebalance.live import group_leaders
 
     described = list(lines)
     groups = [line["group_id"] for line in described if "error" not in line]

@@ -33,7 +33,7 @@ from .snapshot import note_left_out
 
 if TYPE_CHECKING:
     from kafka_rebalance.history.patterns import Pattern
-    from kafka_rebalance.live.consumer_groups import Listed
+    from kafka_rebalance.live import Listed
     from kafka_rebalance.present.broker_assigned import Lags
 
 CONNECT = "connect"
@@ -146,7 +146,7 @@ def _rows(
 def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterator[TriagedGroup]:
     if not group_ids:
         return
-    from kafka_rebalance.live.other_groups import connect_groups
+    from kafka_rebalance.live import connect_groups
 
     configs = cluster_configs(args)
     for group_id, one in connect_groups(args.bootstrap_server, group_ids, configs=configs):
@@ -162,7 +162,7 @@ def _recent_patterns(args: argparse.Namespace) -> list["Pattern"]:
     """Returns the patterns of the last hour in the newest records; a user may lack the right."""
     from kafka_rebalance.history.all_groups import recorded_in_order
     from kafka_rebalance.history.patterns import find_patterns
-    from kafka_rebalance.live.offsets_log import NoLogError, NoTopicError, offsets_records
+    from kafka_rebalance.live import NoLogError, NoTopicError, offsets_records
 
     def note_missing(problem: str) -> None:
         print_note(f"{problem}: storms and flapping members of their groups are not known")
@@ -224,7 +224,7 @@ def _lags(
     """Returns the lags by group id, and adds the partitions without a leader; empty for a file."""
     if args.bootstrap_server is None:
         return {}
-    from kafka_rebalance.live.committed_offsets import group_lags
+    from kafka_rebalance.live import group_lags
 
     configs = cluster_configs(args)
     return group_lags(args.bootstrap_server, read, configs=configs, on_leaderless=leaderless.append)

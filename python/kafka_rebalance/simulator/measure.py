@@ -52,12 +52,9 @@ class Totals:
 
 
 def rebalances_text(rebalances: int, rounds: int) -> str:
-    """Returns the count, and that of `plan`, which counts a second round as a rebalance of its own.
-
-    A round of a group that the broker assigns is a target: one target may serve several rebalances.
-    """
+    """Returns both counts if they differ: `plan` counts each round as a rebalance."""
     text = counted(rebalances, "rebalance")
-    return f"{text} ({rounds} with their second rounds)" if rounds > rebalances else text
+    return f"{text} ({rounds} rounds)" if rounds > rebalances else text
 
 
 def without_reader(held: str) -> str:

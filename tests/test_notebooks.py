@@ -90,7 +90,7 @@ def test_a_description_shows_members_and_findings() -> None:
     members = (kr.Member("<a>", ("t",), owned_partitions=owned), kr.Member("b", ("t",)))
     group = kr.GroupSpec("g", (kr.Topic("t", 3),), members, "range")
     found = _table(kr.describe(group, lags=dict.fromkeys(owned, 5)))
-    assert found.notes[0] == "GroupSpec g: 3 partitions, 1 topic, 2 members, range"
+    assert found.notes[1] == "GroupSpec g: 3 partitions, 1 topic, 2 members, range"
     assert found.rows[:3] == [["member", "partitions", "lag"], ["<a>", "2", "10"], ["b", "0", "0"]]
     assert found.rows[3] == ["finding", "what is wrong", "members", "partitions"]
     assert [row[0] for row in found.rows[4:]] == ["unread", "idle", "uneven", "moves"]

@@ -97,7 +97,7 @@ WRONG = {
         "FILE",
         "--assignor",
         "Range",
-    ): '"Range" is not known; did you mean range?; known are range, ',
+    ): '--assignor: "Range" is not known; known are range, ',
     ("plan", "FILE", "--add-members", "2,racks=b"): '"racks" is not a key; the keys are rack, ',
     ("plan", "FILE", "--add-members", "0"): "--add-members: 0 is not a number of members from 1",
     ("plan", "FILE", "--switch-protocol", "new"): '"new" is not consumer or classic',

@@ -209,6 +209,7 @@ def test_commands_that_read_a_cluster_take_its_settings(
         (("pln", "FILE"), "plan"),
         (("plan", "FILE", "--assigner", "range"), "--assignor"),
         (("plan", "FILE", "--assignor", "stiky"), "sticky"),
+        (("plan", "FILE", "--switch-assignor", "stiky"), "sticky"),
         (("plan", "FILE", "--group", "paymnts"), "payments"),
         (("plan", "FILE", "--group", "payments", "--partitions", "paymnts=31"), "payments"),
         (

@@ -280,8 +280,12 @@ def unknown(name: str) -> str:
         return f"{quoted(name)} is {FOREIGN[name]}; {IN_PLACE_OF_STREAM}"
     if name in FOREIGN:
         return f"{quoted(name)} is {FOREIGN[name]}; {known}"
-    near = did_you_mean(name, [*assignor_names(), *PYTHON_LIBRARIES])
-    return f"{quoted(name)} is not known{near}; {known}"
+    return f"{quoted(name)} is not known; {known}"
+
+
+def misspelt(name: str) -> str:
+    """Returns `unknown`, which both engines say, with the question for a name that is like one."""
+    return unknown(name) + did_you_mean(name, [*assignor_names(), *PYTHON_LIBRARIES])
 
 
 def runs_in_core(name: str | None) -> bool:

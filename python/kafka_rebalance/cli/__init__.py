@@ -40,7 +40,7 @@ COMMANDS = {
     "check": "fail a pipeline if groups, or a change of them, have problems",
     "history": "show past rebalances with their causes, from __consumer_offsets",
     "explain": "explain why a partition goes to its owner",
-    "plan": "predict changes: moves, pauses and balance, rebalance by rebalance",
+    "plan": "predict changes: moves, pauses and balance, round by round",
     "scale": "show which numbers of members help, and what each step costs",
     "rollout": "predict a deploy on Kubernetes, and what makes it cheaper",
     "compare": "predict changes with every assignor, and recommend one",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from kafka_rebalance.assignors.balance.balanced import NAME, PREFER
-from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
+from kafka_rebalance.assignors.registry import assignor_names, is_known, misspelt
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
             raise GroupError("--prefer", f"only --assignor {NAME} has this option")
         args.assignor = f"{NAME}?prefer={args.prefer}"
     if args.assignor is not None and not is_known(args.assignor):
-        raise GroupError("assignor", unknown(args.assignor))
+        raise GroupError("assignor", misspelt(args.assignor))
     groups = bad = 0
     with open_input(args.file) as source, byte_progress(source) as advance:
         for is_error in _answer(source, args, sys.stdout.buffer.write):

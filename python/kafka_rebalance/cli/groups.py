@@ -4,11 +4,11 @@
 import argparse
 import json
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kafka_rebalance.assignors.registry import STREAM
+from kafka_rebalance.assignors.registry import STREAM, assignor_names
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import (
     GroupError,
@@ -122,7 +122,8 @@ class _Append(argparse.Action):
         try:
             change = changes_text.change_from_text(text)
         except GroupError as error:
-            parser.error(f"argument {option_string}: {error.problem}")
+            near = _near(error.problem, assignor_names())
+            parser.error(f"argument {option_string}: {error.problem}{near}")
         namespace.changes = [*namespace.changes, change]
 
 
@@ -360,15 +361,15 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
     for change in args.changes:
         if isinstance(change, RemoveMembers) and change.member and change.member in clients:
             return f"; it is a client_id: {shell_option('--remove-client', change.member)}"
-    return _near(error.problem, group)
-
-
-def _near(problem: str, group: GroupSpec) -> str:
-    """Returns the question for a problem that names, in quotes, what the group does not have."""
-    found = re.search(r'"(?:[^"\\]|\\.)*"', problem)
     members = ((m.member_id, m.group_instance_id, m.client_id, m.rack_id) for m in group.members)
-    known = {*chain(*members), *(topic.name for topic in group.topics)} - {None}
-    return did_you_mean(json.loads(found[0]), map(str, known)) if found else ""
+    there = {*chain(*members), *(topic.name for topic in group.topics)} - {None}
+    return _near(error.problem, map(str, there))
+
+
+def _near(problem: str, known: Iterable[str]) -> str:
+    """Returns the question for a problem that names, in quotes, what is not there."""
+    found = re.search(r'"(?:[^"\\]|\\.)*"', problem)
+    return did_you_mean(json.loads(found[0]), known) if found else ""
 
 
 def _lost_already(problem: str, group: GroupSpec) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, unknown
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, misspelt
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -96,7 +96,7 @@ class _Answer(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and not is_known(args.assignor):
-        args.parser.error(f"argument --assignor: {unknown(args.assignor)}")
+        args.parser.error(f"argument --assignor: {misspelt(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
     only_one = args.explain is not None or args.output is not None

@@ -54,7 +54,7 @@ FINDINGS: dict[FindingKind, Finding] = {
     "flapping": Finding("warning", "with flapping members",
         "a member goes and comes back again and again"),
     "idle": Finding("warning", "with idle members",
-        "members own nothing"),
+        "some members own nothing"),
     "uneven": Finding("warning", "uneven",
         "a more even assignment is possible"),
     "stale": Finding("warning", "with stale partitions",

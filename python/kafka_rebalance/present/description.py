@@ -75,7 +75,8 @@ class Description(WithLag):
             return one.kind, one.text, len(one.member_ids), len(one.partitions)
 
         members = ("member", "partitions", "lag")
-        table = small_table(repr(self.group)[1:-1], members, self.group.members, member)
+        title = repr(self.group)[1:-1]
+        table = small_table(title, members, self.group.members, member, self.summary)
         found = ("finding", "what is wrong", "members", "partitions")
         return table + small_table("", found, self.findings, finding) if self.findings else table
 
@@ -89,9 +90,17 @@ class Description(WithLag):
         """Returns the sum of the known lags of a member's partitions; None if none is known."""
         return lag_in(self.lags, read_partitions(self.group, self.assignment[member_id]))
 
+    @property
+    def summary(self) -> str:
+        """Returns the answer in words: what each kind of finding means, worst first."""
+        kinds = {one.kind for one in self.findings}
+        told = [one.meaning.partition(";")[0] for kind, one in FINDINGS.items() if kind in kinds]
+        return f"{self.group.group_id}: {'; '.join(told) or 'nothing is wrong'}."
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "group_id": self.group.group_id,
+            "summary": self.summary,
             "assignor": self.group.assignor,
             "assignors_by_leader": list(self.assignors),
             "rebalance_protocol": self.group.rebalance_protocol,

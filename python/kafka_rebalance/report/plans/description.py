@@ -30,6 +30,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     total = sum(map(len, one.assignment.values()))
     generation = "" if group.generation_id is None else f", generation {group.generation_id}"
     assignor = " or ".join(one.assignors) or group.assignor or "no assignor"
+    print_wrapped(one.summary)
     print_wrapped(
         f"{group.group_id}, {assignor}{generation}: "
         f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"

@@ -91,7 +91,7 @@ def test_snapshot_says_whose_a_foreign_assignor_is(
 ) -> None:
     """`snapshot` writes the line, and warns that the assignor is another library's."""
     line = SETTLED.edited(assignor="stream").to_dict()
-    monkeypatch.setattr("kafka_rebalance.cli.snapshot.snapshot_lines", lambda *_, **__: [line])
+    monkeypatch.setattr("kafka_rebalance.live.snapshot_lines", lambda *_, **__: [line])
     assert main(["snapshot", "--bootstrap-server", "x:1"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out) == line

@@ -110,9 +110,10 @@ class _Counts:
             from kafka_rebalance.present.description import describe
             from kafka_rebalance.present.triage import TriagedGroup
 
-            with suppress(GroupError):  # the line is written in any case
+            found = TriagedGroup(line["group_id"], None, "Stable", ())
+            with suppress(GroupError):  # of a foreign assignor: its line is written all the same
                 found = TriagedGroup.of(describe(GroupSpec.from_dict(line)))
-                self._written.append(replace(found, described=None))
+            self._written.append(replace(found, described=None))
         assignor = line.get("assignor")
         if assignor in FOREIGN:
             whose = f"{assignor} is {FOREIGN[assignor]}"

@@ -181,7 +181,7 @@ def print_counterfactuals(
             label = f"{name}{', static members' if static else ''}"
             cells.append([label, *map(str, sums)])
             best = min(best, (*sums[:3], label))
-    if cells:
+    if best[:2] < (len(held), total_moves(held)):
         recorded += (
             f"; fewest with {best[3]}: {counted(best[0], 'rebalance')}, {counted(best[1], 'move')}"
         )

@@ -11,6 +11,8 @@ from kafka_rebalance.assignors.registry import assignor_names, is_known, misspel
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
+from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import byte_progress
 
 from .lines import finish, group_lines, open_input
@@ -67,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
             bad += is_error
             advance(source)
     sys.stdout.buffer.flush()
+    if sys.stdout.isatty() and groups > bad:
+        print_note(f"assigned {counted(groups - bad, 'group')}; `plan` shows what each one changes")
     return finish(args.file, groups, bad)
 
 

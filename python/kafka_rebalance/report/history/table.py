@@ -11,7 +11,7 @@ from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import CAUSES, RecordedRebalance, total_moves
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay_shares
 from kafka_rebalance.report.text.names import counted, cut, runs, short_names, shortened
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 
 WORST = 5
@@ -109,6 +109,7 @@ def print_group(
         print("? likely: the records hint at it, but do not prove it")
     for one in patterns:
         print_wrapped(pattern_text(one, names), "", "  ")
+    print(GLOSSARY)
 
 
 def print_patterns(patterns: Sequence[Pattern]) -> None:
@@ -190,7 +191,7 @@ def print_counterfactuals(
     print_wrapped(
         "no reader: partitions that nobody reads during a rebalance, added up; waiting: partitions "
         "of static members that were away. Static members have sessions that cover 95% of the "
-        "absences, and send no LeaveGroup."
+        f"absences, and send no LeaveGroup. {GLOSSARY}"
     )
 
 

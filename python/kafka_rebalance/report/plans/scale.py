@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.pages import bar_chart, page, table
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.scaling.counts import Count, Scaled
 
@@ -37,7 +37,7 @@ def print_scaled(found: Sequence[Scaled]) -> None:
         for count in (one.counts if alone else _steps(one))
     ]
     print_filled_table(("group", "members", *_FIGURES), rows, right=_FIGURES)
-    for note in _notes(found[0]) if alone else ["--group G shows one group in detail."]:
+    for note in _notes(found[0]) if alone else [f"--group G shows one group in detail. {GLOSSARY}"]:
         print_wrapped(note)
 
 
@@ -94,5 +94,5 @@ def _notes(scaled: Scaled) -> list[str]:
             "stable s (until no rebalance is left) and partition-s (without a reader) are simulated"
         )
         what = timed if any(one.times for one in scaled.counts) else "No figures in seconds"
-        found.append(f"{what}: {scaled.times_assumed}.")
+        found.append(f"{what}: {scaled.times_assumed}. {GLOSSARY}")
     return found

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_rebalance.report.text.names import cut
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.measure import (
     Stopped,
@@ -40,6 +40,7 @@ def print_run(run: Run) -> None:
     print_totals({"": run})
     for name, why in run.crashed.items():
         print(f"{name} stopped: {why}")
+    print(GLOSSARY)
 
 
 def print_comparison(runs: Mapping[str, Run]) -> None:
@@ -194,6 +195,7 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
         for seed, crashed in zip(one.seeds, one.crashed, strict=True):
             for member, why in crashed.items():
                 print(" ".join(filter(None, (name, f"seed {seed}: {member} stopped: {why}"))))
+    print(GLOSSARY)
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:

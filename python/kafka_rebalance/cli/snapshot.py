@@ -141,7 +141,8 @@ class _Counts:
     def __str__(self) -> str:
         from kafka_rebalance.present.triage import summary
 
-        counts = f"wrote {summary(self._written)} {counted(self.bad, 'line')} with an error, "
+        counts = f"wrote {summary(self._written)}" if self._written else "wrote no group."
+        counts += f" {counted(self.bad, 'line')} with an error, "
         counts += f"{counted(self._left_out, 'group')} left out"
         if self.causes:
             counts += "; others are missing, because brokers are down"

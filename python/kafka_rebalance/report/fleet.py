@@ -124,7 +124,7 @@ def _imbalance(report: FleetReport) -> str:
     both = {**best, **now}
     series = {
         name: [bins[low].groups if low in bins else 0 for low in sorted(both)]
-        for name, bins in (("groups now", now), ("groups at best possible", best))
+        for name, bins in (("groups now", now), ("groups at best", best))
     }
     names = [both[low].name for low in sorted(both)]
     title = "How even the groups are: partitions between the fullest and the emptiest member"

@@ -294,7 +294,8 @@ def test_a_real_log_is_as_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
         f"4 left: java: {cooperative}; left",
     ]
     assert logged("java-static", monkeypatch)[1:] == ["1 back: pod: sticky; static restart"]
-    python = ["2 joined: aiokafka: aiokafka/range; joined", "3 left: aiokafka: aiokafka/range; left"]
+    name = "aiokafka: aiokafka/range"
+    python = [f"2 joined: {name}; joined", f"3 left: {name}; left"]
     assert logged("aiokafka", monkeypatch)[1:] == python
     # Records that were there at the beginning are not reported: the newest is the first state.
     assert logged("aiokafka", monkeypatch, at_first=3) == python[1:]

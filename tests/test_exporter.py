@@ -190,7 +190,7 @@ def test_gauges_and_differences_of_descriptions(monkeypatch: pytest.MonkeyPatch)
     seen(monkeypatch, exporter, line("g", a=[0, 1, 2], b=[3, 4, 5]), later)
     assert value(exporter, "rebalances_total", cause="gone", **of_g) == 1
     assert value(exporter, "last_rebalance_as_predicted", **of_g) == 1
-    assert value(exporter, "rebalances_total", cause="came", group="m") == 1
+    assert value(exporter, "rebalances_total", cause="joined", group="m") == 1
     assert value(exporter, "unseen_generations_total", group="m") == 2
     assert value(exporter, "generation", group="m") == 8
     moving = {"group_id": "g", "error": "state: PreparingRebalance, it is rebalancing: ask again"}
@@ -203,7 +203,7 @@ def test_gauges_and_differences_of_descriptions(monkeypatch: pytest.MonkeyPatch)
     assert value(exporter, "stopped_lag", group="m") == 12
     seen(monkeypatch, exporter, later)  # g is gone, and m has begun again
     assert values(exporter, "members", **of_g) == []
-    assert value(exporter, "rebalances_total", cause="began", group="m") == 1
+    assert value(exporter, "rebalances_total", cause="started", group="m") == 1
 
 
 def test_groups_of_a_broker_that_is_down_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,7 @@ def test_an_even_group_between_two_rounds_is_looked_at_again(
     seen(monkeypatch, exporter, line("g", a=[0, 1, 2], b=[]))
     assert values(exporter, "rebalances_total") == []
     seen(monkeypatch, exporter, line("g", a=[0, 1, 2], b=[3, 4, 5]))
-    assert value(exporter, "rebalances_total", cause="came") == 1
+    assert value(exporter, "rebalances_total", cause="joined") == 1
 
 
 def test_an_error_for_good_ends_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
@@ -344,6 +344,6 @@ def test_the_exporter_of_a_served_broker() -> None:
         exporter.followed.look()
         for one in (first, second):
             one.close()
-    assert value(exporter, "rebalances_total", group="billing", cause="came") == 1
+    assert value(exporter, "rebalances_total", group="billing", cause="joined") == 1
     assert value(exporter, "members", group="billing") == 2
     assert value(exporter, "source", source="descriptions") == 1

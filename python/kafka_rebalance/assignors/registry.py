@@ -13,7 +13,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
@@ -282,6 +282,11 @@ def unknown(name: str) -> str:
     if name in FOREIGN:
         return f"{quoted(name)} is {FOREIGN[name]}; {known}"
     return f"{quoted(name)} is not known; {known}"
+
+
+def misspelt(name: str) -> str:
+    """Returns `unknown`, which both engines say, with the question for a name that is like one."""
+    return unknown(name) + did_you_mean(name, [*assignor_names(), *PYTHON_LIBRARIES])
 
 
 def runs_in_core(name: str | None) -> bool:

@@ -9,10 +9,9 @@ file) and its kind are the same.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see
@@ -112,7 +111,7 @@ def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]
         yield Problem.of(group_id, "idle", f"{idle} of {counted(len(counts))} would get nothing")
     after, possible = figures.balance_after, figures.balance_possible
     if after.max - after.min > possible.max - possible.min:
-        text = f"{after.least_to_most} partitions a member, {possible.least_to_most} is possible"
+        text = f"{after.least_to_most} partitions per member, {possible.least_to_most} is possible"
         yield Problem.of(group_id, "uneven", text)
     costs = {"moves": figures.moves, "stops": figures.unavailable}
     yield from _above(group_id, costs, limits)
@@ -152,9 +151,9 @@ class Verdict(NamedTuple):
         """
         named, kinds = {*fail_on}, [*SEVERITIES, *KINDS]
         for name in named.difference(kinds):
-            near = "".join(f"; did you mean {one}?" for one in get_close_matches(name, kinds, 1))
             some = f"{', '.join(SEVERITIES)}, or a kind in docs/findings.md or docs/settings.md"
-            raise GroupError("fail-on", f"{quoted(name)} is not {some}{near}")
+            problem = f"{quoted(name)} is not {some}{did_you_mean(name, kinds, 0.6)}"
+            raise GroupError("fail-on", problem)
         worst = max((SEVERITIES.index(one) for one in SEVERITIES if one in named), default=-1)
         marked = (one._replace(is_known=(one.group_id, one.kind) in known) for one in problems)
         order = sorted(

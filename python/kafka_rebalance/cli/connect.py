@@ -32,7 +32,7 @@ _NO_LEADER = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays scripts of rounds, or events on a live cluster. Shows for each round which "
+        "Predicts the rebalances of scripts, or of events on a live cluster. Shows for each which "
         "connectors and tasks each worker starts and stops, and which run nowhere, until when, "
         "and why."
     )

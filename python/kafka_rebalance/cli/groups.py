@@ -2,13 +2,21 @@
 """Adds and reads the options that name groups and changes, for all commands that have them."""
 
 import argparse
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kafka_rebalance.assignors.registry import STREAM
+from kafka_rebalance.assignors.registry import STREAM, assignor_names
 from kafka_rebalance.bulk.lines import group_id_of, line_error
-from kafka_rebalance.errors import GroupError, NeverEnds, NoMembersLeft, NotAffected
+from kafka_rebalance.errors import (
+    GroupError,
+    NeverEnds,
+    NoMembersLeft,
+    NotAffected,
+    did_you_mean,
+)
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
@@ -111,7 +119,8 @@ class _Append(argparse.Action):
         try:
             change = changes_text.change_from_text(text)
         except GroupError as error:
-            parser.error(f"argument {option_string}: {error.problem}")
+            near = _near(error.problem, assignor_names())
+            parser.error(f"argument {option_string}: {error.problem}{near}")
         namespace.changes = [*namespace.changes, change]
 
 
@@ -168,11 +177,8 @@ _MOST_COMPARED = 10_000
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
     """Returns the error for a group that does not exist; it suggests a similar or other name."""
-    from difflib import get_close_matches
-
-    if near := get_close_matches(group_id, there, n=1, cutoff=0.75):
-        problem = f"no such group in {where}; did you mean {near[0]}?"
-        return BadGroup(group_id, f"group_id: {problem}")
+    if near := did_you_mean(group_id, there):
+        return BadGroup(group_id, f"group_id: no such group in {where}{near}")
     some = there[:_MOST_THERE]
     more = " and others" if len(there) > len(some) else ""
     has = f"; it has {', '.join(some) if more else in_words(some)}{more}" if some else ""
@@ -371,7 +377,15 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
     for change in args.changes:
         if isinstance(change, RemoveMembers) and change.member and change.member in clients:
             return f"; it is a client_id: {shell_option('--remove-client', change.member)}"
-    return ""
+    members = ((m.member_id, m.group_instance_id, m.client_id, m.rack_id) for m in group.members)
+    there = {*chain(*members), *(topic.name for topic in group.topics)} - {None}
+    return _near(error.problem, map(str, there))
+
+
+def _near(problem: str, known: Iterable[str]) -> str:
+    """Returns the question for a problem that names, in quotes, what is not there."""
+    found = re.search(r'"(?:[^"\\]|\\.)*"', problem)
+    return did_you_mean(json.loads(found[0]), known) if found else ""
 
 
 def _lost_already(problem: str, group: GroupSpec) -> str:

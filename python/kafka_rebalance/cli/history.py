@@ -27,7 +27,7 @@ from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import read_records
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay
 from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import GLOSSARY, print_note
 from kafka_rebalance.report.text.terminal import item_progress
 
 from . import SOME_ERRORS, of_errors
@@ -265,4 +265,4 @@ def _show(args: argparse.Namespace, rows: list[RecordedRebalance]) -> None:
         if row.is_rebalance:
             groups[row.group_id].append(row)
     print_groups(groups, find_patterns(rows), everything=args.all)
-    print("--group G shows one group in detail.")
+    print(f"--group G shows one group in detail. {GLOSSARY}")

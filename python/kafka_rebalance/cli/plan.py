@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, unknown
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, misspelt
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -36,9 +36,9 @@ _ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays changes of a group, round by round, as Kafka would. Shows the kept, revoked and "
-        "gained partitions of each member, the partitions without a reader, the balance "
-        "afterwards, and the best possible balance. Without changes: the next rebalance."
+        "Predicts changes of a group, rebalance by rebalance, as Kafka would play them. Shows the "
+        "kept, revoked and gained partitions of each member, the partitions without a reader, the "
+        "balance afterwards, and the best possible one. Without changes: the next rebalance."
     )
     add_arguments(parser)
     add_assignor(parser)
@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--samples",
         type=whole(0),
         metavar="N",
-        help="play again with N draws of what is guessed, as ids for new members "
+        help="predict again with N samples of what is guessed, as ids for new members "
         "(default: 8 to 32 in the table of one group, else 0)",
     )
     parser.add_argument(
@@ -96,7 +96,7 @@ class _Answer(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and not is_known(args.assignor):
-        args.parser.error(f"argument --assignor: {unknown(args.assignor)}")
+        args.parser.error(f"argument --assignor: {misspelt(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
     only_one = args.explain is not None or args.output is not None

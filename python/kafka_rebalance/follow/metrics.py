@@ -48,10 +48,10 @@ FAMILIES = {
     "pattern": ("gauge", "1 if the last ten minutes show this pattern of history."),
     "one_more_member": ("gauge", "The step to one more member: what it brings, what it costs."),
 }
-_COUNTED = {"came": "joined", "began": "joined", "back": "back", "static restart": "back"}
+_COUNTED = {"joined": "joined", "started": "joined", "rejoined": "back", "static restart": "back"}
 _COUNTED |= {"left": "left", "timed out": "timed out", "gone": "gone"}
 _MOST_RECENT = 200
-_FOLLOWS = ("second round", "after-effect")
+_FOLLOWS = ("second round", "follow-up")
 
 Sample = tuple[str, str, float]
 """A family, the rest of the name and the labels after the group's, and the value."""

@@ -2,6 +2,7 @@
 
 from . import changes as changes
 from .clients import Recipe as Recipe
+from .explanation import Explanation as Explanation
 from .explanation import partition_from_text as partition_from_text
 from .figures import Figures as Figures
 from .leaders import LedPlan as LedPlan

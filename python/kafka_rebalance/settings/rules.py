@@ -8,7 +8,8 @@ coordinator, does what the rule says.
 """
 
 import re
-from difflib import get_close_matches
+
+from kafka_rebalance.errors import nearest
 
 from . import played
 from .clients import COOPERATIVE, EAGER, LIBRARIES, PYTHON, SETTINGS, Client, Library
@@ -44,9 +45,8 @@ def _outside(client: Client, _: Surroundings) -> dict[str, str]:
 
 def _misspelt(client: Client, _: Surroundings) -> dict[str, str]:
     """Returns the names that are nearly those of settings, each with the question."""
-    others = [name for name in client.names if name not in SETTINGS]
-    near = {name: get_close_matches(name, SETTINGS, n=1, cutoff=0.9) for name in others}
-    return {k: f"{k} is not a setting; is it {found[0]}?" for k, found in near.items() if found}
+    near = {name: nearest(name, SETTINGS, 0.9) for name in client.names if name not in SETTINGS}
+    return {name: f"{name} is not a setting; is it {one}?" for name, one in near.items() if one}
 
 
 def _refused(client: Client, around: Surroundings) -> dict[str, str]:

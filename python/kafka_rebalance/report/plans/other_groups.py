@@ -68,7 +68,7 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
         "lag": lambda member, _: "" if one.lags is None else lag_cell(one.lag_of(member)),
     }
     print_members(group.members, columns, ("epoch", "owned", "lag"), everything=everything)
-    _print_even("Partitions a member", one.balance)
+    _print_even("Partitions per member", one.balance)
     if one.rack_share is not None:
         print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
     topics = sorted({topic for member in group.members for topic in member.subscribed_topic_names})
@@ -119,7 +119,7 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
     }
     members = [member for some in one.processes.values() for member in some]
     print_members(members, columns, ("epoch", "lag"), everything=everything)
-    _print_even("Active tasks a member", one.balance)
+    _print_even("Active tasks per member", one.balance)
     _print_lag(one, " of source topics")
     names = {member.member_id: member.client_id for member in group.members}
     command = f"kafka-rebalance plan {given} --add-members 1"

@@ -46,7 +46,7 @@ LIBRARIES = {
 
 BEHIND = 5_000
 GROWS = "grows"
-_TOPICS = {"behind": 1, "one": 1, "six": 6, GROWS: 3}
+_TOPICS = {"behind": 1, "one": 1, "six": 6, "seven": 7, GROWS: 3}
 _STORM = 14
 _FLAPS = 4
 
@@ -127,7 +127,7 @@ class Troubles:
 
     def _plant(self) -> None:
         """Makes six groups in trouble; their members are of different client libraries."""
-        six = [TopicPartition("six", n) for n in range(6)]
+        six, seven = ([TopicPartition(t, n) for n in range(_TOPICS[t])] for t in ("six", "seven"))
         self.planted = {
             "stopped": "z-dead",
             "unread": "z-unread",
@@ -137,7 +137,7 @@ class Troubles:
             "uneven": "z-uneven",
         }
         self._stop_behind(self.planted["stopped"])
-        self.light["java"].form(self.planted["unread"], ["six"], 2, [six[:3], six[3:5]])
+        self.light["java"].form(self.planted["unread"], ["seven"], 2, [seven[:3], seven[3:6]])
         self.light["librdkafka"].form(self.planted["uneven"], ["six"], 2, [six[:5], six[5:]])
         self.light["kafka-python"].form(self.planted["idle"], ["one"], 2)
         storm, flapping = self.planted["storm"], self.planted["flapping"]

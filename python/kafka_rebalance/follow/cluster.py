@@ -272,7 +272,7 @@ class FollowedCluster:
     # 3.
     def _report(self, what: str, error: ClusterError | None = None) -> None:
         text = "" if error is None else str(error)
-        if text != self._problems.get(what, ""):
+        if text != self._problems.get(what, "") and not self._ended.is_set():
             self._problems[what] = text
             self._listener.failed(what, error)
 

@@ -3,7 +3,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -70,7 +70,7 @@ class Exporter:
 
     def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
         with self._lock:
-            self._of(one.row.group_id).rebalanced(one, is_old=is_old)
+            self._of(one.row.group_id).rebalanced(one, _now_ms(), is_old=is_old)
 
     def described(self, group: GroupSpec, source: str) -> None:
         try:
@@ -115,12 +115,12 @@ class Exporter:
 
     # Answers --------------------------------------------------------------------------------------
 
-    def page(self) -> bytes:
-        """Returns the page of all metrics, as OpenMetrics."""
-        own = generate_latest(self._registry)  # type: ignore[no-untyped-call]
+    def page(self) -> Iterator[bytes]:
+        """Yields the page of all metrics, as OpenMetrics, in pieces."""
         with self._lock:
-            parts = [part.encode() for part in page(self._groups, _now_ms())]
-        return b"".join((*parts, own))
+            texts = [one.text(_now_ms()) for one in self._groups.values()]
+        yield from (part.encode() for part in page(texts))
+        yield generate_latest(self._registry)  # type: ignore[no-untyped-call]
 
     def health(self) -> str:
         """Returns why the metrics are old; empty if they are not."""

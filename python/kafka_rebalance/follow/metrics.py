@@ -7,8 +7,8 @@ groups, one object for each sample would take seconds for each page.
 Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` has it.
 """
 
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
@@ -83,12 +83,13 @@ class GroupMetrics:
     settled: int = 0
     settling_s: float = 0.0
     unread: UnreadTime = field(default_factory=UnreadTime)
-    recent: deque[RecordedRebalance] = field(default_factory=lambda: deque(maxlen=_MOST_RECENT))
+    recent: list[RecordedRebalance] = field(default_factory=list)
+    partitions: int = 0
     patterns: list[Pattern] = field(default_factory=list)
     changed: bool = True
     lines: dict[str, str] = field(default_factory=dict)
 
-    def rebalanced(self, one: FollowedRebalance, *, is_old: bool = False) -> None:
+    def rebalanced(self, one: FollowedRebalance, now_ms: int, *, is_old: bool = False) -> None:
         """Called for each row; those from before the exporter began (`is_old`) are not counted."""
         row, figures, self.changed = one.row, self.figures, True
         if row.generation_id >= 0:
@@ -96,10 +97,9 @@ class GroupMetrics:
         self._follow_unread(one)
         if not row.is_rebalance:
             return
-        if self.recent and row.time_ms - self.recent[0].time_ms > 2 * WINDOW_MS:
-            self.recent.popleft()
-        self.recent.append(row)
-        self.patterns = find_patterns(self.recent)
+        since_ms, recent = now_ms - 2 * WINDOW_MS, [*self.recent[1 - _MOST_RECENT :], row]
+        self.recent = [each for each in recent if each.time_ms >= since_ms]
+        self.patterns, self.partitions = find_patterns(self.recent), row.partitions
         figures["last_rebalance_timestamp_seconds"] = row.written_ms / 1000
         if is_old:
             return
@@ -125,8 +125,8 @@ class GroupMetrics:
             unread.becomes(len([*subscribed_partitions(one.before)]), row.time_ms)
         if one.after is not None:
             unread.becomes(without_reader(one.after), row.written_ms)
-        elif not row.members and self.recent:
-            unread.becomes(self.recent[-1].partitions, row.written_ms)
+        elif not row.members:
+            unread.becomes(self.partitions, row.written_ms)
 
     def shown(self, one: Description, now_ms: int) -> None:
         """Called with a new description of the group."""
@@ -225,9 +225,8 @@ def escaped(name: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def page(groups: Mapping[str, GroupMetrics], now_ms: int) -> Iterator[str]:
-    """Yields the text of all groups, family by family, without the end mark."""
-    texts = [one.text(now_ms) for one in groups.values()]
+def page(texts: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yields the texts of all groups, family by family, without the end mark."""
     for family, (kind, help) in FAMILIES.items():
         lines = [text[family] for text in texts if family in text]
         if lines:

@@ -3,21 +3,25 @@
 
     python -m benches.exporter --groups 10000 --members 4 --partitions 24
 
-No broker runs. A process takes records as from `__consumer_offsets` (of each group two generations
-from before it began, then one commit of each partition), and descriptions of all groups. Then its
-page is read over HTTP: twice while nothing happens, and again and again while the log goes on with
-rebalances and commits, as fast as one thread can read them. Memory is the resident set; `seconds`
-are of the clock, `CPU` of the whole process.
+No broker runs. The process takes records as from `__consumer_offsets` (of each group two
+generations from before it began, each with a commit of every partition), and descriptions of all
+groups. Then its page is read over HTTP: twice while nothing happens, and again and again while the
+log goes on with rebalances and commits, as fast as one thread takes them. Memory is the resident
+set, which includes the reader of the pages; CPU is that of the process.
 """
 
 import argparse
+import multiprocessing
 import resource
 import threading
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from kafka_rebalance import wire
 from kafka_rebalance.follow import cluster
@@ -77,6 +81,9 @@ class Made:
             "topics": [self.topics[topic]], "leader_library": "java",
         }  # fmt: skip
 
+    def lines(self) -> Iterator[dict[str, Any]]:
+        return (self.line(number, 2) for number in range(self.groups))
+
     def record(self, number: int, generation: int) -> OffsetsRecord:
         topic, owned = f"topic-{number % _TOPICS}", self._split(number, generation)
         sent = wire.encode_subscription(wire.Subscription((topic,)))
@@ -113,67 +120,86 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=10_000)
     parser.add_argument("--members", type=int, default=4)
     parser.add_argument("--partitions", type=int, default=24)
+    parser.add_argument("--busy", type=int, default=0, help="processes that only use the cores")
     args = parser.parse_args()
     made = Made(args.groups, args.members, args.partitions)
+    busy = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(args.busy)]
+    with (
+        patch.object(cluster, "topic_lines", lambda *_, **__: made.topics),
+        patch.object(cluster, "snapshot_lines", lambda *_, **__: made.lines()),
+    ):
+        for one in busy:
+            one.start()
+        measure(made)
+    for one in busy:
+        one.kill()
+
+
+def measure(made: Made) -> None:
     exporter = Exporter("")
     followed = exporter.followed
     followed.by_records = True
     followed.log.old_before |= dict.fromkeys(range(_LOG_PARTITIONS), 1 << 62)
-    cluster.topic_lines = lambda *_, **__: made.topics  # type: ignore[assignment]
     print(f"begun: {_memory()}")
+    read = Counter[str]()
     for generation in (1, 2):
-        for _ in _taken(exporter, made, generation):
-            pass
+        _take(exporter, made, generation, read)
     followed.log.old_before.clear()
-    print(f"{args.groups:,} groups, their log read: {_memory()}")
-    cluster.snapshot_lines = (  # type: ignore[assignment]
-        lambda *_, **__: (made.line(n, 2) for n in range(args.groups))
-    )
+    print(f"{made.groups:,} groups, their log read: {_memory()}; {_rate(read)}")
+    used = time.thread_time()
     followed.look()
-    print(f"described: {_memory()}")
+    print(f"described: {_memory()}; {time.thread_time() - used:.1f} s of CPU")
     server = http_server(exporter, "127.0.0.1", 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/metrics"
     print(f"first scrape: {_scrape(address)}")
     print(f"again: {_scrape(address)}; {_memory()}")
-    ended, taken = threading.Event(), [0]
-
-    def go_on() -> None:
-        for number in _taken(exporter, made, 3):
-            taken[0] += number
-            if ended.is_set():
-                return
-
-    reader = threading.Thread(target=go_on, daemon=True)
-    began, used = time.perf_counter(), time.process_time()
+    ended, read = threading.Event(), Counter[str]()
+    reader = threading.Thread(target=_take, args=(exporter, made, 3, read, ended), daemon=True)
     reader.start()
     for _ in range(_SCRAPES):
         time.sleep(1)
         print(f"while the log is read: {_scrape(address)}")
     ended.set()
     reader.join()
-    spent, cpu = time.perf_counter() - began, time.process_time() - used
-    print(
-        f"{taken[0]:,} records in {spent:.1f} s, {cpu:.1f} s of CPU with the scrapes; {_memory()}"
-    )
+    print(f"afterwards: {_memory()}; {_rate(read)}")
 
 
-def _taken(exporter: Exporter, made: Made, generation: int) -> Iterator[int]:
-    """Lets the exporter take a generation of each group, then commits; yields record counts."""
+def _take(
+    exporter: Exporter,
+    made: Made,
+    generation: int,
+    read: Counter[str],
+    ended: threading.Event | None = None,
+) -> None:
+    """Lets the exporter take a generation of each group, then commits; counts records and time."""
     for first in range(0, made.groups, _BATCH):
         numbers = range(first, min(first + _BATCH, made.groups))
-        exporter.followed.take([made.record(n, generation) for n in numbers])
-        yield len(numbers)
-        for number in numbers:
-            commits = [*made.commits(number)]
-            exporter.followed.take(commits)
-            yield len(commits)
+        batches = {
+            "rebalances": [made.record(n, generation) for n in numbers],
+            "commits": [one for n in numbers for one in made.commits(n)],
+        }
+        for kind, batch in batches.items():
+            used = time.thread_time_ns()
+            exporter.followed.take(batch)
+            read[f"{kind} ns"] += time.thread_time_ns() - used
+            read[kind] += len(batch)
+        if ended is not None and ended.is_set():
+            return
+
+
+def _rate(read: Counter[str]) -> str:
+    """Returns the records in a second of the thread's CPU, without the time that made them."""
+    each = (
+        f"{read[one] / read[f'{one} ns'] * 1e9:,.0f} {one}" for one in ("rebalances", "commits")
+    )
+    return f"in a second of CPU {' or '.join(each)}"
 
 
 def _scrape(address: str) -> str:
     began, used = time.perf_counter(), time.process_time()
     with urllib.request.urlopen(address, timeout=60) as answer:
-        size = len(answer.read())
+        size = sum(map(len, iter(partial(answer.read, 1 << 16), b"")))
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
     return f"{seconds:.2f} s, {cpu:.2f} s of CPU, {size / 1e6:.1f} MB"
 
@@ -183,6 +209,11 @@ def _memory() -> str:
     [now] = [int(line.split()[1]) for line in status if line.startswith("VmRSS:")]
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return f"{now / 1024:.0f} MB, at most {most / 1024:.0f} MB"
+
+
+def _spin() -> None:
+    while True:
+        pass
 
 
 if __name__ == "__main__":

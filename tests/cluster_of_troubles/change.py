@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ordinary change: groups that are well gain and lose members, are deployed, stop and start again.
 
-Each group with light members changes once. The storm and the flapping member go on, and a topic gets partitions, which
-the members of its groups see after a while, as with metadata.max.age.ms.
+Each group with light members changes once. The storm and the flapping member go on, and a topic
+gets partitions, which the members of its groups see after a while, as with metadata.max.age.ms.
 """
 
 from __future__ import annotations

@@ -172,7 +172,8 @@ def _rested(members: Members, log: OffsetsLog, stage: Stage) -> GroupSpec:
         group = settled(members.server, stage.group_id, len(stage.clients))
         held = sum(map(len, Assignment.owned(group).values()))
         is_quiet = log.quiet_s(stage.group_id) > _QUIET_S
-        is_read = not is_classic or _sets(generations(log.of(stage.group_id))[-1]) == owned(group)
+        newest = [_sets(one) for one in generations(log.of(stage.group_id))[-1:]]
+        is_read = not is_classic or newest == [owned(group)]
         if held == sum(stage.topics.values()) and is_quiet and is_read:
             return group
         if time.monotonic() > deadline:

@@ -47,6 +47,11 @@ FAMILIES = {
     "stopped_lag": ("gauge", "Records that wait in a group without members."),
     "pattern": ("gauge", "1 if the last ten minutes show this pattern of history."),
     "one_more_member": ("gauge", "The step to one more member: what it brings, what it costs."),
+    "groups": ("gauge", "Groups with metrics."),
+    "groups_left_out": ("gauge", "Groups without metrics: there are more than --max-groups."),
+    "source": ("gauge", "1 for the place where rebalances are read."),
+    "descriptions_age_seconds": ("gauge", "Since all groups were last described; -1: never."),
+    "log_offsets_behind": ("gauge", "Offsets of the log's past that are still to be read."),
 }
 _COUNTED = {"came": "joined", "began": "joined", "back": "back", "static restart": "back"}
 _COUNTED |= {"left": "left", "timed out": "timed out", "gone": "gone"}
@@ -162,9 +167,8 @@ class GroupMetrics:
             lines: dict[str, str] = {}
             for family, more, value in self._samples():
                 suffix, _, labels = more.partition(" ")
-                labels = f",{labels}" if labels else ""
-                line = f"{PREFIX}{family}{suffix}{{{group}{labels}}} {float(value)!r}\n"
-                lines[family] = lines.get(family, "") + line
+                labels = f"{group},{labels}" if labels else group
+                lines[family] = lines.get(family, "") + line(family + suffix, value, labels)
             self.lines, self.changed = lines, False
         return self.lines
 
@@ -223,6 +227,11 @@ def escaped(name: str) -> str:
     """Returns a label's value: a name from outside, with its control characters made visible."""
     text = shown(name).replace("\\", "\\\\").replace('"', '\\"')
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def line(name: str, value: float, labels: str = "") -> str:
+    labels = f"{{{labels}}}" if labels else ""
+    return f"{PREFIX}{name}{labels} {float(value)!r}\n"
 
 
 def page(texts: Sequence[Mapping[str, str]]) -> Iterator[str]:

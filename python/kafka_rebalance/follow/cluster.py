@@ -24,6 +24,7 @@ from kafka_rebalance.history.followed import FollowedHistory, FollowedRow
 from kafka_rebalance.live.broker_groups import AWAY
 from kafka_rebalance.live.consumer_groups import EMPTY, snapshot_lines, topic_lines, why_unlisted
 from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError, NoTopicError
+from kafka_rebalance.plans.rounds import without_reader
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
 from .rebalances import (
@@ -31,7 +32,6 @@ from .rebalances import (
     from_descriptions,
     from_record,
     topics_read,
-    without_reader,
 )
 
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
@@ -218,7 +218,9 @@ class FollowedCluster:
         """
         now_s = time.monotonic()
         known, since_s = self._between.get(group.group_id, (0, now_s))
-        if not without_reader(group) or (known == look and now_s - since_s >= _HOLES_S):
+        if not without_reader(group, Assignment.owned(group)) or (
+            known == look and now_s - since_s >= _HOLES_S
+        ):
             self._between.pop(group.group_id, None)
             return True
         self._between[group.group_id] = look, since_s if known == look else now_s

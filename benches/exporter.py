@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from kafka_rebalance import wire
 from kafka_rebalance.follow import cluster
 from kafka_rebalance.follow.exporter import Exporter
 from kafka_rebalance.follow.server import http_server
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,

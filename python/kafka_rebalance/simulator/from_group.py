@@ -160,7 +160,7 @@ class _Maker:
         step = min(_JOIN_STEP_MS, _JOINED_WITHIN_MS // len(members))
         self._name(members)
         if self.group.assignor in SERVER_SIDE:
-            members = sorted(members, key=lambda one: -len(one.owned_partitions))
+            members = tuple(sorted(members, key=lambda one: -len(one.owned_partitions)))
         for place, member in enumerate(members):
             self._start(member, place * step)
 

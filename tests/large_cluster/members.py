@@ -122,6 +122,10 @@ class LightGroups:
         joined = self.join(group_id, read, member_id)
         self._sync(group_id, joined.generation_id, [member_id], read)
 
+    def of(self, group_id: str) -> list[TopicPartition]:
+        """Returns the partitions of all members of a group."""
+        return [tp for owned in self.owned[group_id].values() for tp in owned]
+
     def join(self, group_id: str, topics: list[str], member_id: str = "") -> Any:
         """Joins on the first connection, and waits for the answer.
 

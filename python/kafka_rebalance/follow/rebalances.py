@@ -24,7 +24,6 @@ from kafka_rebalance.history.group_log import CONSUMER, RecordedGeneration
 from kafka_rebalance.history.recorded import CAUSE_RANK, Cause, RecordedRebalance
 from kafka_rebalance.history.replayed import recorded_group
 from kafka_rebalance.live.classic_groups import subscribed_protocol
-from kafka_rebalance.plans.rounds import subscribed_partitions
 from kafka_rebalance.watch.verdict import JudgedRebalance, differences, judged_rebalance
 
 BETWEEN = "between two descriptions"
@@ -127,11 +126,6 @@ def from_descriptions(
     with suppress(KafkaRebalanceError):  # no known assignor plays it, for example
         judged = judged_rebalance(then, after, was_empty=was_empty, engine=engine)
     return FollowedRebalance(row, judged, before, after)
-
-
-def without_reader(group: GroupSpec) -> int:
-    """Returns how many partitions (tasks) of the group have no member."""
-    return len({*subscribed_partitions(group)} - _owners(group).keys())
 
 
 def _owners(group: GroupSpec) -> dict[TopicPartition, frozenset[str]]:

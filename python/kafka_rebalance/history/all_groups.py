@@ -156,10 +156,10 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
     if record.value is None:
         group.tombstone(record.timestamp_ms)
         return
-    place = (record.partition, record.offset, record.timestamp_ms)
     try:
-        generation = read_generation(key, record.value, *place)
+        generation = read_generation(key, record)
     except WireError as error:
+        place = (record.partition, record.offset, record.timestamp_ms)
         row = RecordedRebalance(key.group_id, *place, record.timestamp_ms, error=str(error))
         yield row, None
     else:

@@ -24,7 +24,7 @@ A rebalance can have many causes: a row lists them all, in the order of `recorde
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -89,7 +89,7 @@ class GroupHistory:
         self._forget()
 
     def _forget(self) -> None:
-        self._before: RecordedGeneration | None = None
+        self._before: RecordedGeneration | Callable[[], RecordedGeneration] | None = None
         self._before_ms = 0  # time of the last row
         self._commits = CommitsSeen()
         self._greatest: dict[str, int] = {}
@@ -106,7 +106,15 @@ class GroupHistory:
     @property
     def newest(self) -> RecordedGeneration | None:
         """Returns the last record's generation; None before the first, and after a deletion."""
-        return self._before
+        return self._before() if callable(self._before) else self._before
+
+    @property
+    def has_record(self) -> bool:
+        return self._before is not None
+
+    def rest(self, read: Callable[[], RecordedGeneration]) -> None:
+        """Until the next record, the last generation is not held: `read` reads it again."""
+        self._before = read
 
     def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
         self._commits.add(tp, times)
@@ -128,9 +136,10 @@ class GroupHistory:
         return RecordedRebalance(group_id, *place, causes=(cause,))
 
     def record(self, now: RecordedGeneration) -> RecordedRebalance:
-        if self._before is not None and now.generation_id < self._before.generation_id:
+        before = self.newest
+        if before is not None and now.generation_id < before.generation_id:
             self._forget()
-        before = self._before
+            before = None
         again = before is not None and now.generation_id == before.generation_id
         now_ms = now.written_ms if again else now.joined_ms
         gap, gap_reason = self._gap(before, now)

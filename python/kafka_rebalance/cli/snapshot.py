@@ -96,7 +96,7 @@ class _Counts:
         self._groups += 1
         self.bad += "error" in line
         assignor = line.get("assignor")
-        if assignor in FOREIGN:
+        if assignor in FOREIGN and line.get("application", {"error": ""}).get("error") is not None:
             whose = f"{assignor} is {FOREIGN[assignor]}"
             print_note(f"{line['group_id']}: {whose}; plan and compare refuse the group")
 

@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.errors import ClusterError, GroupError
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 
+from .applications import application_field, changelog_topics, subscribed_topics
 from .broker_groups import (
     DESCRIBE_APIS,
     Described,
@@ -351,7 +353,21 @@ class _Reader:
             raise GroupError(
                 "state", f"{group.group_state}, it is rebalancing: ask again when it is Stable"
             )
-        return described_line(group)
+        line = described_line(group)
+        if group.protocol_data == STREAM:
+            line["application"] = self._application(group)
+        return line
+
+    def _application(self, group: Any) -> _Line:
+        """Returns the field of a classic Kafka Streams group, or why it cannot be read."""
+        try:
+            logs = changelog_topics(group.group_id, self._topics.every_name())
+            self._topics.learn([*subscribed_topics(group), *logs])
+            return retried(
+                partial(application_field, self._admin, group, self._topics, logs), is_refused
+            )
+        except (GroupError, self._errors.KafkaError) as error:
+            return {"error": str(error) or type(error).__name__}
 
 
 def _fit(listed: Listed | None) -> Listed:

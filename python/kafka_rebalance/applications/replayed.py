@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays the last call of the leader again: a check of everything that is inferred.
+
+A broker describes what each thread sent in its last JoinGroup, which is the leader's input, and
+what it was assigned, which is the leader's answer. If the input with an inferred topology and
+assumed settings has this answer, plans can stand on it.
+
+The candidates are tried in order, and the first with an equal answer is taken: the topologies, the
+end offsets (those of now; the largest that a thread reported, which the leader certainly saw), the
+assignors, the tags (none; all that threads have), and `acceptable.recovery.lag` (the default; 0).
+If none is equal, the candidate with the fewest differing threads is returned, with these.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.assignors.streams import engines
+from kafka_rebalance.assignors.streams.application import (
+    LONG_MAX,
+    Application,
+    LeaderAnswer,
+    Settings,
+    TopicsInfo,
+    Topology,
+)
+from kafka_rebalance.assignors.streams.leader import ASSIGNORS
+from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.group.spec import counted
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
+
+from .lines import SentAssignment, settings, uuid_text
+from .topology import missing_tasks, present_tasks, topologies
+
+ASSIGNOR = "assignor"
+"""The key of the assignor among the given settings."""
+
+
+class Replay(NamedTuple):
+    """The last call of the leader: its input, the present assignment, and where they differ.
+
+    `application` has the topology and the settings that are assumed. `given` are the settings that
+    the caller has named. `differing` are the members whose answer differs.
+    """
+
+    application: Application
+    assigned: dict[str, SentAssignment]
+    differing: tuple[str, ...]
+    given: Mapping[str, Any]
+
+    @property
+    def topology(self) -> Topology:
+        return Topology(self.application)
+
+    @property
+    def deadline(self) -> tuple[str, int] | None:
+        """Returns the member that makes the next probing rebalance, and its time in epoch ms."""
+        found = ((one, each.info.next_rebalance_ms) for one, each in self.assigned.items())
+        return next((one for one in found if one[1] not in (0, NO_REBALANCE)), None)
+
+    @property
+    def rebalances_at_once(self) -> bool:
+        return any(one.info.next_rebalance_ms == 0 for one in self.assigned.values())
+
+    def process_of(self, member_id: str) -> Uuid:
+        return next(
+            one.info.process_id for one in self.application.threads if one.member_id == member_id
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the application as a dict for JSON: who has which task, and what was checked."""
+        tasks, deadline, warming = present_tasks(self.assigned), self.deadline, self.warming()
+        return {
+            "threads": [
+                {
+                    "member_id": one.member_id,
+                    "process_id": uuid_text(one.info.process_id),
+                    "active_tasks": [*map(str, tasks[one.member_id][0])],
+                    "standby_tasks": [*map(str, tasks[one.member_id][1])],
+                    "warming_up": [
+                        str(task)
+                        for task in tasks[one.member_id][1]
+                        if (one.info.process_id, task) in warming
+                    ],
+                    "client_tags": one.info.tags(),
+                }
+                for one in self.application.threads
+            ],
+            "subtopologies": [one._asdict() for one in self.application.subtopologies],
+            "unread": [*map(str, missing_tasks(self.topology, self.assigned))],
+            "next_rebalance_ms": 0 if self.rebalances_at_once else deadline and deadline[1],
+            "leader_process_id": deadline and uuid_text(self.process_of(deadline[0])),
+            "assumed": self.assumed(),
+            "problem": self.problem,
+        }
+
+    @property
+    def problem(self) -> str | None:
+        """Returns why no plan can stand on this replay, and what to do; None if it is equal."""
+        if not self.differing:
+            return None
+        threads = self.application.threads
+        text = f"the last rebalance, played again, differs for {self.differing[0]}"
+        more = len(self.differing) - 1
+        text += f" and {counted(more, 'other thread')}" if more else ""
+        fresh = [one.member_id for one in threads if not one.owned_partitions]
+        fresh = [one for one in fresh if self.assigned[one].partitions]
+        if fresh and len(fresh) < len(threads):
+            text += (
+                f"; perhaps {fresh[0]} has restarted since, as a static member: ask again after "
+            )
+            return f"{text}the next rebalance"
+        of = self.application.settings
+        return (
+            f"{text}: something assumed is wrong. Name the settings of the application: --standbys "
+            f"(assumed: {of.num_standby_replicas}), --acceptable-lag "
+            f"({of.acceptable_recovery_lag}), --max-warmups ({of.max_warmup_replicas}), or its "
+            "properties, --streams-config FILE"
+        )
+
+    def assumed(self) -> dict[str, str]:
+        """Returns each setting that plans read, with its value and the source of the value."""
+        of = self.application.settings
+        given = {name.replace(".", "_") for name in self.given}
+        found = {ASSIGNOR: f"{self.application.assignor} (chosen by the replay)"}
+        for name, default in Settings._field_defaults.items():
+            value = getattr(of, name)
+            if name in given:
+                found[name.replace("_", ".")] = f"{value} (given)"
+            elif name == "num_standby_replicas":
+                found[name.replace("_", ".")] = f"{value} (the standbys of each stateful task)"
+            elif value != default:
+                found[name.replace("_", ".")] = f"{value} (chosen by the replay)"
+            elif value is not None and not name.startswith("rack"):
+                found[name.replace("_", ".")] = f"{value} (the default)"
+        return found
+
+    def warming(self, *, engine: Engine = "rust") -> set[tuple[Uuid, TaskId]]:
+        """Returns the process and the task of each warm-up: the ideal owner has it as standby."""
+        tasks = present_tasks(self.assigned)
+        return ideal_owners(self.application, engine=engine) & {
+            (one.info.process_id, task)
+            for one in self.application.threads
+            for task in tasks[one.member_id][1]
+        }
+
+
+def ideal_owners(application: Application, *, engine: Engine) -> set[tuple[Uuid, TaskId]]:
+    """Returns the process and the task of all active tasks as if all processes were caught up."""
+    caught_up = application.settings._replace(acceptable_recovery_lag=LONG_MAX)
+    ideal = application._replace(settings=caught_up)
+    answer = engines.assign(ideal, reference=engine == "reference")
+    return {(one, task) for one, of in (answer.processes or {}).items() for task in of.active}
+
+
+def replay(
+    group_id: str,
+    application: Application,
+    assigned: dict[str, SentAssignment],
+    given: Mapping[str, Any],
+    *,
+    engine: Engine = "rust",
+) -> Replay:
+    """Plays the last call again. `given` are settings by Kafka's names, and `assignor`.
+
+    Errors   GroupError for an unknown setting, or if the topology cannot be inferred.
+    """
+    best: Replay | None = None
+    for one in _candidates(group_id, application, assigned, given):
+        try:
+            answer = engines.assign(one, reference=engine == "reference")
+        except AssignorThrows:
+            continue
+        played = Replay(one, assigned, _differing(answer, assigned), given)
+        if best is None or len(played.differing) < len(best.differing):
+            best = played
+        if not best.differing:
+            return best
+    return best or Replay(application, assigned, tuple(assigned), given)
+
+
+def _candidates(
+    group_id: str,
+    application: Application,
+    assigned: Mapping[str, SentAssignment],
+    given: Mapping[str, Any],
+) -> Iterator[Application]:
+    configs = {name: value for name, value in given.items() if name != ASSIGNOR}
+    keys = sorted({key for one in application.threads for key in one.info.tags()})
+    assignors = (given[ASSIGNOR],) if ASSIGNOR in given else ASSIGNORS
+    infos = [application.subtopologies] if application.subtopologies else None
+    for subtopologies in infos or topologies(group_id, application, assigned):
+        inferred = {"num.standby.replicas": _standbys(application, subtopologies, assigned)}
+        own = settings(inferred | configs, "settings")
+        tags = [own.rack_aware_assignment_tags]
+        if keys and own.num_standby_replicas and not own.rack_aware_assignment_tags:
+            tags.append(tuple(keys))
+        of_last = application._replace(subtopologies=subtopologies, settings=own)
+        of_last = _at_last_call(of_last, assigned)
+        lags = [own.acceptable_recovery_lag]
+        if not any(name.replace(".", "_") == "acceptable_recovery_lag" for name in configs):
+            lags.append(0)
+        for lag, assignor, ends, of_tags in product(
+            lags, assignors, (of_last, _reported_ends(of_last)), tags
+        ):
+            of_call = own._replace(acceptable_recovery_lag=lag, rack_aware_assignment_tags=of_tags)
+            yield ends._replace(assignor=assignor, settings=of_call)
+
+
+def _at_last_call(application: Application, assigned: Mapping[str, SentAssignment]) -> Application:
+    """Returns the application at the time of the call, with the leader, if a deadline shows it."""
+    for one in application.threads:
+        later = assigned[one.member_id].info.next_rebalance_ms
+        if later not in (0, NO_REBALANCE):
+            interval = application.settings.probing_rebalance_interval_ms
+            return application._replace(
+                leader_process_id=one.info.process_id, now_ms=later - interval
+            )
+    return application._replace(leader_process_id=application.threads[0].info.process_id)
+
+
+def _standbys(
+    application: Application,
+    subtopologies: tuple[TopicsInfo, ...],
+    assigned: Mapping[str, SentAssignment],
+) -> int:
+    """Returns the fewest standbys of a stateful task: a warm-up adds one to a few tasks only."""
+    stateful = Topology(application._replace(subtopologies=subtopologies)).stateful
+    counts = dict.fromkeys(stateful, 0)
+    for _, standby in present_tasks(assigned).values():
+        for task in standby:
+            counts[task] = counts.get(task, 0) + 1
+    return min((counts[task] for task in stateful), default=0)
+
+
+def _reported_ends(application: Application) -> Application:
+    """Returns the application with the smallest end offsets that the leader can have seen."""
+    topology = Topology(application)
+    most: dict[TaskId, int] = {}
+    for one in application.threads:
+        for task, total in one.info.offset_sums().items():
+            if total >= 0:
+                most[task] = max(total, most.get(task, 0))
+    ends: dict[str, Any] = {topic: [*of] for topic, of in (application.end_offsets or {}).items()}
+    committed: dict[str, Any] = {
+        topic: [*of] for topic, of in application.committed_offsets.items()
+    }
+    for task, total in most.items():
+        left = total
+        for topic, p in topology.changelogs.get(task, ()):
+            place = ends if topic in ends else committed
+            if topic in place:
+                now = place[topic][p] or 0
+                place[topic][p] = min(now, left)
+                left -= min(now, left)
+    return application._replace(
+        end_offsets=None if application.end_offsets is None else ends, committed_offsets=committed
+    )
+
+
+def _differing(answer: LeaderAnswer, assigned: Mapping[str, SentAssignment]) -> tuple[str, ...]:
+    tasks = present_tasks(assigned)
+    found = []
+    for member_id, one in assigned.items():
+        ours = answer.members[member_id]
+        later = one.info.next_rebalance_ms
+        present = (
+            {*one.partitions},
+            *tasks[member_id],
+            None if later == NO_REBALANCE else later,
+        )
+        own = (
+            {*ours.partitions},
+            tuple(sorted({*ours.active_tasks})),
+            tuple(sorted(ours.standby_tasks)),
+            ours.next_rebalance_ms,
+        )
+        if present != own:
+            found.append(member_id)
+    return tuple(found)

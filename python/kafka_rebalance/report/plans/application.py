@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints classic Kafka Streams applications: the present state, and plans.
+
+Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 and 0_3.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from kafka_rebalance.applications.lines import uuid_text
+from kafka_rebalance.applications.plan import ApplicationPlan, Course
+from kafka_rebalance.applications.prediction import Call
+from kafka_rebalance.applications.replayed import Replay
+from kafka_rebalance.applications.topology import missing_tasks, present_tasks
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.report.text.names import counted, partitions_text
+from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.tables import print_filled_table
+from kafka_rebalance.wire.streams_protocol import TaskId
+
+_DIGITS = 8
+_MOST_SHOWN = 20
+
+
+def print_application(group: GroupSpec, one: Replay) -> None:
+    """Prints the processes of an application, and what is assumed and checked about it."""
+    application, topology, names = one.application, one.topology, _names(one)
+    unread = missing_tasks(topology, one.assigned)
+    print_wrapped(
+        f"{group.group_id}: {counted(len(names), 'process').replace('processs', 'processes')}, "
+        f"{counted(len(application.threads), 'thread')}, {counted(len(topology.tasks), 'task')} "
+        f"({len(topology.stateful)} stateful). {_state(one, names)}"
+    )
+    if unread:
+        print_wrapped(f"Read by nobody until the next rebalance: {tasks_text(unread)}.")
+    hosts = {member.member_id: member.client_host or "" for member in group.members}
+    tasks, warming = present_tasks(one.assigned), set() if one.differing else one.warming()
+    rows = []
+    for process_id, name in names.items():
+        threads = [each for each in application.threads if each.info.process_id == process_id]
+        active = [task for each in threads for task in tasks[each.member_id][0]]
+        standby = [task for each in threads for task in tasks[each.member_id][1]]
+        warm = [task for task in standby if (process_id, task) in warming]
+        tags = ", ".join(f"{key}={value}" for key, value in threads[0].info.tags().items())
+        rows.append(
+            (
+                name,
+                hosts.get(threads[0].member_id, "").removeprefix("/"),
+                str(len(threads)),
+                tasks_text(active),
+                tasks_text(task for task in standby if task not in warm),
+                tasks_text(warm),
+                tags,
+            )
+        )
+    columns = ("process", "host", "threads", "active tasks", "standby tasks", "warming up", "tags")
+    print_filled_table(columns, rows, right=("threads",))
+    for info in application.subtopologies:
+        logs = (*info.changelog_topics, *info.source_changelog_topics)
+        print_wrapped(
+            f"Subtopology {info.subtopology_id} reads {', '.join(info.source_topics)}"
+            + (f"; its changelog is {', '.join(logs)}." if logs else "; stateless."),
+            "",
+            "  ",
+        )
+    print_assumed(one)
+
+
+def print_assumed(one: Replay) -> None:
+    """Prints what was checked and what is assumed."""
+    if one.problem is None:
+        print_wrapped("Checked: the last rebalance, played again, has the present assignment.")
+    else:
+        print_wrapped(f"Not checked: {one.problem}.")
+    assumed = "; ".join(f"{name} {value}" for name, value in one.assumed().items())
+    print_wrapped(f"Assumed: {assumed}.")
+    print()
+
+
+def _state(one: Replay, names: Mapping[Uuid, str]) -> str:
+    if one.rebalances_at_once:
+        return "It is about to rebalance again: a task that moves is withheld for one rebalance."
+    if one.deadline is None:
+        return "Its state is final: no rebalance is due."
+    member_id, at_ms = one.deadline
+    when = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return (
+        f"Not final: a task is not where it belongs, because its state there is not caught up. "
+        f"The next probing rebalance is at {when:%Y-%m-%d %H:%M:%S} UTC, by process "
+        f"{names[one.process_of(member_id)]}, which led the last one."
+    )
+
+
+def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
+    """Prints a plan: the answer in words, each rank of a new process, then each rebalance."""
+    names = _names(plan.replay) | {one.new[0]: "new" for one in plan.courses if one.new}
+    print_wrapped(summary(plan))
+    course = plan.likeliest
+    if len(plan.courses) > 1:
+        total = len(plan.courses)
+        rows = [
+            (f"{i} of {total}", f"{one.probability:.0%}", *_figures(one), tasks_text(one.of_new))
+            for i, one in enumerate(plan.courses, 1)
+        ]
+        columns = ("rank of its id", "chance", "moves", "probings", "settled after", "its tasks")
+        print_filled_table(columns, rows, right=("chance", "moves", "probings"))
+        print_wrapped(f"Below, rank {plan.courses.index(course) + 1}, the likeliest one:")
+    for i, phase in enumerate(phases(course)):
+        if i == _MOST_SHOWN and not everything:
+            print_wrapped(f"… and {len(phases(course)) - i} more rebalances (--all shows them)")
+            break
+        _print_phase(phase, names)
+    print()
+    print_assumed(plan.replay)
+
+
+def _figures(one: Course) -> tuple[str, str, str]:
+    return str(len(one.moved)), str(one.probings), time_text(sum(c.waited_ms for c in one.calls))
+
+
+def summary(plan: ApplicationPlan) -> str:
+    """Returns the answer in words."""
+    courses, total = plan.courses, len(plan.replay.topology.tasks)
+    what = ", ".join(map(str, plan.changes)) or "the next rebalance"
+    if plan.new_settings:
+        new = ", ".join(f"{name}={value}" for name, value in plan.new_settings.items())
+        what = f"{what} and {new}" if plan.changes else new
+    head = f"{plan.group.group_id}, {what}: "
+    if not any(one.calls for one in courses):
+        return f"{head}no rebalance. Each static process is back before its session times out."
+    moves = _range([len(one.moved) for one in courses], f"of {total} tasks")
+    text = f"{head}{moves} move to another process"
+    if any(one.new for one in courses):
+        text += f", and the new one has {_range([len(one.of_new) for one in courses], 'of them')}"
+    silent = [one.calls[0].waited_ms for one in courses if one.calls and one.calls[0].waited_ms]
+    if silent:
+        text += (
+            f"; nobody reads its tasks for {time_text(max(silent))}, until its session times out"
+        )
+    probings = [one.probings for one in courses]
+    if max(probings):
+        times = [sum(call.waited_ms for call in one.calls) for one in courses]
+        spread = time_text(min(times))
+        spread += "" if min(times) == max(times) else f" to {time_text(max(times))}"
+        text += f", the last one {spread} later, after {_range(probings, 'probing rebalances')}"
+    restored = {place: n for one in courses for c in one.calls for place, n in c.restored.items()}
+    if restored:
+        most = max(restored.values())
+        text += f"; {tasks_text(sorted({task for _, task in restored}))} are restored before they "
+        text += f"run, from up to {counted(most, 'record')}"
+    if any(not one.settled for one in courses):
+        text += "; it never settles: more than 200 rebalances"
+    if len(courses) > 1:
+        common = plan.common()
+        text += ". The new process's id is random, and its rank among the others decides: "
+        text += f"whatever it is, {tasks_text(common)} move" if common else "no move is certain"
+    return f"{text}."
+
+
+def phases(course: Course) -> list[list[Call]]:
+    """Returns the calls of the leader, each with its follow-ups."""
+    found: list[list[Call]] = []
+    for one in course.calls:
+        if one.cause == "follow-up":
+            found[-1].append(one)
+        else:
+            found.append([one])
+    return found
+
+
+def _print_phase(phase: list[Call], names: Mapping[Uuid, str]) -> None:
+    first, last = phase[0], phase[-1]
+    after = f"{time_text(first.waited_ms)} later, " if first.waited_ms else ""
+    print_wrapped(f"{after}{first.cause}: {counted(len(phase), 'rebalance')}", "", "  ")
+    owners: dict[TaskId, list[Uuid | None]] = {}
+    for call in phase:
+        for task, old, new in call.moved:
+            owners.setdefault(task, [old, new])[1] = new
+    pairs: dict[tuple[Uuid | None, Uuid | None], list[TaskId]] = {}
+    for task, (before, after_) in owners.items():
+        pairs.setdefault((before, after_), []).append(task)
+    for (before, new_owner), tasks in pairs.items():
+        if before == new_owner:
+            text = f"another thread of {_name(before, names)} gets {tasks_text(tasks)}"
+        else:
+            text = f"{tasks_text(tasks)}: {_name(before, names)} -> {_name(new_owner, names)}"
+        print_wrapped(text, "  ", "  ")
+    unread = sorted({task for call in phase for task in call.unread})
+    if unread:
+        print_wrapped(f"read by nobody in between: {tasks_text(unread)}", "  ", "  ")
+    for records, what in (
+        (last.restored, "restored before it runs"),
+        (last.warming, "warming up"),
+        (last.standby, "standby to restore"),
+    ):
+        for (process_id, task), count in sorted(records.items(), key=lambda one: one[0][1]):
+            where = f"{task} at {_name(process_id, names)}"
+            print_wrapped(f"{what}: {where}, {counted(count, 'record')}", "  ", "  ")
+    if not owners:
+        print_wrapped("nothing moves", "  ", "  ")
+
+
+def _name(process_id: Uuid | None, names: Mapping[Uuid, str]) -> str:
+    return "nobody" if process_id is None else names.get(process_id, uuid_text(process_id))
+
+
+def _names(one: Replay) -> dict[Uuid, str]:
+    """Returns a short name for each process, in the order of their ids."""
+    ids = sorted({each.info.process_id for each in one.application.threads})
+    texts = [uuid_text(each) for each in ids]
+    short = [text[:_DIGITS] for text in texts]
+    return dict(zip(ids, short if len({*short}) == len(ids) else texts, strict=True))
+
+
+def _range(numbers: Iterable[int], noun: str) -> str:
+    least, most = min(numbers), max(numbers)
+    text = f"{least}" if least == most else f"{least} to {most}"
+    return f"{text} {noun.removesuffix('s') if text == '1' and 'of' not in noun else noun}"
+
+
+def tasks_text(tasks: Iterable[TaskId]) -> str:
+    return partitions_text([TopicPartition(str(one[0]), one[1]) for one in tasks])
+
+
+def time_text(ms: int) -> str:
+    """Returns `45 s` or `20 min`."""
+    return f"{ms // 60_000} min" if ms and ms % 60_000 == 0 else f"{ms / 1000:g} s"

@@ -15,8 +15,8 @@ Assumed  now, all active tasks run, and all standby tasks are caught up, except 
          positions of these are those that were last sent. No records are written meanwhile.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_rebalance.assignors.registry import Engine
@@ -25,7 +25,6 @@ from kafka_rebalance.assignors.streams.application import (
     Application,
     LeaderAnswer,
     StreamThread,
-    ThreadAssignment,
     Topology,
     end_offset_sums,
 )
@@ -35,33 +34,52 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import by_name
 from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId, TaskOffsetSum
 
-from .replayed import Replay, ideal_owners
-from .topology import present_tasks
+from .lines import uuid_text
+from .replayed import Place, Replay, ideal_owners
+from .topology import Tasks, present_tasks
 
+FOLLOW_UP, PROBING = "follow-up", "probing"
+NEW = "new"
+"""The name of a process that does not exist yet; any other process is named by its id."""
 CLEANUP_MS = 600_000
 """The default of `state.cleanup.delay.ms`."""
 _MOST_CALLS = 200
 
-Place = tuple[Uuid, TaskId]
+
+class Move(NamedTuple):
+    """An active task, its process before, and its process now; None: no process has it."""
+
+    task: TaskId
+    before: str | None
+    now: str | None
+
+
+class Copy(NamedTuple):
+    """A copy of a task's state, and the records that the process has yet to restore."""
+
+    task: TaskId
+    process: str
+    records: int
 
 
 class Call(NamedTuple):
-    """A call of the leader.
+    """A call of the leader; `waited_ms` is the time since the call before.
 
-    `waited_ms` is the time since the call before. `moved` lists task, old process and new process
-    of active tasks; a process is None if the task has none. `unread` are withheld: nobody reads
-    them until the next call. `restored`, `warming` and `standby` map a task's place to the records
-    that are to be restored: by active tasks before they run, by warm-ups, by other standby tasks.
+    `unread` tasks are withheld: nobody reads them until the next call. `restored` are active tasks
+    that do not run before they are restored; `warming` are warm-ups, `standby` the other copies.
     """
 
     cause: str
     waited_ms: int
-    moved: tuple[tuple[TaskId, Uuid | None, Uuid | None], ...]
+    moved: tuple[Move, ...]
     unread: tuple[TaskId, ...]
-    restored: Mapping[Place, int]
-    warming: Mapping[Place, int]
-    standby: Mapping[Place, int]
-    is_probing_due: bool
+    restored: tuple[Copy, ...]
+    warming: tuple[Copy, ...]
+    standby: tuple[Copy, ...]
+
+
+Restore = Callable[[int, int], int]
+"""Returns how many records a copy is behind, from that number some time ago, and the time in ms."""
 
 
 @dataclass
@@ -69,32 +87,27 @@ class Running:
     """An application at some moment: who has which task, and how far behind each copy is.
 
     `behind` counts the records between a copy of a task's state and the end of its changelogs.
+    `owners` has the process of each active task after the last call; it may have left since.
     """
 
     application: Application
     topology: Topology
     ends: dict[TaskId, int]
-    tasks: dict[str, tuple[tuple[TaskId, ...], tuple[TaskId, ...]]]
+    tasks: dict[str, Tasks]
     behind: dict[Place, int]
     running: set[tuple[str, TaskId]]
-    owner_of: dict[TaskId, Uuid] = field(default_factory=dict)
-    """The process that had each active task after the last call; it may have left since."""
+    new: Uuid | None = None
     calls: list[Call] = field(default_factory=list)
+    owners: dict[TaskId, str] = field(default_factory=dict)
 
-    def copy(self) -> "Running":
-        return replace(
-            self,
-            tasks=dict(self.tasks),
-            behind=dict(self.behind),
-            running=set(self.running),
-            owner_of=dict(self.owner_of),
-            calls=list(self.calls),
-        )
+    def __post_init__(self) -> None:
+        self.owners = self._owners()
 
-    def owners(self) -> dict[TaskId, Uuid]:
-        """Returns the process of each active task."""
-        of = {one.member_id: one.info.process_id for one in self.application.threads}
-        return {task: of[member] for member, (active, _) in self.tasks.items() for task in active}
+    def process_of(self) -> dict[str, Uuid]:
+        return {one.member_id: one.info.process_id for one in self.application.threads}
+
+    def name(self, process_id: Uuid) -> str:
+        return NEW if process_id == self.new else uuid_text(process_id)
 
     def leave(self, member_ids: Iterable[str]) -> None:
         """Removes threads; a process without any other thread takes its disk with it."""
@@ -102,114 +115,97 @@ class Running:
             del self.tasks[member_id]
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)
         self.application = self.application._replace(threads=left)
-        there = {one.info.process_id for one in left}
+        there = {*self.process_of().values()}
         self.behind = {place: one for place, one in self.behind.items() if place[0] in there}
         self.running = {place for place in self.running if place[0] in self.tasks}
 
     def join(self, threads: Iterable[StreamThread]) -> None:
         new = tuple(threads)
         self.application = self.application._replace(threads=(*self.application.threads, *new))
-        self.tasks |= {one.member_id: ((), ()) for one in new}
+        self.tasks |= {one.member_id: Tasks() for one in new}
 
-    def settle(
-        self, cause: str, waited_ms: int, restore: Callable[[int, int], int], *, engine: Engine
-    ) -> bool:
-        """Plays calls until none is due; returns False if that takes more than 200.
-
-        `restore` returns how many records a copy is behind, from that number and a time in ms.
-        """
+    def settle(self, cause: str, waited_ms: int, restore: Restore, *, engine: Engine) -> bool:
+        """Plays calls until none is due; returns False if that takes more than 200."""
         interval = self.application.settings.probing_rebalance_interval_ms
         for _ in range(_MOST_CALLS):
             later = self._call(cause, waited_ms, engine)
             # 3.
             if 0 in later:
-                cause, waited_ms = "follow-up", 0
+                cause, waited_ms = FOLLOW_UP, 0
             # 4.
             elif later - {None}:
-                cause, waited_ms = "probing", interval
-                self.wait(interval, restore)
+                cause, waited_ms = PROBING, interval
+                self._wait(interval, restore)
             else:
-                self.wait(interval, lambda *_: 0)
+                self._wait(interval, lambda *_: 0)
                 return True
         return False
 
-    def wait(self, waited_ms: int, restore: Callable[[int, int], int]) -> None:
+    def _wait(self, waited_ms: int, restore: Restore) -> None:
         """All threads restore their tasks; the disks are cleaned of those that nobody has."""
-        of = {one.member_id: one.info.process_id for one in self.application.threads}
-        had = {
-            (of[member], task)
-            for member, (active, standby) in self.tasks.items()
-            for task in (*active, *standby)
-        }
+        process_of = self.process_of()
+        had = {(process_of[one], task) for one, of in self.tasks.items() for task in of.all()}
         for place in list(self.behind):
             if place in had:
                 self.behind[place] = restore(self.behind[place], waited_ms)
             elif waited_ms >= CLEANUP_MS:
                 del self.behind[place]
         self.running = {
-            (member, task)
-            for member, (active, _) in self.tasks.items()
-            for task in active
-            if not self.behind.get((of[member], task))
+            (one, task)
+            for one, of in self.tasks.items()
+            for task in of.active
+            if not self.behind.get((process_of[one], task))
         }
 
     def _call(self, cause: str, waited_ms: int, engine: Engine) -> set[int | None]:
         # 1. and 2.
-        before = self.owner_of
         first: dict[Uuid, str] = {}
+        process_of = self.process_of()
         for one in by_name(self.tasks):
-            first.setdefault(self._process(one), one)
-        threads = tuple(self._next(one, first) for one in self.application.threads)
+            first.setdefault(process_of[one], one)
+        threads = tuple(
+            self._next(one, is_first=first[one.info.process_id] == one.member_id)
+            for one in self.application.threads
+        )
         sent = self.application._replace(threads=threads)
         answer = engines.assign(sent, reference=engine == "reference")
         if any(one.error_code for one in answer.members.values()):
             raise GroupError("change", "the leader would answer with an error")
         self._apply(answer)
-        now = self.owner_of = self.owners()
-        copies = self._open(active=False)
-        warm = copies.keys() & ideal_owners(sent, engine=engine) if copies else set()
+        before, self.owners = self.owners, self._owners()
+        tasks = self.topology.tasks
+        pairs = [Move(task, before.get(task), self.owners.get(task)) for task in tasks]
+        standby = self._open(active=False)
+        ideal = ideal_owners(sent, engine=engine) if standby else set()
         self.calls.append(
             Call(
                 cause,
                 waited_ms,
-                tuple(
-                    (task, before.get(task), now.get(task))
-                    for task in self.topology.tasks
-                    if before.get(task) != now.get(task)
-                ),
-                tuple(task for task in self.topology.tasks if task not in now),
-                self._open(active=True),
-                {place: copies[place] for place in copies if place in warm},
-                {place: copies[place] for place in copies if place not in warm},
-                bool(answer.probing_rebalance_needed),
+                tuple(one for one in pairs if one.before != one.now),
+                tuple(one.task for one in pairs if one.now is None),
+                self._copies(self._open(active=True)),
+                self._copies(standby & ideal),
+                self._copies(standby - ideal),
             )
         )
         return {one.next_rebalance_ms for one in answer.members.values()}
 
-    def _process(self, member_id: str) -> Uuid:
-        threads = self.application.threads
-        return next(one.info.process_id for one in threads if one.member_id == member_id)
-
-    def _next(self, thread: StreamThread, first: Mapping[Uuid, str]) -> StreamThread:
-        active, standby = self.tasks[thread.member_id]
-        process_id = thread.info.process_id
-        own = {*active, *standby}
-        if first[process_id] == thread.member_id:
-            had = {
-                task
-                for one in self.application.threads
-                if one.info.process_id == process_id
-                for tasks in self.tasks[one.member_id]
-                for task in tasks
-            }
-            own |= {task for place, task in self.behind if place == process_id} - had
+    def _next(self, thread: StreamThread, *, is_first: bool) -> StreamThread:
+        """Returns the thread with the data that it sends when it joins the next rebalance."""
+        process_id, process_of = thread.info.process_id, self.process_of()
+        own = {*self.tasks[thread.member_id].all()}
+        if is_first:
+            taken = (of.all() for one, of in self.tasks.items() if process_of[one] == process_id)
+            had = {task for tasks in taken for task in tasks}
+            own |= {task for place, task in self.behind if place == process_id and task not in had}
         sums = {
             task: LATEST_OFFSET
             if (thread.member_id, task) in self.running
             else max(0, self.ends[task] - self.behind[process_id, task])
             for task in sorted(own)
-            if task in self.ends and (process_id, task) in self.behind
+            if (process_id, task) in self.behind
         }
+        active = self.tasks[thread.member_id].active
         return thread._replace(
             owned_partitions=tuple(
                 TopicPartition(*tp) for task in active for tp in self.topology.inputs[task]
@@ -219,56 +215,55 @@ class Running:
                 standby_tasks=(),
                 offset_sums_by_subtopology=(),
                 version=11,
-                task_offset_sums=tuple(TaskOffsetSum(*task, sum_) for task, sum_ in sums.items()),
+                task_offset_sums=tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
             ),
         )
 
     def _apply(self, answer: LeaderAnswer) -> None:
+        process_of = self.process_of()
         for member_id, one in answer.members.items():
-            process_id = self._process(member_id)
-            self.tasks[member_id] = _tasks(one)
-            for task in {*one.active_tasks, *one.standby_tasks} & self.ends.keys():
-                self.behind.setdefault((process_id, task), self.ends[task])
-        self.running &= {
-            (member, task) for member, (active, _) in self.tasks.items() for task in active
+            tasks = Tasks(tuple(sorted({*one.active_tasks})), tuple(sorted(one.standby_tasks)))
+            self.tasks[member_id] = tasks
+            for task in {*tasks.all()} & self.ends.keys():
+                self.behind.setdefault((process_of[member_id], task), self.ends[task])
+        self.running &= {(one, task) for one, of in self.tasks.items() for task in of.active}
+
+    def _owners(self) -> dict[TaskId, str]:
+        names = {one: self.name(process_id) for one, process_id in self.process_of().items()}
+        return {task: names[one] for one, of in self.tasks.items() for task in of.active}
+
+    def _open(self, *, active: bool) -> set[Place]:
+        """Returns the places of active, or standby, tasks that are not restored."""
+        process_of = self.process_of()
+        places = {
+            (process_of[one], task)
+            for one, of in self.tasks.items()
+            for task in (of.active if active else of.standby)
         }
+        return {place for place in places if self.behind.get(place)}
 
-    def _open(self, *, active: bool) -> dict[Place, int]:
-        """Returns the records that active, or standby, tasks have to restore."""
-        found = {}
-        for member_id, tasks in self.tasks.items():
-            process_id = self._process(member_id)
-            for task in tasks[0 if active else 1]:
-                if self.behind.get((process_id, task)):
-                    found[process_id, task] = self.behind[process_id, task]
-        return found
+    def _copies(self, places: set[Place]) -> tuple[Copy, ...]:
+        return tuple(
+            Copy(place[1], self.name(place[0]), self.behind[place])
+            for place in sorted(places, key=lambda place: (place[1], place[0]))
+        )
 
 
-def _tasks(one: ThreadAssignment) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
-    return tuple(sorted({*one.active_tasks})), tuple(sorted(one.standby_tasks))
-
-
-def running(replay: Replay, *, engine: Engine = "rust") -> Running:
-    """Returns the application as it runs now (see "Assumed" above)."""
+def running(replay: Replay, new: Uuid | None = None, *, engine: Engine = "rust") -> Running:
+    """Returns the application as it runs now (see "Assumed" above); `new` is to join."""
     application, topology = replay.application, replay.topology
     ends = end_offset_sums(application, topology) or {}
     tasks = present_tasks(replay.assigned)
     warming = set() if replay.deadline is None else replay.warming(engine=engine)
     behind: dict[Place, int] = {}
-    now = set()
     for one in application.threads:
-        process_id = one.info.process_id
         for task, total in one.info.offset_sums().items():
             if task in ends:
-                behind[process_id, task] = 0 if total < 0 else max(0, ends[task] - total)
+                late = 0 if total < 0 else max(0, ends[task] - total)
+                behind[one.info.process_id, task] = late
     for one in application.threads:
-        process_id, (active, standby) = one.info.process_id, tasks[one.member_id]
-        now |= {(one.member_id, task) for task in active if task in ends}
-        for task in {*active, *standby} & ends.keys():
-            if (process_id, task) not in warming:
-                behind[process_id, task] = 0
-            else:
-                behind.setdefault((process_id, task), ends[task])
-    found = Running(application, topology, ends, tasks, behind, now)
-    found.owner_of = found.owners()
-    return found
+        for task in {*tasks[one.member_id].all()} & ends.keys():
+            place = one.info.process_id, task
+            behind[place] = behind.get(place, ends[task]) if place in warming else 0
+    run = {(one, task) for one, of in tasks.items() for task in of.active if task in ends}
+    return Running(application, topology, ends, tasks, behind, run, new)

@@ -34,6 +34,8 @@ from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
 from .lines import SentAssignment, settings, uuid_text
 from .topology import missing_tasks, present_tasks, topologies
 
+Place = tuple[Uuid, TaskId]
+"""A process and a task that it has."""
 ASSIGNOR = "assignor"
 """The key of the assignor among the given settings."""
 
@@ -65,31 +67,35 @@ class Replay(NamedTuple):
         return any(one.info.next_rebalance_ms == 0 for one in self.assigned.values())
 
     def process_of(self, member_id: str) -> Uuid:
-        return next(
-            one.info.process_id for one in self.application.threads if one.member_id == member_id
-        )
+        return next(one for one, members in self.processes().items() if member_id in members)
+
+    def processes(self) -> dict[Uuid, list[str]]:
+        """Returns the member ids of the threads of each process, in the order of process ids."""
+        found: dict[Uuid, list[str]] = {}
+        for one in sorted(self.application.threads, key=lambda one: one.info.process_id):
+            found.setdefault(one.info.process_id, []).append(one.member_id)
+        return found
+
+    def tags_of(self, process_id: Uuid) -> dict[str, str]:
+        threads = self.application.threads
+        return next(one.info.tags() for one in threads if one.info.process_id == process_id)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the application as a dict for JSON: who has which task, and what was checked."""
-        tasks, deadline, warming = present_tasks(self.assigned), self.deadline, self.warming()
+        """Returns the present state as a dict for JSON; a task is [subtopology, partition]."""
+        deadline, warming = self.deadline, self.warming()
         return {
-            "threads": [
+            "processes": [
                 {
-                    "member_id": one.member_id,
-                    "process_id": uuid_text(one.info.process_id),
-                    "active_tasks": [*map(str, tasks[one.member_id][0])],
-                    "standby_tasks": [*map(str, tasks[one.member_id][1])],
-                    "warming_up": [
-                        str(task)
-                        for task in tasks[one.member_id][1]
-                        if (one.info.process_id, task) in warming
-                    ],
-                    "client_tags": one.info.tags(),
+                    "process_id": uuid_text(process_id),
+                    "threads": of,
+                    "client_tags": self.tags_of(process_id),
+                    "warming_up": sorted(task for one, task in warming if one == process_id),
                 }
-                for one in self.application.threads
+                for process_id, of in self.processes().items()
             ],
             "subtopologies": [one._asdict() for one in self.application.subtopologies],
-            "unread": [*map(str, missing_tasks(self.topology, self.assigned))],
+            "tasks": {one: of._asdict() for one, of in present_tasks(self.assigned).items()},
+            "unread": missing_tasks(self.topology, self.assigned),
             "next_rebalance_ms": 0 if self.rebalances_at_once else deadline and deadline[1],
             "leader_process_id": deadline and uuid_text(self.process_of(deadline[0])),
             "assumed": self.assumed(),
@@ -137,17 +143,17 @@ class Replay(NamedTuple):
                 found[name.replace("_", ".")] = f"{value} (the default)"
         return found
 
-    def warming(self, *, engine: Engine = "rust") -> set[tuple[Uuid, TaskId]]:
+    def warming(self, *, engine: Engine = "rust") -> set[Place]:
         """Returns the process and the task of each warm-up: the ideal owner has it as standby."""
         tasks = present_tasks(self.assigned)
         return ideal_owners(self.application, engine=engine) & {
             (one.info.process_id, task)
             for one in self.application.threads
-            for task in tasks[one.member_id][1]
+            for task in tasks[one.member_id].standby
         }
 
 
-def ideal_owners(application: Application, *, engine: Engine) -> set[tuple[Uuid, TaskId]]:
+def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
     """Returns the process and the task of all active tasks as if all processes were caught up."""
     caught_up = application.settings._replace(acceptable_recovery_lag=LONG_MAX)
     ideal = application._replace(settings=caught_up)
@@ -229,8 +235,8 @@ def _standbys(
     """Returns the fewest standbys of a stateful task: a warm-up adds one to a few tasks only."""
     stateful = Topology(application._replace(subtopologies=subtopologies)).stateful
     counts = dict.fromkeys(stateful, 0)
-    for _, standby in present_tasks(assigned).values():
-        for task in standby:
+    for of in present_tasks(assigned).values():
+        for task in of.standby:
             counts[task] = counts.get(task, 0) + 1
     return min((counts[task] for task in stateful), default=0)
 

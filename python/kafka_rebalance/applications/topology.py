@@ -18,6 +18,7 @@ Errors   GroupError if no task of a source topic is assigned.
 
 from collections.abc import Iterable, Mapping
 from itertools import islice, product
+from typing import NamedTuple
 
 from kafka_rebalance.assignors.streams.application import Application, TopicsInfo, Topology
 from kafka_rebalance.errors import GroupError
@@ -28,6 +29,16 @@ from .lines import FIELD, SentAssignment
 
 CHANGELOG, _REPARTITION = "-changelog", "-repartition"
 _MOST_CANDIDATES = 64
+
+
+class Tasks(NamedTuple):
+    """The tasks of a thread, sorted."""
+
+    active: tuple[TaskId, ...] = ()
+    standby: tuple[TaskId, ...] = ()
+
+    def all(self) -> tuple[TaskId, ...]:
+        return *self.active, *self.standby
 
 
 def topologies(
@@ -98,12 +109,10 @@ def _external(topics: Iterable[str]) -> list[str]:
     return [topic for topic in topics if not topic.endswith(_REPARTITION)]
 
 
-def present_tasks(
-    assigned: Mapping[str, SentAssignment],
-) -> dict[str, tuple[tuple[TaskId, ...], tuple[TaskId, ...]]]:
-    """Returns the active and the standby tasks of each member, sorted."""
+def present_tasks(assigned: Mapping[str, SentAssignment]) -> dict[str, Tasks]:
+    """Returns the tasks of each member."""
     return {
-        member_id: (
+        member_id: Tasks(
             tuple(sorted({task.task_id for task in one.info.active_tasks})),
             tuple(sorted(standby.task.task_id for standby in one.info.standby_tasks)),
         )
@@ -113,5 +122,5 @@ def present_tasks(
 
 def missing_tasks(topology: Topology, assigned: Mapping[str, SentAssignment]) -> list[TaskId]:
     """Returns the tasks that no thread has as active: nobody reads their partitions."""
-    there = {task for active, _ in present_tasks(assigned).values() for task in active}
+    there = {task for of in present_tasks(assigned).values() for task in of.active}
     return [task for task in topology.tasks if task not in there]

@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 
 from kafka_rebalance.applications.lines import uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
-from kafka_rebalance.applications.prediction import Call
+from kafka_rebalance.applications.prediction import FOLLOW_UP, Call
 from kafka_rebalance.applications.replayed import Replay
 from kafka_rebalance.applications.topology import missing_tasks, present_tasks
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.report.text.names import counted, partitions_text
+from kafka_rebalance.report.text.names import counted, partitions_text, shortened
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.wire.streams_protocol import TaskId
@@ -38,21 +37,18 @@ def print_application(group: GroupSpec, one: Replay) -> None:
     hosts = {member.member_id: member.client_host or "" for member in group.members}
     tasks, warming = present_tasks(one.assigned), set() if one.differing else one.warming()
     rows = []
-    for process_id, name in names.items():
-        threads = [each for each in application.threads if each.info.process_id == process_id]
-        active = [task for each in threads for task in tasks[each.member_id][0]]
-        standby = [task for each in threads for task in tasks[each.member_id][1]]
+    for process_id, members in one.processes().items():
+        standby = [task for each in members for task in tasks[each].standby]
         warm = [task for task in standby if (process_id, task) in warming]
-        tags = ", ".join(f"{key}={value}" for key, value in threads[0].info.tags().items())
         rows.append(
             (
-                name,
-                hosts.get(threads[0].member_id, "").removeprefix("/"),
-                str(len(threads)),
-                tasks_text(active),
+                names[uuid_text(process_id)],
+                hosts.get(members[0], "").removeprefix("/"),
+                str(len(members)),
+                tasks_text(task for each in members for task in tasks[each].active),
                 tasks_text(task for task in standby if task not in warm),
                 tasks_text(warm),
-                tags,
+                ", ".join(f"{key}={value}" for key, value in one.tags_of(process_id).items()),
             )
         )
     columns = ("process", "host", "threads", "active tasks", "standby tasks", "warming up", "tags")
@@ -79,7 +75,7 @@ def print_assumed(one: Replay) -> None:
     print()
 
 
-def _state(one: Replay, names: Mapping[Uuid, str]) -> str:
+def _state(one: Replay, names: Mapping[str, str]) -> str:
     if one.rebalances_at_once:
         return "It is about to rebalance again: a task that moves is withheld for one rebalance."
     if one.deadline is None:
@@ -89,13 +85,13 @@ def _state(one: Replay, names: Mapping[Uuid, str]) -> str:
     return (
         f"Not final: a task is not where it belongs, because its state there is not caught up. "
         f"The next probing rebalance is at {when:%Y-%m-%d %H:%M:%S} UTC, by process "
-        f"{names[one.process_of(member_id)]}, which led the last one."
+        f"{names[uuid_text(one.process_of(member_id))]}, which led the last one."
     )
 
 
 def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
     """Prints a plan: the answer in words, each rank of a new process, then each rebalance."""
-    names = _names(plan.replay) | {one.new[0]: "new" for one in plan.courses if one.new}
+    names = _names(plan.replay)
     print_wrapped(summary(plan))
     course = plan.likeliest
     if len(plan.courses) > 1:
@@ -107,17 +103,17 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
         columns = ("rank of its id", "chance", "moves", "probings", "settled after", "its tasks")
         print_filled_table(columns, rows, right=("chance", "moves", "probings"))
         print_wrapped(f"Below, rank {plan.courses.index(course) + 1}, the likeliest one:")
-    for i, phase in enumerate(phases(course)):
-        if i == _MOST_SHOWN and not everything:
-            print_wrapped(f"… and {len(phases(course)) - i} more rebalances (--all shows them)")
-            break
+    found = phases(course)
+    for phase in found if everything else found[:_MOST_SHOWN]:
         _print_phase(phase, names)
+    if len(found) > _MOST_SHOWN and not everything:
+        print_wrapped(f"… and {len(found) - _MOST_SHOWN} more rebalances (--all shows them)")
     print()
     print_assumed(plan.replay)
 
 
 def _figures(one: Course) -> tuple[str, str, str]:
-    return str(len(one.moved)), str(one.probings), time_text(sum(c.waited_ms for c in one.calls))
+    return str(len(one.moved)), str(one.probings), time_text(one.duration_ms)
 
 
 def summary(plan: ApplicationPlan) -> str:
@@ -132,7 +128,7 @@ def summary(plan: ApplicationPlan) -> str:
         return f"{head}no rebalance. Each static process is back before its session times out."
     moves = _range([len(one.moved) for one in courses], f"of {total} tasks")
     text = f"{head}{moves} move to another process"
-    if any(one.new for one in courses):
+    if len(courses) > 1:
         text += f", and the new one has {_range([len(one.of_new) for one in courses], 'of them')}"
     silent = [one.calls[0].waited_ms for one in courses if one.calls and one.calls[0].waited_ms]
     if silent:
@@ -141,15 +137,15 @@ def summary(plan: ApplicationPlan) -> str:
         )
     probings = [one.probings for one in courses]
     if max(probings):
-        times = [sum(call.waited_ms for call in one.calls) for one in courses]
+        times = [one.duration_ms for one in courses]
         spread = time_text(min(times))
         spread += "" if min(times) == max(times) else f" to {time_text(max(times))}"
         text += f", the last one {spread} later, after {_range(probings, 'probing rebalances')}"
-    restored = {place: n for one in courses for c in one.calls for place, n in c.restored.items()}
+    restored = {copy for one in courses for call in one.calls for copy in call.restored}
     if restored:
-        most = max(restored.values())
-        text += f"; {tasks_text(sorted({task for _, task in restored}))} are restored before they "
-        text += f"run, from up to {counted(most, 'record')}"
+        most = counted(max(copy.records for copy in restored), "record")
+        tasks = tasks_text({copy.task for copy in restored})
+        text += f"; before they run, {tasks} are restored, from up to {most} each"
     if any(not one.settled for one in courses):
         text += "; it never settles: more than 200 rebalances"
     if len(courses) > 1:
@@ -163,55 +159,50 @@ def phases(course: Course) -> list[list[Call]]:
     """Returns the calls of the leader, each with its follow-ups."""
     found: list[list[Call]] = []
     for one in course.calls:
-        if one.cause == "follow-up":
+        if one.cause == FOLLOW_UP:
             found[-1].append(one)
         else:
             found.append([one])
     return found
 
 
-def _print_phase(phase: list[Call], names: Mapping[Uuid, str]) -> None:
+def _print_phase(phase: list[Call], names: Mapping[str, str]) -> None:
     first, last = phase[0], phase[-1]
     after = f"{time_text(first.waited_ms)} later, " if first.waited_ms else ""
-    print_wrapped(f"{after}{first.cause}: {counted(len(phase), 'rebalance')}", "", "  ")
-    owners: dict[TaskId, list[Uuid | None]] = {}
+    cause = shortened(first.cause, names)
+    print_wrapped(f"{after}{cause}: {counted(len(phase), 'rebalance')}", "", "  ")
+    ends: dict[TaskId, tuple[str | None, str | None]] = {}
     for call in phase:
-        for task, old, new in call.moved:
-            owners.setdefault(task, [old, new])[1] = new
-    pairs: dict[tuple[Uuid | None, Uuid | None], list[TaskId]] = {}
-    for task, (before, after_) in owners.items():
-        pairs.setdefault((before, after_), []).append(task)
-    for (before, new_owner), tasks in pairs.items():
-        if before == new_owner:
-            text = f"another thread of {_name(before, names)} gets {tasks_text(tasks)}"
-        else:
-            text = f"{tasks_text(tasks)}: {_name(before, names)} -> {_name(new_owner, names)}"
+        for task, before, now in call.moved:
+            ends[task] = ends.get(task, (before,))[0], now
+    by_pair: dict[tuple[str | None, str | None], list[TaskId]] = {}
+    for task, pair in ends.items():
+        by_pair.setdefault(pair, []).append(task)
+    for (before, now), tasks in by_pair.items():
+        old, new = (names.get(one or "", one or "nobody") for one in (before, now))
+        text = f"{tasks_text(tasks)}: {old} -> {new}"
+        if before == now:
+            text = f"another thread of {old} gets {tasks_text(tasks)}"
         print_wrapped(text, "  ", "  ")
-    unread = sorted({task for call in phase for task in call.unread})
-    if unread:
+    if unread := {task for call in phase for task in call.unread}:
         print_wrapped(f"read by nobody in between: {tasks_text(unread)}", "  ", "  ")
-    for records, what in (
+    for copies, what in (
         (last.restored, "restored before it runs"),
         (last.warming, "warming up"),
         (last.standby, "standby to restore"),
     ):
-        for (process_id, task), count in sorted(records.items(), key=lambda one: one[0][1]):
-            where = f"{task} at {_name(process_id, names)}"
-            print_wrapped(f"{what}: {where}, {counted(count, 'record')}", "  ", "  ")
-    if not owners:
-        print_wrapped("nothing moves", "  ", "  ")
+        for task, process, records in copies:
+            where = f"{task} at {names.get(process, process)}"
+            print_wrapped(f"{what}: {where}, {counted(records, 'record')}", "  ", "  ")
+    if not ends:
+        print_wrapped("no active task moves", "  ", "  ")
 
 
-def _name(process_id: Uuid | None, names: Mapping[Uuid, str]) -> str:
-    return "nobody" if process_id is None else names.get(process_id, uuid_text(process_id))
-
-
-def _names(one: Replay) -> dict[Uuid, str]:
-    """Returns a short name for each process, in the order of their ids."""
-    ids = sorted({each.info.process_id for each in one.application.threads})
-    texts = [uuid_text(each) for each in ids]
-    short = [text[:_DIGITS] for text in texts]
-    return dict(zip(ids, short if len({*short}) == len(ids) else texts, strict=True))
+def _names(one: Replay) -> dict[str, str]:
+    """Returns a short name for each process id."""
+    ids = [*map(uuid_text, one.processes())]
+    is_short = len({each[:_DIGITS] for each in ids}) == len(ids)
+    return {each: each[:_DIGITS] if is_short else each for each in ids}
 
 
 def _range(numbers: Iterable[int], noun: str) -> str:

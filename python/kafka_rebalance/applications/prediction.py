@@ -63,7 +63,7 @@ class Copy(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of the leader; `waited_ms` is the time since the call before.
+    """A call of the leader; `waited_ms` is the time since the call before. `tasks` are by member.
 
     `unread` tasks are withheld: nobody reads them until the next call. `restored` are active tasks
     that do not run before they are restored; `warming` are warm-ups, `standby` the other copies.
@@ -76,6 +76,7 @@ class Call(NamedTuple):
     restored: tuple[Copy, ...]
     warming: tuple[Copy, ...]
     standby: tuple[Copy, ...]
+    tasks: dict[str, Tasks]
 
 
 Restore = Callable[[int, int], int]
@@ -186,6 +187,7 @@ class Running:
                 self._copies(self._open(active=True)),
                 self._copies(standby & ideal),
                 self._copies(standby - ideal),
+                dict(self.tasks),
             )
         )
         return {one.next_rebalance_ms for one in answer.members.values()}

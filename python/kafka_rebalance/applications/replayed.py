@@ -107,24 +107,21 @@ class Replay(NamedTuple):
         """Returns why no plan can stand on this replay, and what to do; None if it is equal."""
         if not self.differing:
             return None
-        threads = self.application.threads
         text = f"the last rebalance, played again, differs for {self.differing[0]}"
         more = len(self.differing) - 1
         text += f" and {counted(more, 'other thread')}" if more else ""
-        fresh = [one.member_id for one in threads if not one.owned_partitions]
-        fresh = [one for one in fresh if self.assigned[one].partitions]
-        if fresh and len(fresh) < len(threads):
-            text += (
-                f"; perhaps {fresh[0]} has restarted since, as a static member: ask again after "
-            )
-            return f"{text}the next rebalance"
         of = self.application.settings
-        return (
-            f"{text}: something assumed is wrong. Name the settings of the application: --standbys "
+        text += (
+            ": something assumed is wrong. Name the settings of the application: --standbys "
             f"(assumed: {of.num_standby_replicas}), --acceptable-lag "
             f"({of.acceptable_recovery_lag}), --max-warmups ({of.max_warmup_replicas}), or its "
             "properties, --streams-config FILE"
         )
+        fresh = [one.member_id for one in self.application.threads if not one.owned_partitions]
+        if fresh:
+            text += f". If {fresh[0]} is static and has restarted since, ask again after the next "
+            text += "rebalance"
+        return text
 
     def assumed(self) -> dict[str, str]:
         """Returns each setting that plans read, with its value and the source of the value."""

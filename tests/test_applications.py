@@ -19,34 +19,34 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.rebalance_plan import parse_changes
-from tests.support.recorded_applications import GIVEN, numbers, recorded_line
+from tests.support.recorded_applications import GIVEN, recorded_line, stable_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka_rebalance.assignors.registry import Engine
 
-JOINED, STABLE, LEFT = ("live", 10), ("live", 15), ("live", 20)
-FIRST = ("live", 7)
-RESTARTED = ("live-static", 9)
-WITHHELD = [("live-static", 12), ("live-static", 17)]
+FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
+STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
+WITHHELD = (47, 52)
 
 
-def _replayed(key: tuple[str, int], engine: Engine = "rust", **more: Any) -> Replay:
-    field = recorded_line(*key)["application"]
-    given = GIVEN | more
+def _replayed(key: int, engine: Engine = "rust", given: dict[str, int] = GIVEN) -> Replay:
+    field = recorded_line(key)["application"]
     return replay("shop", read_application(field), read_assigned(field), given, engine=engine)
 
 
-def _group(key: tuple[str, int]) -> GroupSpec:
-    return GroupSpec.from_dict(recorded_line(*key))
+def _group(key: int) -> GroupSpec:
+    return GroupSpec.from_dict(recorded_line(key))
 
 
 # The replay ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", [one for one in numbers() if one not in (RESTARTED, *WITHHELD)])
-def test_the_last_rebalance_is_played_again(key: tuple[str, int], engine: Engine) -> None:
+@pytest.mark.parametrize(
+    "key", [one for one in stable_numbers() if one not in (*RESTARTED, *WITHHELD)]
+)
+def test_the_last_rebalance_is_played_again(key: int, engine: Engine) -> None:
     """Also with traffic, for which the recordings of static members have lag 5."""
     assert _replayed(key, engine).differing == ()
 
@@ -64,35 +64,34 @@ def test_warm_ups_are_found() -> None:
 
 
 def test_without_settings_the_replay_finds_an_acceptable_lag() -> None:
-    field = recorded_line(*LEFT)["application"]
-    one = replay("shop", read_application(field), read_assigned(field), {})
+    one = _replayed(LEFT, given={})
     assert one.problem is None
     assert one.application.settings.acceptable_recovery_lag == 0
     assert one.assumed()["acceptable.recovery.lag"] == "0 (chosen by the replay)"
 
 
 def test_client_tags_and_source_changelogs_are_inferred() -> None:
-    one = _replayed(("live-static", 15))
+    one = _replayed(TAGGED)
     assert one.application.settings.rack_aware_assignment_tags == ("zone",)
     assert one.application.settings.num_standby_replicas == 1
     assert one.application.subtopologies[3].source_changelog_topics == ("users",)
 
 
 def test_a_wrong_setting_is_named() -> None:
-    problem = _replayed(LEFT, **{"acceptable.recovery.lag": 10_000}).problem
+    problem = _replayed(LEFT, given={"acceptable.recovery.lag": 10_000}).problem
     assert problem is not None
     assert "--acceptable-lag (10000)" in problem
     assert "StreamThread-1" in problem
 
 
 def test_a_static_member_that_restarted_is_named() -> None:
-    problem = _replayed(RESTARTED).problem
+    problem = _replayed(RESTARTED[0]).problem
     assert problem is not None
     assert "has restarted since" in problem
 
 
 @pytest.mark.parametrize("key", WITHHELD)
-def test_withheld_topics_are_not_guessed(key: tuple[str, int]) -> None:
+def test_withheld_topics_are_not_guessed(key: int) -> None:
     with pytest.raises(GroupError, match=r"clicks.*its subtopology is unknown"):
         _replayed(key)
 
@@ -118,7 +117,7 @@ def test_a_join_goes_as_recorded(engine: Engine) -> None:
         for one in new
     )
     assert run.settle("join", 0, lambda *_: 0, engine=engine)
-    recorded = [_replayed(key) for key in (JOINED, ("live", 12), STABLE)]
+    recorded = [_replayed(key) for key in (JOINED, PROBED, STABLE)]
     assert _ends(run) == [present_tasks(one.assigned) for one in recorded]
 
 
@@ -157,14 +156,13 @@ def test_a_new_process_has_a_course_for_each_rank() -> None:
 
 def test_a_slow_restore_takes_more_probing_rebalances() -> None:
     changes = parse_changes(["add-members=2"])
-    options = {"restore_rate": 5}
     fast = plan_application(_group(FIRST), _replayed(FIRST), changes)
-    slow = plan_application(_group(FIRST), _replayed(FIRST), changes, **options)  # type: ignore[arg-type]
+    slow = plan_application(_group(FIRST), _replayed(FIRST), changes, restore_rate=5)
     assert slow.likeliest.probings > fast.likeliest.probings
 
 
 def test_static_processes_restart_without_a_rebalance() -> None:
-    key = ("live-static", 7)
+    key = STATIC
     changes = parse_changes(["bounce-members=*,away=5s"])
     assert plan_application(_group(key), _replayed(key), changes).likeliest.calls == ()
     longer = plan_application(_group(key), _replayed(key), changes, session_ms=2_000)
@@ -195,7 +193,7 @@ def _run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, s
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "shop.jsonl"
-    path.write_text(json.dumps(recorded_line(*LEFT)) + "\n")
+    path.write_text(json.dumps(recorded_line(LEFT)) + "\n")
     return path
 
 
@@ -249,7 +247,7 @@ def test_a_wrong_field_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """`describe` still shows the group."""
-    line = copy.deepcopy(recorded_line(*LEFT))
+    line = copy.deepcopy(recorded_line(LEFT))
     place = line["application"]
     for name in path[:-1]:
         place = place[name]

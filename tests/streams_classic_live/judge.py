@@ -266,7 +266,7 @@ def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
                 going.append(stage)
         left = going
         if left:
-            due = {one.group_id: looks[one.group_id][1].deadline[1] for one in left}
+            due = {one.group_id: (looks[one.group_id][1].deadline or ("", 0))[1] for one in left}
             until = max(due.values()) / 1000 - time.time()
             time.sleep(max(0.0, until) + 3)
             looks = run.settled(left)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contract lines of a recorded classic Kafka Streams application (tests/vectors/README.md)."""
+"""Contract lines of recorded classic Kafka Streams applications, by number, from 1."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from kafka_rebalance.applications.topology import CHANGELOG
 from kafka_rebalance.live.applications import sent_and_assigned
 from kafka_rebalance.live.classic_groups import described_line
 
-_FILE = Path(__file__).parent.parent / "vectors" / "streams-live.jsonl.gz"
+_FILE = Path(__file__).parent.parent / "data" / "streams_classic_live.jsonl.gz"
 GIVEN = {"acceptable.recovery.lag": 5, "probing.rebalance.interval.ms": 60_000}
 """The settings of the recorded application that are not the defaults."""
 
 
 @cache
-def _recordings() -> dict[tuple[str, int], dict[str, Any]]:
+def _recordings() -> list[dict[str, Any]]:
     with gzip.open(_FILE, "rt", encoding="utf-8") as lines:
-        read = map(json.loads, lines)
-        return {(one["file"], one["number"]): one for one in read}
+        return [json.loads(line) for line in lines]
 
 
-def numbers() -> list[tuple[str, int]]:
-    """Returns the file and the line of each recording, in order."""
-    return [*_recordings()]
+def stable_numbers() -> list[int]:
+    """Returns the numbers of the recordings in which the group was Stable."""
+    return [n for n, one in enumerate(_recordings(), 1) if one["group"]["state"] == "Stable"]
 
 
-def recorded_line(file: str, number: int) -> dict[str, Any]:
+def recorded_line(number: int) -> dict[str, Any]:
     """Returns the line that `snapshot` would have written at this moment."""
-    one = _recordings()[file, number]
+    one = _recordings()[number - 1]
     members = [
         SimpleNamespace(
             **member

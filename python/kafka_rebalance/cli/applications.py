@@ -24,13 +24,6 @@ _SETTINGS = {
     "acceptable_lag": "acceptable.recovery.lag",
     "max_warmups": "max.warmup.replicas",
 }
-_ASSIGNORS = {
-    "HighAvailabilityTaskAssignor": "high_availability",
-    "LegacyStickyTaskAssignor": "legacy_sticky",
-    "StickyTaskAssignor": "sticky",
-}
-"""The last word of a class that the application's properties name -> our name for the assignor."""
-_CLASSES = ("internal.task.assignor.class", "task.assignor.class")
 
 
 def add_settings(parser: argparse.ArgumentParser) -> Any:
@@ -120,7 +113,6 @@ def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
 
 def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:
     """Returns the settings that the options name, by Kafka's names."""
-    from kafka_rebalance.applications.replayed import ASSIGNOR
     from kafka_rebalance.assignors.streams.application import Settings
 
     found: dict[str, Any] = {}
@@ -130,11 +122,5 @@ def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:
         properties = parse_properties(args.streams_config.read_text(encoding="latin-1"))
         known = {one.replace("_", ".") for one in Settings._fields}
         found = {name: value for name, value in properties.items() if name in known}
-        for name in _CLASSES:
-            if name in properties:
-                value = properties[name].rpartition(".")[2]
-                if value not in _ASSIGNORS:
-                    raise GroupError(name, f"{value} is not known: only its class has its answers")
-                found[ASSIGNOR] = _ASSIGNORS[value]
     given = {setting: getattr(args, name) for name, setting in _SETTINGS.items()}
     return found | {name: value for name, value in given.items() if value is not None}

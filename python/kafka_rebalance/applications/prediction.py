@@ -96,7 +96,7 @@ class Running:
     ends: dict[TaskId, int]
     tasks: dict[str, Tasks]
     behind: dict[Place, int]
-    running: set[tuple[str, TaskId]]
+    running: set[Place]
     new: Uuid | None = None
     calls: list[Call] = field(default_factory=list)
     owners: dict[TaskId, str] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Running:
         self.application = self.application._replace(threads=left)
         there = {*self.process_of().values()}
         self.behind = {place: one for place, one in self.behind.items() if place[0] in there}
-        self.running = {place for place in self.running if place[0] in self.tasks}
+        self.running &= self._places(active=True)
 
     def join(self, threads: Iterable[StreamThread]) -> None:
         new = tuple(threads)
@@ -136,27 +136,21 @@ class Running:
             # 4.
             elif later - {None}:
                 cause, waited_ms = PROBING, interval
-                self._wait(interval, restore)
+                self.wait(interval, restore)
             else:
-                self._wait(interval, lambda *_: 0)
+                self.wait(interval, lambda *_: 0)
                 return True
         return False
 
-    def _wait(self, waited_ms: int, restore: Restore) -> None:
+    def wait(self, waited_ms: int, restore: Restore) -> None:
         """All threads restore their tasks; the disks are cleaned of those that nobody has."""
-        process_of = self.process_of()
-        had = {(process_of[one], task) for one, of in self.tasks.items() for task in of.all()}
+        had = self._places(active=True) | self._places(active=False)
         for place in list(self.behind):
             if place in had:
                 self.behind[place] = restore(self.behind[place], waited_ms)
             elif waited_ms >= CLEANUP_MS:
                 del self.behind[place]
-        self.running = {
-            (one, task)
-            for one, of in self.tasks.items()
-            for task in of.active
-            if not self.behind.get((process_of[one], task))
-        }
+        self.running = {one for one in self._places(active=True) if not self.behind.get(one)}
 
     def _call(self, cause: str, waited_ms: int, engine: Engine) -> set[int | None]:
         # 1. and 2.
@@ -176,7 +170,7 @@ class Running:
         before, self.owners = self.owners, self._owners()
         tasks = self.topology.tasks
         pairs = [Move(task, before.get(task), self.owners.get(task)) for task in tasks]
-        standby = self._open(active=False)
+        standby = self._places(active=False)
         ideal = ideal_owners(sent, engine=engine) if standby else set()
         self.calls.append(
             Call(
@@ -184,7 +178,7 @@ class Running:
                 waited_ms,
                 tuple(one for one in pairs if one.before != one.now),
                 tuple(one.task for one in pairs if one.now is None),
-                self._copies(self._open(active=True)),
+                self._copies(self._places(active=True)),
                 self._copies(standby & ideal),
                 self._copies(standby - ideal),
                 dict(self.tasks),
@@ -194,18 +188,16 @@ class Running:
 
     def _next(self, thread: StreamThread, *, is_first: bool) -> StreamThread:
         """Returns the thread with the data that it sends when it joins the next rebalance."""
-        process_id, process_of = thread.info.process_id, self.process_of()
-        own = {*self.tasks[thread.member_id].all()}
+        process_id = thread.info.process_id
+        own = {(process_id, task) for task in self.tasks[thread.member_id].all()}
         if is_first:
-            taken = (of.all() for one, of in self.tasks.items() if process_of[one] == process_id)
-            had = {task for tasks in taken for task in tasks}
-            own |= {task for place, task in self.behind if place == process_id and task not in had}
+            had = self._places(active=True) | self._places(active=False)
+            own |= {place for place in self.behind if place[0] == process_id and place not in had}
         sums = {
-            task: LATEST_OFFSET
-            if (thread.member_id, task) in self.running
-            else max(0, self.ends[task] - self.behind[process_id, task])
-            for task in sorted(own)
-            if (process_id, task) in self.behind
+            place[1]: LATEST_OFFSET
+            if place in self.running
+            else max(0, self.ends[place[1]] - self.behind[place])
+            for place in sorted(own & self.behind.keys())
         }
         active = self.tasks[thread.member_id].active
         return thread._replace(
@@ -228,26 +220,26 @@ class Running:
             self.tasks[member_id] = tasks
             for task in {*tasks.all()} & self.ends.keys():
                 self.behind.setdefault((process_of[member_id], task), self.ends[task])
-        self.running &= {(one, task) for one, of in self.tasks.items() for task in of.active}
+        self.running &= self._places(active=True)
 
     def _owners(self) -> dict[TaskId, str]:
         names = {one: self.name(process_id) for one, process_id in self.process_of().items()}
         return {task: names[one] for one, of in self.tasks.items() for task in of.active}
 
-    def _open(self, *, active: bool) -> set[Place]:
-        """Returns the places of active, or standby, tasks that are not restored."""
-        process_of = self.process_of()
-        places = {
-            (process_of[one], task)
-            for one, of in self.tasks.items()
-            for task in (of.active if active else of.standby)
+    def _places(self, *, active: bool) -> set[Place]:
+        """Returns the places of all active, or standby, tasks."""
+        return {
+            (one.info.process_id, task)
+            for one in self.application.threads
+            for task in self.tasks[one.member_id][0 if active else 1]
         }
-        return {place for place in places if self.behind.get(place)}
 
     def _copies(self, places: set[Place]) -> tuple[Copy, ...]:
+        """Returns the copies in these places that are not restored."""
         return tuple(
             Copy(place[1], self.name(place[0]), self.behind[place])
             for place in sorted(places, key=lambda place: (place[1], place[0]))
+            if self.behind.get(place)
         )
 
 
@@ -267,5 +259,6 @@ def running(replay: Replay, new: Uuid | None = None, *, engine: Engine = "rust")
         for task in {*tasks[one.member_id].all()} & ends.keys():
             place = one.info.process_id, task
             behind[place] = behind.get(place, ends[task]) if place in warming else 0
-    run = {(one, task) for one, of in tasks.items() for task in of.active if task in ends}
-    return Running(application, topology, ends, tasks, behind, run, new)
+    found = Running(application, topology, ends, tasks, behind, set(), new)
+    found.wait(0, lambda behind, _: behind)
+    return found

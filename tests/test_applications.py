@@ -14,7 +14,7 @@ from kafka_rebalance.applications.lines import read_application, read_assigned, 
 from kafka_rebalance.applications.plan import plan_application
 from kafka_rebalance.applications.prediction import FOLLOW_UP, running
 from kafka_rebalance.applications.replayed import Replay, replay
-from kafka_rebalance.applications.topology import Tasks, present_tasks
+from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.spec import GroupSpec
@@ -99,9 +99,9 @@ def test_withheld_topics_are_not_guessed(key: int) -> None:
 # Plans --------------------------------------------------------------------------------------------
 
 
-def _ends(one: Any) -> list[dict[str, Tasks]]:
+def _ends(one: Any) -> list[dict[str, ThreadTasks]]:
     """Returns the tasks after the change and after each probing rebalance, with follow-ups."""
-    ends: list[dict[str, Tasks]] = []
+    ends: list[dict[str, ThreadTasks]] = []
     for call in one.calls:
         ends[len(ends) - (call.cause == FOLLOW_UP) :] = [call.tasks]
     return ends
@@ -202,6 +202,7 @@ def test_describe(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert out.startswith("shop: 2 processes, 4 threads, 14 tasks (7 stateful). Not final")
     assert "2026-11-23 19:07:55 UTC, by process 164f9b9c" in " ".join(out.split())
+    assert "Waiting: 1[2], from 164f9b9c to 0420a007, which was up to 863 records behind" in out
     assert "Checked: the last rebalance, played again, has the present assignment." in out
     code, out, _ = _run(capsys, "describe", file, "--json")
     application = json.loads(out)["application"]
@@ -215,7 +216,7 @@ def test_plan(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     settings = ("--streams-config", properties)
     code, out, _ = _run(capsys, "plan", file, *settings, "--remove-member", "0420")
     assert code == 0
-    assert out.startswith("shop, remove-member=0420: 7 of 14 tasks move to another process; nobody")
+    assert out.startswith("shop, remove-member=0420: 7 of 14 tasks move to another process; until")
     code, out, _ = _run(capsys, "plan", file, *settings, "--add-members", "1", "--json")
     assert code == 0
     assert len(json.loads(out)["courses"]) == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 import subprocess
@@ -21,6 +22,7 @@ from kafka_rebalance.settings import RULES
 from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
+from tests.support.recorded_applications import recorded_line
 from tools import api_page, llms, rooms, settings_page
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
         "group.jsonl", "groups.txt", "mcp settings", "trace.txt", "orders.properties",
         "deployment.yaml", *on_spark,
     }  # fmt: skip
-    assert len(COMMANDS) == 21
+    assert len(COMMANDS) == 23
     assert len(SCRIPTS) == 5
 
 
@@ -123,6 +125,7 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     """
     for file in ("group.jsonl", "groups.txt", "trace.txt", "orders.properties", "deployment.yaml"):
         (tmp_path / file).write_text(EXAMPLES[file], encoding="utf-8")
+    (tmp_path / "shop.jsonl").write_text(json.dumps(recorded_line(20)), encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     said = []

@@ -15,7 +15,7 @@ from kafka_rebalance.applications.lines import read_application, read_assigned, 
 from kafka_rebalance.applications.plan import ApplicationPlan, Course, plan_application
 from kafka_rebalance.applications.prediction import FOLLOW_UP, Call
 from kafka_rebalance.applications.replayed import Replay, replay
-from kafka_rebalance.applications.topology import Tasks, present_tasks
+from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.live import snapshot_lines
@@ -49,7 +49,7 @@ class Stage:
     processes: dict[str, int] = field(default_factory=dict)
     planned: ApplicationPlan | None = None
     phases: list[Call] = field(default_factory=list)
-    last: dict[str, Tasks] = field(default_factory=dict)
+    last: dict[str, ThreadTasks] = field(default_factory=dict)
     there: set[str] = field(default_factory=set)
     since: float = 0.0
     due: float = 0.0
@@ -299,7 +299,7 @@ def _course(stage: Stage, look: Replay) -> Course:
     return courses[[*look.processes()].index(new[0])] if new else courses[0]
 
 
-def _same(stage: Stage, expected: dict[str, Tasks], look: Replay) -> bool:
+def _same(stage: Stage, expected: dict[str, ThreadTasks], look: Replay) -> bool:
     """Returns whether all threads have these tasks; new threads are compared in their order."""
     present = present_tasks(look.assigned)
     new = sorted(one for one in present if one not in stage.there)

@@ -36,7 +36,7 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId, TaskOff
 
 from .lines import uuid_text
 from .replayed import Place, Replay, ideal_owners
-from .topology import Tasks, present_tasks
+from .topology import ThreadTasks, present_tasks
 
 FOLLOW_UP, PROBING = "follow-up", "probing"
 NEW = "new"
@@ -76,7 +76,7 @@ class Call(NamedTuple):
     restored: tuple[Copy, ...]
     warming: tuple[Copy, ...]
     standby: tuple[Copy, ...]
-    tasks: dict[str, Tasks]
+    tasks: dict[str, ThreadTasks]
 
 
 Restore = Callable[[int, int], int]
@@ -94,7 +94,7 @@ class Running:
     application: Application
     topology: Topology
     ends: dict[TaskId, int]
-    tasks: dict[str, Tasks]
+    tasks: dict[str, ThreadTasks]
     behind: dict[Place, int]
     running: set[Place]
     new: Uuid | None = None
@@ -123,7 +123,7 @@ class Running:
     def join(self, threads: Iterable[StreamThread]) -> None:
         new = tuple(threads)
         self.application = self.application._replace(threads=(*self.application.threads, *new))
-        self.tasks |= {one.member_id: Tasks() for one in new}
+        self.tasks |= {one.member_id: ThreadTasks() for one in new}
 
     def settle(self, cause: str, waited_ms: int, restore: Restore, *, engine: Engine) -> bool:
         """Plays calls until none is due; returns False if that takes more than 200."""
@@ -216,7 +216,9 @@ class Running:
     def _apply(self, answer: LeaderAnswer) -> None:
         process_of = self.process_of()
         for member_id, one in answer.members.items():
-            tasks = Tasks(tuple(sorted({*one.active_tasks})), tuple(sorted(one.standby_tasks)))
+            tasks = ThreadTasks(
+                tuple(sorted({*one.active_tasks})), tuple(sorted(one.standby_tasks))
+            )
             self.tasks[member_id] = tasks
             for task in {*tasks.all()} & self.ends.keys():
                 self.behind.setdefault((process_of[member_id], task), self.ends[task])

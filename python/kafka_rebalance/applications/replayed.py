@@ -95,6 +95,10 @@ class Replay(NamedTuple):
             ],
             "subtopologies": [one._asdict() for one in self.application.subtopologies],
             "tasks": {one: of._asdict() for one, of in present_tasks(self.assigned).items()},
+            "waiting": [
+                {"task": task, "belongs_to": uuid_text(ideal), "records_behind": late}
+                for task, _, ideal, late in self.waiting()
+            ],
             "unread": missing_tasks(self.topology, self.assigned),
             "next_rebalance_ms": 0 if self.rebalances_at_once else deadline and deadline[1],
             "leader_process_id": deadline and uuid_text(self.process_of(deadline[0])),
@@ -139,6 +143,23 @@ class Replay(NamedTuple):
             elif value is not None and not name.startswith("rack"):
                 found[name.replace("_", ".")] = f"{value} (the default)"
         return found
+
+    def waiting(self, *, engine: Engine = "rust") -> list[tuple[TaskId, Uuid | None, Uuid, int]]:
+        """Returns the stateful tasks that are not where they belong: the task, its process now, the
+        process to which it belongs, and how many records this was behind in the last rebalance.
+        """
+        now = {
+            task: one.info.process_id
+            for one in self.application.threads
+            for task in present_tasks(self.assigned)[one.member_id].active
+        }
+        played = engines.assign(self.application, reference=engine == "reference").processes or {}
+        stateful = {*self.topology.stateful}
+        return [
+            (task, now.get(task), ideal, played[ideal].lags[task])
+            for ideal, task in sorted(ideal_owners(self.application, engine=engine))
+            if task in stateful and now.get(task) != ideal
+        ]
 
     def warming(self, *, engine: Engine = "rust") -> set[Place]:
         """Returns the process and the task of each warm-up: the ideal owner has it as standby."""

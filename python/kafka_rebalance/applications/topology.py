@@ -31,7 +31,7 @@ CHANGELOG, _REPARTITION = "-changelog", "-repartition"
 _MOST_CANDIDATES = 64
 
 
-class Tasks(NamedTuple):
+class ThreadTasks(NamedTuple):
     """The tasks of a thread, sorted."""
 
     active: tuple[TaskId, ...] = ()
@@ -109,10 +109,10 @@ def _external(topics: Iterable[str]) -> list[str]:
     return [topic for topic in topics if not topic.endswith(_REPARTITION)]
 
 
-def present_tasks(assigned: Mapping[str, SentAssignment]) -> dict[str, Tasks]:
+def present_tasks(assigned: Mapping[str, SentAssignment]) -> dict[str, ThreadTasks]:
     """Returns the tasks of each member."""
     return {
-        member_id: Tasks(
+        member_id: ThreadTasks(
             tuple(sorted({task.task_id for task in one.info.active_tasks})),
             tuple(sorted(standby.task.task_id for standby in one.info.standby_tasks)),
         )

@@ -103,11 +103,11 @@ def planned_application(
 
 
 def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
-    if args.json:
-        print(contract.dumps(plan.to_dict()), flush=True)
-        return
-    from kafka_rebalance.report.plans.application import print_application_plan
+    from kafka_rebalance.report.plans.application import print_application_plan, summary
 
+    if args.json:
+        print(contract.dumps(plan.to_dict() | {"summary": summary(plan)}), flush=True)
+        return
     print_application_plan(plan, everything=args.all)
 
 

@@ -14,6 +14,7 @@ from kafka_rebalance.applications.replayed import Replay
 from kafka_rebalance.applications.topology import missing_tasks, present_tasks
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.report.text.names import counted, partitions_text, shortened
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
@@ -53,6 +54,20 @@ def print_application(group: GroupSpec, one: Replay) -> None:
         )
     columns = ("process", "host", "threads", "active tasks", "standby tasks", "warming up", "tags")
     print_filled_table(columns, rows, right=("threads",))
+    waiting: dict[tuple[Uuid | None, Uuid], list[tuple[int, TaskId]]] = {}
+    for task, now, ideal, late in () if one.differing else one.waiting():
+        waiting.setdefault((now, ideal), []).append((late, task))
+    for (now, ideal), pairs in waiting.items():
+        where = "nobody" if now is None else names[uuid_text(now)]
+        behind = counted(max(pairs)[0], "record")
+        limit = f"{application.settings.acceptable_recovery_lag:,}"
+        print_wrapped(
+            f"Waiting: {tasks_text(task for _, task in pairs)}, from {where} to "
+            f"{names[uuid_text(ideal)]}, which was up to {behind} behind in the last rebalance "
+            f"(acceptable.recovery.lag: {limit}).",
+            "",
+            "  ",
+        )
     for info in application.subtopologies:
         logs = (*info.changelog_topics, *info.source_changelog_topics)
         print_wrapped(
@@ -62,6 +77,7 @@ def print_application(group: GroupSpec, one: Replay) -> None:
             "  ",
         )
     print_assumed(one)
+    print()
 
 
 def print_assumed(one: Replay) -> None:
@@ -72,7 +88,6 @@ def print_assumed(one: Replay) -> None:
         print_wrapped(f"Not checked: {one.problem}.")
     assumed = "; ".join(f"{name} {value}" for name, value in one.assumed().items())
     print_wrapped(f"Assumed: {assumed}.")
-    print()
 
 
 def _state(one: Replay, names: Mapping[str, str]) -> str:
@@ -130,11 +145,10 @@ def summary(plan: ApplicationPlan) -> str:
     text = f"{head}{moves} move to another process"
     if len(courses) > 1:
         text += f", and the new one has {_range([len(one.of_new) for one in courses], 'of them')}"
-    silent = [one.calls[0].waited_ms for one in courses if one.calls and one.calls[0].waited_ms]
+    silent = {one.calls[0].waited_ms for one in courses if one.calls} - {0}
     if silent:
-        text += (
-            f"; nobody reads its tasks for {time_text(max(silent))}, until its session times out"
-        )
+        text += f"; until its session times out, after {time_text(max(silent))}, nobody reads the "
+        text += "tasks of the process that ends"
     probings = [one.probings for one in courses]
     if max(probings):
         times = [one.duration_ms for one in courses]
@@ -187,13 +201,16 @@ def _print_phase(phase: list[Call], names: Mapping[str, str]) -> None:
     if unread := {task for call in phase for task in call.unread}:
         print_wrapped(f"read by nobody in between: {tasks_text(unread)}", "  ", "  ")
     for copies, what in (
-        (last.restored, "restored before it runs"),
+        (last.restored, "restored before they run"),
         (last.warming, "warming up"),
-        (last.standby, "standby to restore"),
+        (last.standby, "restored as standby"),
     ):
-        for task, process, records in copies:
-            where = f"{task} at {names.get(process, process)}"
-            print_wrapped(f"{what}: {where}, {counted(records, 'record')}", "  ", "  ")
+        for process in dict.fromkeys(copy.process for copy in copies):
+            there = [copy for copy in copies if copy.process == process]
+            tasks_there = tasks_text(copy.task for copy in there)
+            most = counted(max(copy.records for copy in there), "record")
+            where = names.get(process, process)
+            print_wrapped(f"{what} at {where}: {tasks_there}, up to {most} each", "  ", "  ")
     if not ends:
         print_wrapped("no active task moves", "  ", "  ")
 

@@ -12,7 +12,7 @@ If none is equal, the candidate with the fewest differing threads is returned, w
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import Engine
@@ -36,6 +36,7 @@ from .topology import missing_tasks, present_tasks, topologies
 
 Place = tuple[Uuid, TaskId]
 """A process and a task that it has."""
+_MOST_CANDIDATES = 200
 ASSIGNOR = "assignor"
 """The key of the assignor among the given settings."""
 
@@ -192,7 +193,8 @@ def replay(
     Errors   GroupError for an unknown setting, or if the topology cannot be inferred.
     """
     best: Replay | None = None
-    for one in _candidates(group_id, application, assigned, given):
+    candidates = _candidates(group_id, application, assigned, given)
+    for one in islice(candidates, _MOST_CANDIDATES):
         try:
             answer = engines.assign(one, reference=engine == "reference")
         except AssignorThrows:

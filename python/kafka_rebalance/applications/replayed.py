@@ -11,7 +11,7 @@ assignors, the tags (none; all that threads have), and `acceptable.recovery.lag`
 If none is equal, the candidate with the fewest differing threads is returned, with these.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -45,13 +45,15 @@ class Replay(NamedTuple):
     """The last call of the leader: its input, the present assignment, and where they differ.
 
     `application` has the topology and the settings that are assumed. `given` are the settings that
-    the caller has named. `differing` are the members whose answer differs.
+    the caller has named. `differing` are the members whose answer differs. `topologies` counts
+    those that were candidates; if there are several, another one may have this answer, too.
     """
 
     application: Application
     assigned: dict[str, SentAssignment]
     differing: tuple[str, ...]
     given: Mapping[str, Any]
+    topologies: int = 1
 
     @property
     def topology(self) -> Topology:
@@ -133,6 +135,8 @@ class Replay(NamedTuple):
         of = self.application.settings
         given = {name.replace(".", "_") for name in self.given}
         found = {ASSIGNOR: f"{self.application.assignor} (chosen by the replay)"}
+        if self.topologies > 1:
+            found["changelogs"] = f"as above (chosen by the replay among {self.topologies} ways)"
         for name, default in Settings._field_defaults.items():
             value = getattr(of, name)
             if name in given:
@@ -149,10 +153,13 @@ class Replay(NamedTuple):
         """Returns the stateful tasks that are not where they belong: the task, its process now, the
         process to which it belongs, and how many records this was behind in the last rebalance.
         """
+        if self.differing:
+            return []
+        tasks = present_tasks(self.assigned)
         now = {
             task: one.info.process_id
             for one in self.application.threads
-            for task in present_tasks(self.assigned)[one.member_id].active
+            for task in tasks[one.member_id].active
         }
         played = engines.assign(self.application, reference=engine == "reference").processes or {}
         stateful = {*self.topology.stateful}
@@ -164,6 +171,8 @@ class Replay(NamedTuple):
 
     def warming(self, *, engine: Engine = "rust") -> set[Place]:
         """Returns the process and the task of each warm-up: the ideal owner has it as standby."""
+        if self.differing:
+            return set()
         tasks = present_tasks(self.assigned)
         return ideal_owners(self.application, engine=engine) & {
             (one.info.process_id, task)
@@ -192,47 +201,47 @@ def replay(
 
     Errors   GroupError for an unknown setting, or if the topology cannot be inferred.
     """
+    if application.subtopologies:
+        infos = [application.subtopologies]
+    else:
+        infos = topologies(group_id, application, assigned)
     best: Replay | None = None
-    candidates = _candidates(group_id, application, assigned, given)
-    for one in islice(candidates, _MOST_CANDIDATES):
+    for one in islice(_candidates(application, infos, assigned, given), _MOST_CANDIDATES):
         try:
             answer = engines.assign(one, reference=engine == "reference")
         except AssignorThrows:
             continue
-        played = Replay(one, assigned, _differing(answer, assigned), given)
+        played = Replay(one, assigned, _differing(answer, assigned), given, len(infos))
         if best is None or len(played.differing) < len(best.differing):
             best = played
         if not best.differing:
-            return best
+            break
     return best or Replay(application, assigned, tuple(assigned), given)
 
 
 def _candidates(
-    group_id: str,
     application: Application,
+    infos: Sequence[tuple[TopicsInfo, ...]],
     assigned: Mapping[str, SentAssignment],
     given: Mapping[str, Any],
 ) -> Iterator[Application]:
     configs = {name: value for name, value in given.items() if name != ASSIGNOR}
-    keys = sorted({key for one in application.threads for key in one.info.tags()})
+    keys = tuple(sorted({key for one in application.threads for key in one.info.tags()}))
     assignors = (given[ASSIGNOR],) if ASSIGNOR in given else ASSIGNORS
-    infos = [application.subtopologies] if application.subtopologies else None
-    for subtopologies in infos or topologies(group_id, application, assigned):
-        inferred = {"num.standby.replicas": _standbys(application, subtopologies, assigned)}
-        own = settings(inferred | configs, "settings")
-        tags = [own.rack_aware_assignment_tags]
-        if keys and own.num_standby_replicas and not own.rack_aware_assignment_tags:
-            tags.append(tuple(keys))
-        of_last = application._replace(subtopologies=subtopologies, settings=own)
-        of_last = _at_last_call(of_last, assigned)
-        lags = [own.acceptable_recovery_lag]
-        if not any(name.replace(".", "_") == "acceptable_recovery_lag" for name in configs):
-            lags.append(0)
-        for lag, assignor, ends, of_tags in product(
-            lags, assignors, (of_last, _reported_ends(of_last)), tags
-        ):
-            of_call = own._replace(acceptable_recovery_lag=lag, rack_aware_assignment_tags=of_tags)
-            yield ends._replace(assignor=assignor, settings=of_call)
+    lags: list[dict[str, Any]] = [{}]
+    if not {"acceptable.recovery.lag", "acceptable_recovery_lag"} & configs.keys():
+        lags.append({"acceptable.recovery.lag": 0})
+    for lag, assignor, subtopologies in product(lags, assignors, infos):
+        standbys = {"num.standby.replicas": _standbys(application, subtopologies, assigned)}
+        own = settings(standbys | configs | lag, "settings")
+        now = application._replace(assignor=assignor, subtopologies=subtopologies, settings=own)
+        now = _at_last_call(now, assigned)
+        tagged = own._replace(rack_aware_assignment_tags=keys)
+        is_open = own.num_standby_replicas and not own.rack_aware_assignment_tags and keys
+        for ends in (now, _reported_ends(now)):
+            yield ends
+            if is_open:
+                yield ends._replace(settings=tagged)
 
 
 def _at_last_call(application: Application, assigned: Mapping[str, SentAssignment]) -> Application:

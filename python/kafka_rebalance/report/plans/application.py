@@ -36,7 +36,7 @@ def print_application(group: GroupSpec, one: Replay) -> None:
     if unread:
         print_wrapped(f"Read by nobody until the next rebalance: {tasks_text(unread)}.")
     hosts = {member.member_id: member.client_host or "" for member in group.members}
-    tasks, warming = present_tasks(one.assigned), set() if one.differing else one.warming()
+    tasks, warming = present_tasks(one.assigned), one.warming()
     rows = []
     for process_id, members in one.processes().items():
         standby = [task for each in members for task in tasks[each].standby]
@@ -55,7 +55,7 @@ def print_application(group: GroupSpec, one: Replay) -> None:
     columns = ("process", "host", "threads", "active tasks", "standby tasks", "warming up", "tags")
     print_filled_table(columns, rows, right=("threads",))
     waiting: dict[tuple[Uuid | None, Uuid], list[tuple[int, TaskId]]] = {}
-    for task, now, ideal, late in () if one.differing else one.waiting():
+    for task, now, ideal, late in one.waiting():
         waiting.setdefault((now, ideal), []).append((late, task))
     for (now, ideal), pairs in waiting.items():
         where = "nobody" if now is None else names[uuid_text(now)]

@@ -20,6 +20,9 @@ from tests.support.broker import Broker
 
 from .judge import Stage, judged
 
+RECORD = Path("build") / "streams-classic-live.jsonl"
+"""All contract lines that were read."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -27,10 +30,13 @@ def main() -> int:
     parser.add_argument("--applications", type=int, default=5)
     parser.add_argument("--changes", type=int, default=2, help="of each application")
     args = parser.parse_args()
+    RECORD.parent.mkdir(exist_ok=True)
     random = Random(args.seed)
     with tempfile.TemporaryDirectory() as directory, Broker() as broker:
         stages = [Stage.drawn(n, random) for n in range(args.applications)]
-        found = judged(broker.bootstrap_server, stages, args.changes, random, Path(directory))
+        with RECORD.open("w", encoding="utf-8") as record:
+            server = broker.bootstrap_server
+            found = judged(server, stages, args.changes, random, Path(directory), record)
     for line in found.lines:
         print(line)
     print(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, field
 from itertools import count
@@ -27,6 +28,7 @@ from tests.support.live_members import JavaMembers
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
+    from typing import TextIO
 
 SESSION_MS = 6_000
 PROBING_MS = 60_000
@@ -49,6 +51,7 @@ class Stage:
     processes: dict[str, int] = field(default_factory=dict)
     planned: ApplicationPlan | None = None
     phases: list[Call] = field(default_factory=list)
+    quick: list[Call] = field(default_factory=list)
     last: dict[str, ThreadTasks] = field(default_factory=dict)
     there: set[str] = field(default_factory=set)
     since: float = 0.0
@@ -76,9 +79,11 @@ class Found:
 
 
 class _Run:
-    def __init__(self, server: str, random: Random, directory: Path) -> None:
+    def __init__(self, server: str, random: Random, directory: Path, record: TextIO | None) -> None:
         self.server, self.random, self.directory = server, random, directory
         self.names = count(1)
+        self.last: dict[str, str] = {}
+        self.record = record
         self.described: dict[str, dict[str, Any]] = {}
         self.java = JavaMembers(server, directory / "java.log", "BrokerAssigned", [LIB_STREAMS])
 
@@ -137,6 +142,7 @@ class _Run:
         found: dict[str, tuple[GroupSpec, Replay] | str] = {}
         given = {"acceptable.recovery.lag": _LAG, "probing.rebalance.interval.ms": PROBING_MS}
         for line in snapshot_lines(self.server, [one.group_id for one in stages]):
+            self._keep(line)
             try:
                 group, field_ = GroupSpec.from_dict(line), line["application"]
                 read, assigned = read_application(field_), read_assigned(field_)
@@ -144,6 +150,14 @@ class _Run:
             except (GroupError, KeyError) as error:
                 found[line["group_id"]] = line.get("error") or str(error)
         return found
+
+    def _keep(self, line: dict[str, Any]) -> None:
+        """Writes a line to the record, if what the group was assigned has changed."""
+        text = json.dumps(line.get("application", {}).get("assigned"))
+        if self.record and "error" not in line and self.last.get(line["group_id"]) != text:
+            self.last[line["group_id"]] = text
+            self.record.write(json.dumps(line) + "\n")
+            self.record.flush()
 
     def settled(self, stages: list[Stage]) -> dict[str, tuple[GroupSpec, Replay]]:
         """Returns the applications once all have the expected threads and are calm."""
@@ -176,10 +190,15 @@ def _is_whole(stage: Stage, one: Replay) -> bool:
 
 
 def judged(
-    server: str, stages: list[Stage], changes: int, random: Random, directory: Path
+    server: str,
+    stages: list[Stage],
+    changes: int,
+    random: Random,
+    directory: Path,
+    record: TextIO | None = None,
 ) -> Found:
     """Makes the changes of all applications, one of each at a time."""
-    run, found = _Run(server, random, directory), Found()
+    run, found = _Run(server, random, directory, record), Found()
     try:
         for stage in stages:
             run.fill(stage)
@@ -247,22 +266,28 @@ def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
     looks = run.settled(stages) if stages else {}
     left = list(stages)
     for stage in stages:
-        stage.phases = _ends(_course(stage, looks[stage.group_id][1]))
+        courses = _courses(stage, looks[stage.group_id][1])
+        stage.phases, stage.quick = map(_ends, courses)
     while left:
         going = []
         for stage in left:
             look = looks[stage.group_id][1]
-            expected = stage.phases.pop(0)
-            found.compared += 1
-            same = _same(stage, expected.tasks, look)
-            found.equal += same
-            text = f"  {stage.group_id}: {expected.cause}: {'as planned' if same else 'DIFFERS'}"
+            expected = [of.pop(0) if of else None for of in (stage.phases, stage.quick)]
             is_due = look.deadline is not None
-            if is_due != bool(stage.phases):
-                text += f"; a probing rebalance is {'' if is_due else 'not '}due"
-                found.equal -= same
-            found.lines.append(text)
-            if stage.phases and is_due:
+            fits = [
+                one is not None and _same(stage, one.tasks, look) and is_due == bool(of)
+                for one, of in zip(expected, (stage.phases, stage.quick), strict=True)
+            ]
+            found.compared += 1
+            found.equal += any(fits)
+            how = "as planned" if fits[0] else "as planned, quick" if any(fits) else "DIFFERS"
+            found.lines.append(f"  {stage.group_id}: {how}; probing {'' if is_due else 'not '}due")
+            if not any(fits):
+                for call in expected:
+                    planned = None if call is None else _renamed(stage, call.tasks, look)
+                    found.lines.append(f"    planned {planned}")
+                found.lines.append(f"    present {present_tasks(look.assigned)}")
+            if is_due and (stage.phases or stage.quick):
                 going.append(stage)
         left = going
         if left:
@@ -291,18 +316,27 @@ def _ends(course: Course) -> list[Call]:
     return ends
 
 
-def _course(stage: Stage, look: Replay) -> Course:
-    """Returns the course of the rank that the new process has."""
+def _courses(stage: Stage, look: Replay) -> tuple[Course, Course]:
+    """Returns the courses of the rank that the new process has: without and with restored copies
+    before a follow-up.
+    """
     assert stage.planned is not None
-    courses = stage.planned.courses
     new = [one for one, of in look.processes().items() if not {*of} & stage.there]
-    return courses[[*look.processes()].index(new[0])] if new else courses[0]
+    rank = [*look.processes()].index(new[0]) if new else 0
+    return stage.planned.courses[rank], stage.planned.quick_courses[rank]
 
 
 def _same(stage: Stage, expected: dict[str, ThreadTasks], look: Replay) -> bool:
     """Returns whether all threads have these tasks; new threads are compared in their order."""
+    return _renamed(stage, expected, look) == present_tasks(look.assigned)
+
+
+def _renamed(
+    stage: Stage, expected: dict[str, ThreadTasks], look: Replay
+) -> dict[str, ThreadTasks]:
+    """Returns planned tasks with the real names of new threads."""
     present = present_tasks(look.assigned)
     new = sorted(one for one in present if one not in stage.there)
     made_up = sorted(one for one in expected if one not in stage.there)
     names = dict(zip(made_up, new, strict=False))
-    return {names.get(one, one): tasks for one, tasks in expected.items()} == present
+    return {names.get(one, one): tasks for one, tasks in expected.items()}

@@ -28,9 +28,10 @@ from kafka_rebalance.assignors.streams.leader import HIGH_AVAILABILITY
 from kafka_rebalance.errors import GroupError, NoMembersLeft
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.plans.changes import AddMembers, BounceMembers, Change, RemoveMembers, apply
-from kafka_rebalance.plans.changes.bounces import AWAY_MS
+from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
+from kafka_rebalance.plans.changes.change import Change, apply
 from kafka_rebalance.plans.changes.edits import find_member, without
+from kafka_rebalance.plans.changes.members import AddMembers, RemoveMembers
 from kafka_rebalance.plans.playing import at_change
 from kafka_rebalance.wire.streams_protocol import SubscriptionInfo, TaskId
 
@@ -77,21 +78,29 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ApplicationPlan:
-    """Changes of an application; `courses` has one for each rank of a new process, in order."""
+    """Changes of an application; `courses` has one for each rank of a new process, in order.
+
+    In `courses`, nothing is restored before a follow-up; in `quick_courses`, as much as in a
+    heartbeat interval.
+    """
 
     group: GroupSpec
     replay: Replay
     changes: tuple[Change, ...]
     courses: tuple[Course, ...]
+    quick_courses: tuple[Course, ...]
     new_settings: Mapping[str, Any]
 
     @property
     def likeliest(self) -> Course:
         return max(self.courses, key=lambda one: one.probability)
 
+    def all(self) -> tuple[Course, ...]:
+        return *self.courses, *self.quick_courses
+
     def common(self) -> list[TaskId]:
         """Returns the tasks that move to another process in all courses."""
-        return sorted(set.intersection(*({*one.moved} for one in self.courses)))
+        return sorted(set.intersection(*({*one.moved} for one in self.all())))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the plan as a dict for JSON; a task is [subtopology, partition]."""
@@ -101,6 +110,7 @@ class ApplicationPlan:
             "new_settings": {**self.new_settings},
             "moved_in_all_courses": self.common(),
             "courses": [one.to_dict() for one in self.courses],
+            "quick_courses": [one.to_dict() for one in self.quick_courses],
             "application": self.replay.to_dict(),
         }
 
@@ -130,9 +140,9 @@ def plan_application(
     if len(adding) > 1:
         raise GroupError(f"changes[{adding[1]}]", "plan one new process at a time")
     configs = {name.replace(".", "_"): value for name, value in (new_settings or {}).items()}
-    courses = []
-    for new, probability in ids:
-        run = running(replay, new, engine=engine)
+
+    def course(new: Uuid | None, probability: float, *, is_quick: bool) -> Course:
+        run = running(replay, new, is_quick=is_quick, engine=engine)
         now = run.owners
         played = _Played(group, run, session_ms, partial(_restore, restore_rate), engine)
         for i, change in enumerate(changes):
@@ -144,8 +154,13 @@ def plan_application(
             own = settings(run.application.settings._asdict() | configs, "--new-setting")
             run.application = run.application._replace(settings=own)
             played.settle("new settings" if new_settings else "the next rebalance", 0)
-        courses.append(Course((*run.calls,), played.settled, now, run.owners, probability))
-    return ApplicationPlan(group, replay, tuple(changes), tuple(courses), new_settings or {})
+        return Course((*run.calls,), played.settled, now, run.owners, probability)
+
+    slow = [course(*one, is_quick=False) for one in ids]
+    quick = [course(*one, is_quick=True) for one in ids]
+    return ApplicationPlan(
+        group, replay, tuple(changes), tuple(slow), tuple(quick), new_settings or {}
+    )
 
 
 def _restore(rate: int | None, behind: int, waited_ms: int) -> int:

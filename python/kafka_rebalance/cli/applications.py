@@ -10,7 +10,7 @@ from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes.change import Change
 
 from .lines import Leaderless
 from .options import seconds, whole

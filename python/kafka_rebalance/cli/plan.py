@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.applications.plan import ApplicationPlan
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, unknown
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group import contract
@@ -31,6 +30,7 @@ from .plan_table import PlanTable
 from .tally import Tally
 
 if TYPE_CHECKING:
+    from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.simulator.timing import Timed
 
 _ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     first: _Answer | None = None
     table = PlanTable()
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args, tally)):
-        if isinstance(answer, ApplicationPlan):
+        if not isinstance(answer, _Answer):
             if only_one:
                 args.parser.error(
                     f"{args.one_group}; it shows no classic Kafka Streams application"
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _answer(
     args: argparse.Namespace, tally: Tally, group: GroupSpec, changes: Sequence[Change]
-) -> _Answer | ApplicationPlan:
+) -> "_Answer | ApplicationPlan":
     if args.assignor is None and (application := replayed(args, group, tally.leaderless)):
         return planned_application(args, group, application, changes)
     if args.assignor is not None:

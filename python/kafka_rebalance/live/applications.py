@@ -13,11 +13,11 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import kafka_rebalance.wire as wire
 from kafka_rebalance.applications.lines import written_assigned, written_thread
 from kafka_rebalance.applications.topology import CHANGELOG
 from kafka_rebalance.assignors.streams.application import StreamThread
 from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.wire.consumer_protocol import decode_assignment, decode_subscription
 from kafka_rebalance.wire.streams_protocol import (
     AssignmentInfo,
     decode_assignment_info,
@@ -38,7 +38,7 @@ def changelog_topics(group_id: str, names: Iterable[str]) -> list[str]:
 
 def subscribed_topics(group: Any) -> list[str]:
     """Returns the source topics that the threads of a described group subscribe to."""
-    sent = (wire.decode_subscription(one.member_metadata) for one in group.members)
+    sent = (decode_subscription(one.member_metadata) for one in group.members)
     return list(dict.fromkeys(topic for one in sent for topic in one.topics))
 
 
@@ -72,12 +72,12 @@ def sent_and_assigned(group: Any) -> _Line:
     """Returns what the threads of a described group sent and were assigned."""
     members, assigned = [], {}
     for i, one in enumerate(group.members):
-        sent = wire.decode_subscription(one.member_metadata)
+        sent = decode_subscription(one.member_metadata)
         data = sent.user_data or b""
         try:
             info = decode_subscription_info(data)
             # The coordinator holds no bytes of a member to which the leader sent nothing.
-            read = wire.decode_assignment(one.member_assignment) if one.member_assignment else None
+            read = decode_assignment(one.member_assignment) if one.member_assignment else None
             answer = read.user_data if read and read.user_data else _NOTHING
             assigned[one.member_id] = written_assigned(
                 read.partitions if read else (), decode_assignment_info(answer), answer

@@ -118,6 +118,11 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
         columns = ("rank of its id", "chance", "moves", "probings", "settled after", "its tasks")
         print_filled_table(columns, rows, right=("chance", "moves", "probings"))
         print_wrapped(f"Below, rank {plan.courses.index(course) + 1}, the likeliest one:")
+    if [one.probings for one in plan.quick_courses] != [one.probings for one in plan.courses]:
+        print_wrapped(
+            "Assumed: no copy is restored before a follow-up. A copy with few records can be, and "
+            "then fewer probing rebalances follow."
+        )
     found = phases(course)
     for phase in found if everything else found[:_MOST_SHOWN]:
         _print_phase(phase, names)
@@ -133,7 +138,7 @@ def _figures(one: Course) -> tuple[str, str, str]:
 
 def summary(plan: ApplicationPlan) -> str:
     """Returns the answer in words."""
-    courses, total = plan.courses, len(plan.replay.topology.tasks)
+    courses, total = plan.all(), len(plan.replay.topology.tasks)
     what = ", ".join(map(str, plan.changes)) or "the next rebalance"
     if plan.new_settings:
         new = ", ".join(f"{name}={value}" for name, value in plan.new_settings.items())
@@ -143,7 +148,7 @@ def summary(plan: ApplicationPlan) -> str:
         return f"{head}no rebalance. Each static process is back before its session times out."
     moves = _range([len(one.moved) for one in courses], f"of {total} tasks")
     text = f"{head}{moves} move to another process"
-    if len(courses) > 1:
+    if len(plan.courses) > 1:
         text += f", and the new one has {_range([len(one.of_new) for one in courses], 'of them')}"
     silent = {one.calls[0].waited_ms for one in courses if one.calls} - {0}
     if silent:
@@ -162,7 +167,7 @@ def summary(plan: ApplicationPlan) -> str:
         text += f"; before they run, {tasks} are restored, from up to {most} each"
     if any(not one.settled for one in courses):
         text += "; it never settles: more than 200 rebalances"
-    if len(courses) > 1:
+    if len(plan.courses) > 1:
         common = plan.common()
         text += ". The new process's id is random, and its rank among the others decides: "
         text += f"whatever it is, {tasks_text(common)} move" if common else "no move is certain"

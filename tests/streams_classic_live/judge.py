@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 SESSION_MS = 6_000
 PROBING_MS = 60_000
-_LAG = 5
 _RECORDS = 60
 _CALM_S = 3.0
 """An application has settled if it looks equal for this long."""
@@ -48,6 +47,7 @@ class Stage:
     topics: dict[str, int]
     standbys: int
     is_static: bool
+    lag: int = 5
     processes: dict[str, int] = field(default_factory=dict)
     planned: ApplicationPlan | None = None
     phases: list[Call] = field(default_factory=list)
@@ -98,7 +98,7 @@ class _Run:
         configs = {
             "group.protocol": "classic",
             "num.standby.replicas": stage.standbys,
-            "acceptable.recovery.lag": _LAG,
+            "acceptable.recovery.lag": stage.lag,
             "probing.rebalance.interval.ms": PROBING_MS,
             "session.timeout.ms": SESSION_MS,
             "heartbeat.interval.ms": 500,
@@ -140,12 +140,16 @@ class _Run:
     def looks(self, stages: list[Stage]) -> dict[str, tuple[GroupSpec, Replay] | str]:
         """Returns each application as it is, or why it cannot be read."""
         found: dict[str, tuple[GroupSpec, Replay] | str] = {}
-        given = {"acceptable.recovery.lag": _LAG, "probing.rebalance.interval.ms": PROBING_MS}
+        lags = {one.group_id: one.lag for one in stages}
         for line in snapshot_lines(self.server, [one.group_id for one in stages]):
             self._keep(line)
             try:
                 group, field_ = GroupSpec.from_dict(line), line["application"]
                 read, assigned = read_application(field_), read_assigned(field_)
+                given = {
+                    "acceptable.recovery.lag": lags[group.group_id],
+                    "probing.rebalance.interval.ms": PROBING_MS,
+                }
                 found[group.group_id] = group, replay(group.group_id, read, assigned, given)
             except (GroupError, KeyError) as error:
                 found[line["group_id"]] = line.get("error") or str(error)

@@ -37,13 +37,7 @@ def main() -> int:
         with RECORD.open("w", encoding="utf-8") as record:
             server = broker.bootstrap_server
             found = judged(server, stages, args.changes, random, Path(directory), record)
-    for line in found.lines:
-        print(line)
-    print(
-        f"seed {args.seed}: {found.changes} changes, {found.declined} declined before; "
-        f"{found.equal} of {found.compared} rebalances as planned; "
-        f"probing times right in {found.on_time} of {found.probings}"
-    )
+    print(f"seed {args.seed}: {found}")
     return int(found.equal != found.compared)
 
 

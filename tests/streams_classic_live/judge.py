@@ -77,6 +77,17 @@ class Found:
     on_time: int = 0
     lines: list[str] = field(default_factory=list)
 
+    def add(self, line: str) -> None:
+        self.lines.append(line)
+        print(line, flush=True)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.changes} changes, {self.declined} declined before; {self.equal} of "
+            f"{self.compared} rebalances as planned; probing times right in {self.on_time} of "
+            f"{self.probings}"
+        )
+
 
 class _Run:
     def __init__(self, server: str, random: Random, directory: Path, record: TextIO | None) -> None:
@@ -214,6 +225,7 @@ def judged(
             final = _await_final(run, stages)
             busy = [one for one in stages if _change(run, one, final[one.group_id], found)]
             _compare(run, busy, found)
+            print(found, flush=True)
         return found
     finally:
         run.java.close()
@@ -235,7 +247,7 @@ def _change(run: _Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Foun
     found.changes += 1
     if one.problem is not None:
         found.declined += 1
-        found.lines.append(f"{stage.group_id}: declined: {one.problem}")
+        found.add(f"{stage.group_id}: declined: {one.problem}")
         return False
     kinds = ["add", "remove"] if len(stage.processes) > 2 else ["add"]
     kinds += ["restart"] if stage.is_static else []
@@ -253,7 +265,7 @@ def _change(run: _Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Foun
     stage.planned = plan_application(group, one, changes, session_ms=SESSION_MS)
     stage.there = {each.member_id for each in group.members}
     stage.phases = []
-    found.lines.append(f"{stage.group_id}: {texts[0]}, {stage.standbys} standbys")
+    found.add(f"{stage.group_id}: {texts[0]}, {stage.standbys} standbys")
     if kind == "add":
         run.start(stage, threads)
     elif kind == "remove":
@@ -285,12 +297,12 @@ def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
             found.compared += 1
             found.equal += any(fits)
             how = "as planned" if fits[0] else "as planned, quick" if any(fits) else "DIFFERS"
-            found.lines.append(f"  {stage.group_id}: {how}; probing {'' if is_due else 'not '}due")
+            found.add(f"  {stage.group_id}: {how}; probing {'' if is_due else 'not '}due")
             if not any(fits):
                 for call in expected:
                     planned = None if call is None else _renamed(stage, call.tasks, look)
-                    found.lines.append(f"    planned {planned}")
-                found.lines.append(f"    present {present_tasks(look.assigned)}")
+                    found.add(f"    planned {planned}")
+                found.add(f"    present {present_tasks(look.assigned)}")
             if is_due and (stage.phases or stage.quick):
                 going.append(stage)
         left = going

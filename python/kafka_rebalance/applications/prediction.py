@@ -121,8 +121,13 @@ class Running:
         for member_id in member_ids:
             del self.tasks[member_id]
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)
-        self.application = self.application._replace(threads=left)
-        there = {*self.process_of().values()}
+        there = {one.info.process_id for one in left}
+        leader = self.application.leader_process_id
+        if (
+            leader not in there and left
+        ):  # any other process leads: the deadline is given either way
+            leader = left[0].info.process_id
+        self.application = self.application._replace(threads=left, leader_process_id=leader)
         self.behind = {place: one for place, one in self.behind.items() if place[0] in there}
         self.running &= self._places(active=True)
 
@@ -134,8 +139,9 @@ class Running:
     def settle(self, cause: str, waited_ms: int, restore: Restore, *, engine: Engine) -> bool:
         """Plays calls until none is due; returns False if that takes more than 200."""
         interval = self.application.settings.probing_rebalance_interval_ms
+        ideal = ideal_owners(self.application, engine=engine)
         for _ in range(_MOST_CALLS):
-            later = self._call(cause, waited_ms, engine)
+            later = self._call(cause, waited_ms, ideal, engine)
             # 3.
             if 0 in later:
                 cause, waited_ms = FOLLOW_UP, 0
@@ -160,7 +166,9 @@ class Running:
                 del self.behind[place]
         self.running = {one for one in self._places(active=True) if not self.behind.get(one)}
 
-    def _call(self, cause: str, waited_ms: int, engine: Engine) -> set[int | None]:
+    def _call(
+        self, cause: str, waited_ms: int, ideal: set[Place], engine: Engine
+    ) -> set[int | None]:
         # 1. and 2.
         first: dict[Uuid, str] = {}
         process_of = self.process_of()
@@ -179,7 +187,6 @@ class Running:
         tasks = self.topology.tasks
         pairs = [Move(task, before.get(task), self.owners.get(task)) for task in tasks]
         standby = self._places(active=False)
-        ideal = ideal_owners(sent, engine=engine) if standby else set()
         self.calls.append(
             Call(
                 cause,

@@ -37,8 +37,8 @@ from .topology import missing_tasks, present_tasks, topologies
 Place = tuple[Uuid, TaskId]
 """A process and a task that it has."""
 _MOST_CANDIDATES = 200
-ASSIGNOR = "assignor"
-"""The key of the assignor among the given settings."""
+ASSIGNOR, STATEFUL = "assignor", "stateful"
+"""Keys among the given settings: of the assignor, and of the numbers of stateful subtopologies."""
 
 
 class Replay(NamedTuple):
@@ -46,7 +46,7 @@ class Replay(NamedTuple):
 
     `application` has the topology and the settings that are assumed. `given` are the settings that
     the caller has named. `differing` are the members whose answer differs. `topologies` counts
-    those that were candidates; if there are several, another one may have this answer, too.
+    those that have the present assignment as their answer: of several, one is right.
     """
 
     application: Application
@@ -136,7 +136,8 @@ class Replay(NamedTuple):
         given = {name.replace(".", "_") for name in self.given}
         found = {ASSIGNOR: f"{self.application.assignor} (chosen by the replay)"}
         if self.topologies > 1:
-            found["changelogs"] = f"as above (chosen by the replay among {self.topologies} ways)"
+            text = f"as above: one of {self.topologies} ways that fit"
+            found["changelogs"] = f"{text}; --stateful names the stateful subtopologies"
         for name, default in Settings._field_defaults.items():
             value = getattr(of, name)
             if name in given:
@@ -204,19 +205,24 @@ def replay(
     if application.subtopologies:
         infos = [application.subtopologies]
     else:
-        infos = topologies(group_id, application, assigned)
+        infos = topologies(group_id, application, assigned, given.get(STATEFUL, ()))
     best: Replay | None = None
     for one in islice(_candidates(application, infos, assigned, given), _MOST_CANDIDATES):
-        try:
-            answer = engines.assign(one, reference=engine == "reference")
-        except AssignorThrows:
-            continue
-        played = Replay(one, assigned, _differing(answer, assigned), given, len(infos))
+        played = Replay(one, assigned, _differing(_answer(one, engine), assigned), given)
         if best is None or len(played.differing) < len(best.differing):
             best = played
         if not best.differing:
-            break
+            others = (one._replace(subtopologies=info) for info in infos)
+            fit = [not _differing(_answer(other, engine), assigned) for other in others]
+            return best._replace(topologies=sum(fit))
     return best or Replay(application, assigned, tuple(assigned), given)
+
+
+def _answer(application: Application, engine: Engine) -> LeaderAnswer | None:
+    try:
+        return engines.assign(application, reference=engine == "reference")
+    except AssignorThrows:
+        return None
 
 
 def _candidates(
@@ -225,7 +231,7 @@ def _candidates(
     assigned: Mapping[str, SentAssignment],
     given: Mapping[str, Any],
 ) -> Iterator[Application]:
-    configs = {name: value for name, value in given.items() if name != ASSIGNOR}
+    configs = {name: value for name, value in given.items() if name not in (ASSIGNOR, STATEFUL)}
     keys = tuple(sorted({key for one in application.threads for key in one.info.tags()}))
     assignors = (given[ASSIGNOR],) if ASSIGNOR in given else ASSIGNORS
     lags: list[dict[str, Any]] = [{}]
@@ -295,7 +301,11 @@ def _reported_ends(application: Application) -> Application:
     )
 
 
-def _differing(answer: LeaderAnswer, assigned: Mapping[str, SentAssignment]) -> tuple[str, ...]:
+def _differing(
+    answer: LeaderAnswer | None, assigned: Mapping[str, SentAssignment]
+) -> tuple[str, ...]:
+    if answer is None:
+        return tuple(assigned)
     tasks = present_tasks(assigned)
     found = []
     for member_id, one in assigned.items():

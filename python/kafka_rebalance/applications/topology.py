@@ -9,14 +9,14 @@
    changelog has partitions. If several have as many, the one that reads a topic with the
    changelog's store in its name (`<group>-STORE-repartition`), else each of them is a candidate:
    `replayed` chooses. If none is stateful (no thread has reported anything yet), all with as many
-   tasks are candidates.
+   tasks are candidates, first those that read a repartition topic.
 4. A stateful subtopology without a changelog uses its source topics as changelogs
    (`topology.optimization`).
 
 Errors   GroupError if no task of a source topic is assigned.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice, product
 from typing import NamedTuple
 
@@ -42,11 +42,15 @@ class ThreadTasks(NamedTuple):
 
 
 def topologies(
-    group_id: str, application: Application, assigned: Mapping[str, SentAssignment]
+    group_id: str,
+    application: Application,
+    assigned: Mapping[str, SentAssignment],
+    known_stateful: Collection[int] = (),
 ) -> list[tuple[TopicsInfo, ...]]:
     """Returns the topologies that fit, at most 64, the likeliest first; usually one."""
     # 1. and 2.
     sources, stateful = _seen(application, assigned)
+    stateful |= {*known_stateful} & sources.keys()
     counts = {topic: len(partitions) for topic, partitions in application.racks.items()}
     tasks = {one: max(counts.get(topic, 0) for topic in of) for one, of in sources.items()}
     # 3.
@@ -58,7 +62,9 @@ def topologies(
         fitting = [one for one in sources if tasks[one] == counts.get(name)]
         known = [one for one in fitting if one in stateful] or fitting
         twin = f"{name.removesuffix(CHANGELOG)}{_REPARTITION}"
-        named = [one for one in known if twin in sources[one]] or known
+        named = [one for one in known if twin in sources[one]] or sorted(
+            known, key=lambda one: not any(t.endswith(_REPARTITION) for t in sources[one])
+        )
         places.append([*named] or [None])
     found = []
     for chosen in islice(product(*places), _MOST_CANDIDATES):

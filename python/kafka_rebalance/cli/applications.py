@@ -38,6 +38,12 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
             f"--{name.replace('_', '-')}", type=whole(0), metavar="N", help=setting
         )
     options.add_argument(
+        "--stateful",
+        type=lambda text: {int(one) for one in text.split(",")},
+        metavar="N,…",
+        help="the numbers of the stateful subtopologies, if the replay cannot tell",
+    )
+    options.add_argument(
         "--streams-config", type=Path, metavar="FILE", help="the application's properties"
     )
     return options
@@ -126,4 +132,5 @@ def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:
         known = {one.replace("_", ".") for one in Settings._fields}
         found = {name: value for name, value in properties.items() if name in known}
     given = {setting: getattr(args, name) for name, setting in _SETTINGS.items()}
+    given["stateful"] = args.stateful
     return found | {name: value for name, value in given.items() if value is not None}

@@ -51,7 +51,6 @@ class Stage:
     processes: dict[str, int] = field(default_factory=dict)
     planned: ApplicationPlan | None = None
     phases: list[Call] = field(default_factory=list)
-    quick: list[Call] = field(default_factory=list)
     last: dict[str, ThreadTasks] = field(default_factory=dict)
     there: set[str] = field(default_factory=set)
     since: float = 0.0
@@ -168,7 +167,8 @@ class _Run:
 
     def _keep(self, line: dict[str, Any]) -> None:
         """Writes a line to the record, if what the group was assigned has changed."""
-        text = json.dumps(line.get("application", {}).get("assigned"))
+        field_ = line.get("application", {})
+        text = json.dumps([field_.get("assigned"), field_.get("end_offsets")])
         if self.record and "error" not in line and self.last.get(line["group_id"]) != text:
             self.last[line["group_id"]] = text
             self.record.write(json.dumps(line) + "\n")
@@ -186,7 +186,9 @@ class _Run:
                 if isinstance(look, str) or not _is_whole(stage, look[1]):
                     calm.pop(stage.group_id, None)
                     continue
-                state = (present_tasks(look[1].assigned), look[1].deadline)
+                one = look[1]
+                ends = one.application.end_offsets  # they grow while records are processed
+                state = (present_tasks(one.assigned), one.deadline, ends)
                 known, since = calm.get(stage.group_id, (None, 0.0))
                 if known != state:
                     calm[stage.group_id] = state, time.monotonic()
@@ -282,28 +284,22 @@ def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
     looks = run.settled(stages) if stages else {}
     left = list(stages)
     for stage in stages:
-        courses = _courses(stage, looks[stage.group_id][1])
-        stage.phases, stage.quick = map(_ends, courses)
+        stage.phases = _ends(_course(stage, looks[stage.group_id][1]))
     while left:
         going = []
         for stage in left:
             look = looks[stage.group_id][1]
-            expected = [of.pop(0) if of else None for of in (stage.phases, stage.quick)]
+            expected = stage.phases.pop(0)
             is_due = look.deadline is not None
-            fits = [
-                one is not None and _same(stage, one.tasks, look) and is_due == bool(of)
-                for one, of in zip(expected, (stage.phases, stage.quick), strict=True)
-            ]
+            fits = _same(stage, expected.tasks, look) and is_due == bool(stage.phases)
             found.compared += 1
-            found.equal += any(fits)
-            how = "as planned" if fits[0] else "as planned, quick" if any(fits) else "DIFFERS"
+            found.equal += fits
+            how = "as planned" if fits else "DIFFERS"
             found.add(f"  {stage.group_id}: {how}; probing {'' if is_due else 'not '}due")
-            if not any(fits):
-                for call in expected:
-                    planned = None if call is None else _renamed(stage, call.tasks, look)
-                    found.add(f"    planned {planned}")
+            if not fits:
+                found.add(f"    planned {_renamed(stage, expected.tasks, look)}")
                 found.add(f"    present {present_tasks(look.assigned)}")
-            if is_due and (stage.phases or stage.quick):
+            if is_due and stage.phases:
                 going.append(stage)
         left = going
         if left:
@@ -332,14 +328,11 @@ def _ends(course: Course) -> list[Call]:
     return ends
 
 
-def _courses(stage: Stage, look: Replay) -> tuple[Course, Course]:
-    """Returns the courses of the rank that the new process has: without and with restored copies
-    before a follow-up.
-    """
+def _course(stage: Stage, look: Replay) -> Course:
+    """Returns the course of the rank that the new process has."""
     assert stage.planned is not None
     new = [one for one, of in look.processes().items() if not {*of} & stage.there]
-    rank = [*look.processes()].index(new[0]) if new else 0
-    return stage.planned.courses[rank], stage.planned.quick_courses[rank]
+    return stage.planned.courses[[*look.processes()].index(new[0]) if new else 0]
 
 
 def _same(stage: Stage, expected: dict[str, ThreadTasks], look: Replay) -> bool:

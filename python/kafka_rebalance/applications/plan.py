@@ -16,7 +16,7 @@ settings   other settings for the leader, after a restart of all processes witho
 Errors   GroupError at `changes[i]` for other changes; NotAffected if a member does not exist.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -42,6 +42,8 @@ from .replayed import Replay
 SESSION_MS = 45_000
 """The default of `session.timeout.ms`."""
 _LONGS = 2**64
+_MOST_TASKS = 1_000
+"""The most stateful tasks times ranks of a new process for which courses are played."""
 
 
 class Course(NamedTuple):
@@ -78,29 +80,23 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ApplicationPlan:
-    """Changes of an application; `courses` has one for each rank of a new process, in order.
-
-    In `courses`, nothing is restored before a follow-up; in `quick_courses`, as much as in a
-    heartbeat interval.
+    """Changes of an application; `courses` has one for each rank of a new process, in order
+    (only for the likeliest ones, of a large application).
     """
 
     group: GroupSpec
     replay: Replay
     changes: tuple[Change, ...]
     courses: tuple[Course, ...]
-    quick_courses: tuple[Course, ...]
     new_settings: Mapping[str, Any]
 
     @property
     def likeliest(self) -> Course:
         return max(self.courses, key=lambda one: one.probability)
 
-    def all(self) -> tuple[Course, ...]:
-        return *self.courses, *self.quick_courses
-
     def common(self) -> list[TaskId]:
         """Returns the tasks that move to another process in all courses."""
-        return sorted(set.intersection(*({*one.moved} for one in self.all())))
+        return sorted(set.intersection(*({*one.moved} for one in self.courses)))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the plan as a dict for JSON; a task is [subtopology, partition]."""
@@ -110,7 +106,6 @@ class ApplicationPlan:
             "new_settings": {**self.new_settings},
             "moved_in_all_courses": self.common(),
             "courses": [one.to_dict() for one in self.courses],
-            "quick_courses": [one.to_dict() for one in self.quick_courses],
             "application": self.replay.to_dict(),
         }
 
@@ -133,7 +128,7 @@ def plan_application(
     adding = [i for i, one in enumerate(changes) if isinstance(one, AddMembers)]
     ids: list[tuple[Uuid | None, float]] = [(None, 1.0)]
     if adding and replay.application.assignor == HIGH_AVAILABILITY:
-        ids = [*_ranks({one.info.process_id for one in replay.application.threads})]
+        ids = [*_likeliest_ranks(replay)]
     elif adding:
         problem = "its answer depends on the new process's random id, so it is not known before"
         raise GroupError(f"changes[{adding[0]}]", f"{replay.application.assignor}: {problem}")
@@ -141,8 +136,8 @@ def plan_application(
         raise GroupError(f"changes[{adding[1]}]", "plan one new process at a time")
     configs = {name.replace(".", "_"): value for name, value in (new_settings or {}).items()}
 
-    def course(new: Uuid | None, probability: float, *, is_quick: bool) -> Course:
-        run = running(replay, new, is_quick=is_quick, engine=engine)
+    def course(new: Uuid | None, probability: float) -> Course:
+        run = running(replay, new, engine=engine)
         now = run.owners
         played = _Played(group, run, session_ms, partial(_restore, restore_rate), engine)
         for i, change in enumerate(changes):
@@ -156,22 +151,22 @@ def plan_application(
             played.settle("new settings" if new_settings else "the next rebalance", 0)
         return Course((*run.calls,), played.settled, now, run.owners, probability)
 
-    slow = [course(*one, is_quick=False) for one in ids]
-    quick = [course(*one, is_quick=True) for one in ids]
-    return ApplicationPlan(
-        group, replay, tuple(changes), tuple(slow), tuple(quick), new_settings or {}
-    )
+    courses = tuple(course(*one) for one in ids)
+    return ApplicationPlan(group, replay, tuple(changes), courses, new_settings or {})
 
 
 def _restore(rate: int | None, behind: int, waited_ms: int) -> int:
     return 0 if rate is None else max(0, behind - rate * waited_ms // 1000)
 
 
-def _ranks(processes: Iterable[Uuid]) -> Iterable[tuple[Uuid, float]]:
-    """Yields an id for each rank, in order, with the probability of the rank."""
-    borders = [-_LONGS // 2, *sorted(most for most, _ in processes), _LONGS // 2]
-    for low, high in pairwise(borders):
-        yield ((low + high) // 2, 0), (high - low) / _LONGS
+def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
+    """Returns an id for each rank, in order, with the probability of the rank: the likeliest 8, or
+    fewer of an application with many tasks, whose courses are long.
+    """
+    borders = [-_LONGS // 2, *(most for most, _ in replay.processes()), _LONGS // 2]
+    found = [(((low + high) // 2, 0), (high - low) / _LONGS) for low, high in pairwise(borders)]
+    count = max(1, min(8, _MOST_TASKS // (1 + len(replay.topology.stateful))))
+    return sorted(sorted(found, key=lambda one: -one[1])[:count])
 
 
 @dataclass

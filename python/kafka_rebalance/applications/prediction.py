@@ -6,10 +6,7 @@
 2. The first thread of a process also sends the positions of the tasks that the process has lost,
    from its disk, until they are deleted (`state.cleanup.delay.ms`). In Kafka, any thread may: that
    matters only for which thread of the process gets the task.
-3. After an answer with withheld tasks the next call follows at once. Nothing is restored before it;
-   or, if `is_quick`, as much as in a heartbeat interval: a thread without a withheld task learns of
-   the rebalance at its next heartbeat, and copies with few records are restored before. Reality is
-   one of the two, or between them.
+3. After an answer with withheld tasks the next call follows at once, and nothing is restored.
 4. Else, if a probing rebalance is due, the next call is at its time; until then, each thread
    restores its tasks.
 5. Without either, the application is stable.
@@ -46,8 +43,6 @@ NEW = "new"
 """The name of a process that does not exist yet; any other process is named by its id."""
 CLEANUP_MS = 600_000
 """The default of `state.cleanup.delay.ms`."""
-HEARTBEAT_MS = 3_000
-"""The default of `heartbeat.interval.ms`."""
 _MOST_CALLS = 200
 
 
@@ -103,7 +98,6 @@ class Running:
     behind: dict[Place, int]
     running: set[Place]
     new: Uuid | None = None
-    is_quick: bool = False
     calls: list[Call] = field(default_factory=list)
     owners: dict[TaskId, str] = field(default_factory=dict)
 
@@ -145,8 +139,6 @@ class Running:
             # 3.
             if 0 in later:
                 cause, waited_ms = FOLLOW_UP, 0
-                if self.is_quick:
-                    self.wait(HEARTBEAT_MS, restore)
             # 4.
             elif later - {None}:
                 cause, waited_ms = PROBING, interval
@@ -170,16 +162,18 @@ class Running:
         self, cause: str, waited_ms: int, ideal: set[Place], engine: Engine
     ) -> set[int | None]:
         # 1. and 2.
-        first: dict[Uuid, str] = {}
-        process_of = self.process_of()
-        for one in by_name(self.tasks):
-            first.setdefault(process_of[one], one)
-        threads = tuple(
-            self._next(one, is_first=first[one.info.process_id] == one.member_id)
-            for one in self.application.threads
-        )
+        had = self._places(active=True) | self._places(active=False)
+        lost: dict[Uuid, set[Place]] = {}
+        for place in self.behind.keys() - had:
+            lost.setdefault(place[0], set()).add(place)
+        by_id = {one.member_id: one for one in self.application.threads}
+        sends = {}
+        for member_id in by_name(by_id):
+            one = by_id[member_id]
+            sends[member_id] = self._next(one, lost.pop(one.info.process_id, set()))
+        threads = tuple(sends[one] for one in by_id)
         sent = self.application._replace(threads=threads)
-        answer = engines.assign(sent, reference=engine == "reference")
+        answer = engines.assign(sent, reference=engine == "reference", with_lags=False)
         if any(one.error_code for one in answer.members.values()):
             raise GroupError("change", "the leader would answer with an error")
         self._apply(answer)
@@ -201,13 +195,10 @@ class Running:
         )
         return {one.next_rebalance_ms for one in answer.members.values()}
 
-    def _next(self, thread: StreamThread, *, is_first: bool) -> StreamThread:
+    def _next(self, thread: StreamThread, lost: set[Place]) -> StreamThread:
         """Returns the thread with the data that it sends when it joins the next rebalance."""
         process_id = thread.info.process_id
-        own = {(process_id, task) for task in self.tasks[thread.member_id].all()}
-        if is_first:
-            had = self._places(active=True) | self._places(active=False)
-            own |= {place for place in self.behind if place[0] == process_id and place not in had}
+        own = lost | {(process_id, task) for task in self.tasks[thread.member_id].all()}
         sums = {
             place[1]: LATEST_OFFSET
             if place in self.running
@@ -260,9 +251,7 @@ class Running:
         )
 
 
-def running(
-    replay: Replay, new: Uuid | None = None, *, is_quick: bool = False, engine: Engine = "rust"
-) -> Running:
+def running(replay: Replay, new: Uuid | None = None, *, engine: Engine = "rust") -> Running:
     """Returns the application as it runs now (see "Assumed" above); `new` is to join."""
     application, topology = replay.application, replay.topology
     ends = end_offset_sums(application, topology) or {}
@@ -278,6 +267,6 @@ def running(
         for task in {*tasks[one.member_id].all()} & ends.keys():
             place = one.info.process_id, task
             behind[place] = behind.get(place, ends[task]) if place in warming else 0
-    found = Running(application, topology, ends, tasks, behind, set(), new, is_quick)
+    found = Running(application, topology, ends, tasks, behind, set(), new)
     found.wait(0, lambda behind, _: behind)
     return found

@@ -26,6 +26,11 @@ _SETTINGS = {
 }
 
 
+def _numbers(text: str) -> set[int]:
+    """Parses numbers separated by commas."""
+    return {whole(0)(one) for one in text.split(",")}
+
+
 def add_settings(parser: argparse.ArgumentParser) -> Any:
     """Adds the options for the settings of an application, which no broker knows."""
     options = parser.add_argument_group(
@@ -39,7 +44,7 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
         )
     options.add_argument(
         "--stateful",
-        type=lambda text: {int(one) for one in text.split(",")},
+        type=_numbers,
         metavar="N,…",
         help="the numbers of the stateful subtopologies, if the replay cannot tell",
     )

@@ -22,6 +22,7 @@ from kafka_rebalance.wire.streams_protocol import TaskId
 
 _DIGITS = 8
 _MOST_SHOWN = 20
+_CERTAIN = 0.999
 
 
 def print_application(group: GroupSpec, one: Replay) -> None:
@@ -110,19 +111,15 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
     print_wrapped(summary(plan))
     course = plan.likeliest
     if len(plan.courses) > 1:
-        total = len(plan.courses)
         rows = [
-            (f"{i} of {total}", f"{one.probability:.0%}", *_figures(one), tasks_text(one.of_new))
-            for i, one in enumerate(plan.courses, 1)
+            (f"{one.probability:.0%}", *_figures(one), tasks_text(one.of_new))
+            for one in plan.courses
         ]
-        columns = ("rank of its id", "chance", "moves", "probings", "settled after", "its tasks")
-        print_filled_table(columns, rows, right=("chance", "moves", "probings"))
-        print_wrapped(f"Below, rank {plan.courses.index(course) + 1}, the likeliest one:")
-    if [one.probings for one in plan.quick_courses] != [one.probings for one in plan.courses]:
-        print_wrapped(
-            "Assumed: no copy is restored before a follow-up. A copy with few records can be, and "
-            "then fewer probing rebalances follow."
-        )
+        columns = ("chance of the rank", "moves", "probings", "settled after", "its tasks")
+        print_filled_table(columns, rows, right=columns[:3])
+        played = sum(one.probability for one in plan.courses)
+        which = "" if played > _CERTAIN else f" Other ranks ({1 - played:.0%}) are not played."
+        print_wrapped(f"In the order of ids.{which} Below, the likeliest one:")
     found = phases(course)
     for phase in found if everything else found[:_MOST_SHOWN]:
         _print_phase(phase, names)
@@ -138,7 +135,7 @@ def _figures(one: Course) -> tuple[str, str, str]:
 
 def summary(plan: ApplicationPlan) -> str:
     """Returns the answer in words."""
-    courses, total = plan.all(), len(plan.replay.topology.tasks)
+    courses, total = plan.courses, len(plan.replay.topology.tasks)
     what = ", ".join(map(str, plan.changes)) or "the next rebalance"
     if plan.new_settings:
         new = ", ".join(f"{name}={value}" for name, value in plan.new_settings.items())
@@ -166,7 +163,7 @@ def summary(plan: ApplicationPlan) -> str:
         tasks = tasks_text({copy.task for copy in restored})
         text += f"; before they run, {tasks} are restored, from up to {most} each"
     if any(not one.settled for one in courses):
-        text += "; it never settles: more than 200 rebalances"
+        text += "; it has not settled after 200 rebalances"
     if len(plan.courses) > 1:
         common = plan.common()
         text += ". The new process's id is random, and its rank among the others decides: "

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,10 +24,9 @@ from kafka_rebalance.plans.rebalance_plan import parse_changes
 from tests.support.recorded_applications import GIVEN, recorded_line, stable_numbers
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kafka_rebalance.assignors.registry import Engine
 
+CHANGES = Path(__file__).parent / "data" / "streams_classic_changes.jsonl.gz"
 FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
 STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
 WITHHELD = (47, 52)
@@ -180,6 +181,46 @@ def test_other_changes_are_declined() -> None:
         plan_application(*one, parse_changes(["remove-member=nobody"]))
     with pytest.raises(GroupError, match="not a setting of the leader"):
         plan_application(*one, (), {"num.stream.threads": "2"})
+
+
+def _changed(before: Replay, after: Replay) -> tuple[str, int] | None:
+    """Returns the change between two replays, and the rank of the process that joined or 0."""
+    old, new = ({one.member_id for one in each.application.threads} for each in (before, after))
+    if old == new:
+        return None
+    if joined := new - old:
+        place = after.process_of(min(joined))
+        return f"add-members={len(joined)}", [*after.processes()].index(place)
+    return f"remove-member={uuid_text(before.process_of(min(old - new)))}", 0
+
+
+def test_changes_of_real_applications_go_as_planned(engine: Engine) -> None:
+    """Recorded by `python -m tests.streams_classic_live --seed 2`: each rebalance, to the last."""
+    with gzip.open(CHANGES, "rt", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    compared = []
+    for group_id in dict.fromkeys(line["group_id"] for line in lines):
+        left: list[dict[str, ThreadTasks]] = []
+        before: Replay | None = None
+        group = GroupSpec.from_dict(next(one for one in lines if one["group_id"] == group_id))
+        for line in (one for one in lines if one["group_id"] == group_id):
+            field = line["application"]
+            read, sent = read_application(field), read_assigned(field)
+            after = replay(group_id, read, sent, GIVEN, engine=engine)
+            assert after.problem is None
+            if before is not None and (made := _changed(before, after)):
+                there = present_tasks(before.assigned)
+                planned = plan_application(group, before, parse_changes([made[0]]), engine=engine)
+                left = _ends(planned.courses[made[1]])
+            if left:
+                present, expected = present_tasks(after.assigned), left.pop(0)
+                made_up, new = (sorted(of.keys() - there.keys()) for of in (expected, present))
+                renamed = dict(zip(made_up, new, strict=True))
+                assert {renamed.get(one, one): of for one, of in expected.items()} == present
+                assert bool(left) == (after.deadline is not None)
+                compared.append(group_id)
+            before, group = after, GroupSpec.from_dict(line)
+    assert len(compared) == 17
 
 
 # The commands -------------------------------------------------------------------------------------

@@ -57,13 +57,19 @@ def read_application(value: Any, at: str = FIELD) -> Application:
         raise GroupError(at, f"not read from the cluster: {text(case['error'], f'{at}.error')}")
     brokers = object_(case.get("brokers") or {}, f"{at}.brokers")
     ends = case.get("end_offsets")
+    assignor = case.get("assignor") or HIGH_AVAILABILITY
+    if assignor not in ASSIGNORS:
+        problem = f"{quoted(str(assignor))} is not one of {', '.join(ASSIGNORS)}"
+        raise GroupError(f"{at}.assignor", problem)
     return Application(
-        _one_of(ASSIGNORS, case.get("assignor") or HIGH_AVAILABILITY, f"{at}.assignor"),
+        assignor,
         _whole(required(case, "now_ms", at), f"{at}.now_ms"),
         uuid(case.get("leader_process_id") or _ZERO, f"{at}.leader_process_id"),
         uuid(case.get("future_process_id") or _ZERO, f"{at}.future_process_id"),
         settings(object_(case.get("configs") or {}, f"{at}.configs"), f"{at}.configs"),
-        _by_name(case, "topics", at, lambda one, place: _racks(one, brokers, place)),
+        _by_name(
+            case, "topics", at, lambda ids, at: [brokers.get(str(one)) for one in array(ids, at)]
+        ),
         each({"subtopologies": ()} | case, "subtopologies", at, _subtopology),
         None if ends is None else _by_name(case, "end_offsets", at, _whole),
         _by_name({"committed_offsets": {}} | case, "committed_offsets", at, _offset),
@@ -199,22 +205,12 @@ def _subtopology(value: Any, at: str) -> TopicsInfo:
     )
 
 
-def _racks(replicas: Any, brokers: Mapping[str, Any], at: str) -> list[str | None]:
-    return [brokers.get(str(one)) for one in array(replicas, at)]
-
-
 def _whole(value: Any, at: str) -> int:
     return integer(value, at, "whole number", 0, LONG_MAX)
 
 
 def _offset(value: Any, at: str) -> int | None:
     return None if value is None else _whole(value, at)
-
-
-def _one_of(names: Sequence[str], value: Any, at: str) -> str:
-    if value not in names:
-        raise GroupError(at, f"{quoted(str(value))} is not one of {', '.join(names)}")
-    return str(value)
 
 
 def _by_name(

@@ -30,7 +30,7 @@ def print_application(group: GroupSpec, one: Replay) -> None:
     application, topology, names = one.application, one.topology, _names(one)
     unread = missing_tasks(topology, one.assigned)
     print_wrapped(
-        f"{group.group_id}: {counted(len(names), 'process').replace('processs', 'processes')}, "
+        f"{group.group_id}: {len(names)} process{'es' * (len(names) > 1)}, "
         f"{counted(len(application.threads), 'thread')}, {counted(len(topology.tasks), 'task')} "
         f"({len(topology.stateful)} stateful). {_state(one, names)}"
     )
@@ -153,10 +153,11 @@ def summary(plan: ApplicationPlan) -> str:
         text += "tasks of the process that ends"
     probings = [one.probings for one in courses]
     if max(probings):
-        times = [one.duration_ms for one in courses]
-        spread = time_text(min(times))
-        spread += "" if min(times) == max(times) else f" to {time_text(max(times))}"
-        text += f", the last one {spread} later, after {_range(probings, 'probing rebalances')}"
+        most = time_text(max(one.duration_ms for one in courses))
+        text += (
+            f", the last one up to {most} later, after at most {max(probings)} probing rebalance"
+        )
+        text += "s" if max(probings) > 1 else ""
     restored = {copy for one in courses for call in one.calls for copy in call.restored}
     if restored:
         most = counted(max(copy.records for copy in restored), "record")

@@ -305,7 +305,7 @@ def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
             if not is_due:
                 found.ends += 1
                 stage.phases, expected = [], stage.phases[-1] if stage.phases else expected
-                found.right_ends += _same(stage, expected.tasks, look)
+                found.right_ends += _by_process(stage, expected.tasks, look)
             found.add(f"  {stage.group_id}: {how}; probing {'' if is_due else 'not '}due")
             if not (fits or ahead):
                 found.add(f"    planned {_renamed(stage, expected.tasks, look)}")
@@ -350,6 +350,19 @@ def _course(stage: Stage, look: Replay) -> Course:
 def _same(stage: Stage, expected: dict[str, ThreadTasks], look: Replay) -> bool:
     """Returns whether all threads have these tasks; new threads are compared in their order."""
     return _renamed(stage, expected, look) == present_tasks(look.assigned)
+
+
+def _by_process(stage: Stage, expected: dict[str, ThreadTasks], look: Replay) -> bool:
+    """Returns whether all processes have these tasks, on any of their threads."""
+    lists = (_renamed(stage, expected, look), present_tasks(look.assigned))
+    planned, present = (
+        [
+            [sorted(task for one in members for task in of[one][kind]) for kind in (0, 1)]
+            for members in look.processes().values()
+        ]
+        for of in lists
+    )
+    return planned == present
 
 
 def _renamed(

@@ -153,11 +153,10 @@ def summary(plan: ApplicationPlan) -> str:
         text += "tasks of the process that ends"
     probings = [one.probings for one in courses]
     if max(probings):
-        most = time_text(max(one.duration_ms for one in courses))
-        text += (
-            f", the last one up to {most} later, after at most {max(probings)} probing rebalance"
-        )
-        text += "s" if max(probings) > 1 else ""
+        times = [one.duration_ms for one in courses]
+        spread = time_text(min(times))
+        spread += "" if min(times) == max(times) else f" to {time_text(max(times))}"
+        text += f", the last one {spread} later, after {_range(probings, 'probing rebalances')}"
     restored = {copy for one in courses for call in one.calls for copy in call.restored}
     if restored:
         most = counted(max(copy.records for copy in restored), "record")

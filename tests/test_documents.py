@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 import shutil
@@ -22,6 +23,7 @@ from kafka_rebalance.settings.rules import RULES
 from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
+from tests.support.recorded_applications import recorded_line
 from tools import api_page, llms, rooms, settings_page
 
 if TYPE_CHECKING:
@@ -126,6 +128,7 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     for file in FILES:
         (tmp_path / file).write_text(EXAMPLES[file], encoding="utf-8")
     shutil.copy(ROOT / "docs" / "incident" / "records.jsonl.gz", tmp_path)
+    (tmp_path / "shop.jsonl").write_text(json.dumps(recorded_line(20)), encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     said = []

@@ -25,7 +25,7 @@ ROWS = [
     ("assignors",),
     ("explain",),
     ("plans", "coordinator", "connect"),
-    ("switching",),
+    ("switching", "applications"),
     ("notes",),
     ("present", "watch"),
     ("member",),

@@ -151,9 +151,13 @@ class Leaderless:
     """
 
     of_group: dict[str | None, list[TopicPartition]] = field(default_factory=dict)
+    applications: dict[str | None, Any] = field(default_factory=dict)
+    """The field `application` of the lines of classic Kafka Streams groups, by group id."""
 
     def note(self, group_id: str | None, line: Any) -> None:
         """Keeps the leaderless partitions of a contract line; the line may be invalid."""
+        if isinstance(line, Mapping) and line.get("application") is not None:
+            self.applications[group_id] = line["application"]
         topics = line.get("topics") if isinstance(line, Mapping) else None
         found = [
             TopicPartition(topic["name"], number)
@@ -185,7 +189,7 @@ def _numbers(value: Any) -> list[int]:
 
 
 _OTHERS = {
-    "": "cluster error changes assignment_epoch",
+    "": "cluster error changes assignment_epoch application",
     "topics": "leaderless",
     "members": "assigned_partitions topic_regex is_classic target_active_tasks "
     "target_standby_tasks client_tags",

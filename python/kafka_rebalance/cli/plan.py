@@ -22,6 +22,7 @@ from kafka_rebalance.plans.samples import Samples
 from kafka_rebalance.report.text.names import shortened
 from kafka_rebalance.report.text.sentences import print_note
 
+from .applications import add_planned, planned_application, replayed, show_plan
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import written
 from .options import add_assignor, whole
@@ -29,6 +30,7 @@ from .plan_table import PlanTable
 from .tally import Tally
 
 if TYPE_CHECKING:
+    from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.simulator.timing import Timed
 
 _ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
@@ -64,6 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FILE.html", help="draw the plan as an HTML page"
     )
+    add_planned(parser)
     parser.set_defaults(one_group="--explain and --output need one group: name it with --group")
 
 
@@ -103,7 +106,14 @@ def run(args: argparse.Namespace) -> int:
     tally = Tally()
     first: _Answer | None = None
     table = PlanTable()
-    for answer, not_affected, alone in answers(args, tally, partial(_answer, args)):
+    for answer, not_affected, alone in answers(args, tally, partial(_answer, args, tally)):
+        if not isinstance(answer, _Answer):
+            if only_one:
+                args.parser.error(
+                    f"{args.one_group}; it shows no classic Kafka Streams application"
+                )
+            show_plan(answer, args)
+            continue
         if has_no_answer(answer.led):
             tally.bad += 1
             if not (alone or args.json):
@@ -130,7 +140,11 @@ def run(args: argparse.Namespace) -> int:
     return tally.finish(args)
 
 
-def _answer(args: argparse.Namespace, group: GroupSpec, changes: Sequence[Change]) -> _Answer:
+def _answer(
+    args: argparse.Namespace, tally: Tally, group: GroupSpec, changes: Sequence[Change]
+) -> "_Answer | ApplicationPlan":
+    if args.assignor is None and (application := replayed(args, group, tally.leaderless)):
+        return planned_application(args, group, application, changes)
     if args.assignor is not None:
         return _Answer(plan(group, args.assignor, changes, engine=args.engine))
     led = plans_by_leader(group, changes, engine=args.engine)

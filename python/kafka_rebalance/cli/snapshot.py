@@ -115,7 +115,7 @@ class _Counts:
                 found = TriagedGroup.of(describe(GroupSpec.from_dict(line)))
             self._written.append(replace(found, described=None))
         assignor = line.get("assignor")
-        if assignor in FOREIGN:
+        if assignor in FOREIGN and line.get("application", {"error": ""}).get("error") is not None:
             whose = f"{assignor} is {FOREIGN[assignor]}"
             print_note(f"{line['group_id']}: {whose}; plan and compare refuse the group")
 

@@ -149,7 +149,11 @@ class FollowedCluster:
                 self._not_described(group_id, why)
 
         for line in snapshot_lines(
-            self.server, self._names, configs=self.configs, on_left_out=left_out
+            self.server,
+            self._names,
+            configs=self.configs,
+            on_left_out=left_out,
+            applications=False,
         ):
             group_id, error = line["group_id"], line.get("error", "")
             if group_id is None:

@@ -129,7 +129,7 @@ def _assign_line(
     if result.anomalies:
         answer["anomalies"] = [anomaly.to_dict() for anomaly in result.anomalies]
     if bare == balanced.NAME:
-        answer["balance"] = balance_figures(group, result, balanced.prefer_of(name))
+        answer["balance"] = balance_figures(group, result, balanced.objective_of(name))
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)
 
 

@@ -23,7 +23,7 @@ from kafka_rebalance.report.text.sentences import print_note
 
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import written
-from .options import add_assignor, whole
+from .options import add_assignor, add_objective, name_with_objective, whole
 from .plan_table import PlanTable
 from .tally import Tally
 
@@ -41,6 +41,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_arguments(parser)
     add_assignor(parser)
+    add_objective(parser)
+    parser.add_argument(
+        "--curve",
+        action="store_true",
+        help="show how even the group could be if at most so many partitions were taken from "
+        "their owners, whatever the assignor",
+    )
     parser.add_argument(
         "--samples",
         type=whole(0),
@@ -63,7 +70,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FILE.html", help="draw the plan as an HTML page"
     )
-    parser.set_defaults(one_group="--explain and --output need one group: name it with --group")
+    parser.set_defaults(
+        one_group="--explain, --curve and --output need one group: name it with --group"
+    )
 
 
 class _Answer(NamedTuple):
@@ -94,11 +103,13 @@ class _Answer(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> int:
+    args.assignor = name_with_objective(args)
     if args.assignor is not None and not is_known(args.assignor):
         args.parser.error(f"argument --assignor: {unknown(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
     only_one = args.explain is not None or args.output is not None
+    only_one = only_one or (args.curve and not args.json)
     tally = Tally()
     first: _Answer | None = None
     table = PlanTable()
@@ -159,6 +170,8 @@ def _json(
         answer["samples"] = samples.to_dict()
     if args.explain is not None:
         answer["explanation"] = planned.explain(args.explain)
+    if args.curve and planned.curve is not None:
+        answer |= planned.curve.to_dict()
     _draw(planned, args)
     return answer
 
@@ -169,6 +182,9 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan
 
     planned = answer.planned
+    if args.curve:
+        _show_curve(planned, args)
+        return
     names = names_of(answer.led, planned)
     show = partial(
         print_notes,
@@ -188,6 +204,16 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         if args.how_long:
             print_times(*_how_long(planned))
     show(note for note in notes if note.kind not in (*FIRST, *SAID_ELSEWHERE))
+    _draw(planned, args)
+
+
+def _show_curve(planned: RebalancePlan, args: argparse.Namespace) -> None:
+    from kafka_rebalance.report.plans.curve import print_curve
+
+    if planned.curve is None:
+        print_note("no curve: several members can have one partition, or no member is left")
+        return
+    print_curve(planned.curve, planned.title)
     _draw(planned, args)
 
 
@@ -211,8 +237,11 @@ def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
     if args.output is None:
         return
+    from kafka_rebalance.report.plans.curve import curve_page
     from kafka_rebalance.report.plans.page import plan_page
 
+    drawn = args.curve and planned.curve is not None
     with written(args.output) as path:
-        path.write_text(plan_page(planned), encoding="utf-8")
+        text = curve_page(planned.curve, planned.title) if drawn else plan_page(planned)
+        path.write_text(text, encoding="utf-8")
     print_note(f"drawn to {args.output}")

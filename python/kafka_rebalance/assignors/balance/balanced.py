@@ -62,6 +62,9 @@ class Objective(NamedTuple):
         return number * partitions // 100 if self.budget.endswith("%") else number
 
 
+OBJECTIVE = Objective()
+
+
 def objective_of(name: str) -> Objective:
     """Returns what a name sets, such as `balanced?prefer=moves,rack,topics&budget=5%`.
 
@@ -69,7 +72,7 @@ def objective_of(name: str) -> Objective:
     """
     _, mark, settings = name.partition("?")
     if not mark:
-        return Objective()
+        return OBJECTIVE
     given = dict(one.partition("=")[::2] for one in settings.split("&"))
     budget = given.get("budget")
     prefer = given.get("prefer", ",".join(PREFER if budget is None else WITH_BUDGET)).split(",")
@@ -82,7 +85,7 @@ def objective_of(name: str) -> Objective:
     raise GroupError("assignor", f"{problem}; or budget=3 or budget=5%, with moves first")
 
 
-def assign(group: GroupSpec, objective: Objective = Objective()) -> dict[str, list[TopicPartition]]:
+def assign(group: GroupSpec, objective: Objective = OBJECTIVE) -> dict[str, list[TopicPartition]]:
     """Returns the partitions of each member."""
     classes = classify(group)
     exact = spreads_exactly(classes)
@@ -112,7 +115,7 @@ def _targets(group: GroupSpec, classes: Classes, objective: Objective) -> list[C
     most = objective.most_taken(sum(classes.supply))
     if most is None or fewest_taken(group, classes, best) <= most:
         return best
-    loads = best_within(classes, most).loads
+    loads = tuple(best_within(classes, most))
     topics, members = range(len(classes.topics)), range(len(classes.members))
     return [ClassLevel(max(loads), 0, [*topics], [*members], loads)]
 

@@ -13,8 +13,8 @@ have the smallest largest load, the `cap`; then the least sum of squares; then f
    keeps the sum (squares + taken * gain / t) the least one, which is a lower bound of the squares
    for each K. If all steps take one partition, as with equal subscriptions, each K is exact.
 4. A step can take more than one: if a's partitions can go to b only, and b's to c only, a and c
-   even out in steps of 2, and a smaller step before it may have less gain. For a K inside such a
-   step, take the best of the smaller steps; no flow finds the best one for sure.
+   even out in steps of 2. For a K inside such a step, take the smaller step with the largest gain;
+   no flow finds the best loads for sure.
 
 Mirror: `src/assignors/balance/budget.rs`.
 
@@ -26,7 +26,7 @@ Source   Ahuja, Magnanti, Orlin: Network Flows, chapter 9 (shortest augmenting p
 from collections import deque
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .classes import Classes
@@ -48,7 +48,6 @@ class CurvePoint:
     greatest: int
     squares: int
     bound: int
-    loads: tuple[int, ...] = field(repr=False)
 
     @property
     def exact(self) -> bool:
@@ -69,19 +68,20 @@ def curve_points(classes: Classes, most: int) -> Iterator[CurvePoint]:
         lower = deepcopy(at)
         end = lower.taken if lower.lower() else UNLIMITED
         if at.taken < end:
-            yield from at.window(min(end, most + 1)) if at.taken <= most else (at.point(),)
+            inside = at.window(min(end, most + 1)) if at.taken <= most else [(at.point(), [])]
+            yield from (point for point, _ in inside)
         if end == UNLIMITED:
             return
         at = lower
 
 
-def best_within(classes: Classes, taken_at_most: int) -> CurvePoint:
-    """Returns the point of one K."""
+def best_within(classes: Classes, taken_at_most: int) -> list[int]:
+    """Returns the best loads that were found for one K, by member."""
     at = _Loads(classes)
     while (lower := deepcopy(at)).lower() and lower.taken <= taken_at_most:
         at = lower
-    *_, last = at.window(taken_at_most + 1)
-    return last
+    *_, (_, loads) = at.window(taken_at_most + 1)
+    return loads
 
 
 @dataclass(slots=True)
@@ -93,6 +93,10 @@ class _Step:
     giver: int
     arcs: list[int]
     gainer: int
+
+
+def _gain(step: _Step) -> int:
+    return step.gain
 
 
 class _Loads:
@@ -139,7 +143,7 @@ class _Loads:
         self.inner = len(flow.head)
         for c, of_class in enumerate(held):
             flow.add(_START, 3 + 2 * c, classes.supply[c] - sum(of_class.values()))
-        self.release = [flow.add(_START, node, 0) for node in self.nodes]
+        self.release = {m: flow.add(_START, self.nodes[m], 0) for m in classes.order}
         self.gain = [
             flow.add(node, _SINK, 1, 2 * x + 1)
             for node, x in zip(self.nodes, self.loads, strict=True)
@@ -170,43 +174,39 @@ class _Loads:
             self._set_load(m, min(load, self.cap))
         return self._send() == wanted
 
-    def window(self, end: int) -> Iterator[CurvePoint]:
-        """Yields the points from the present K up to `end`, without it."""
+    def window(self, end: int) -> Iterator[tuple[CurvePoint, list[int]]]:
+        """Yields the points from the present K up to `end`, without it, and their loads."""
         while True:
-            yield self.point()
+            yield self.point(), list(self.loads)
             # 3.
             step = self._steepest()
             taken = self.taken
             if step is None or taken + 1 >= end:
                 return
             # 4.
-            found = [self]
+            steps = self._steps(step.taken - 1)
             for k in range(1, min(step.taken, end - taken)):
-                found.append(self._between(found, k))
+                small = max((one for t, one in steps.items() if t <= k), key=_gain, default=None)
                 line = self.squares - 2 * step.gain * k // step.taken
                 # Squares are odd where loads are, so the sum of squares is odd if that of loads is.
-                yield found[-1].point(taken + k, line + (line + self.squares) % 2)
+                yield self._after(small, taken + k, line + (line + self.squares) % 2)
             if taken + step.taken >= end:
                 return
             self._take(step)
 
-    def point(self, taken_at_most: int | None = None, bound: int | None = None) -> CurvePoint:
+    def point(self) -> CurvePoint:
         taken, squares = self.taken, self.squares
-        least = squares if bound is None else bound
-        at_most = taken if taken_at_most is None else taken_at_most
-        greatest = max(self.loads, default=0)
-        return CurvePoint(at_most, taken, greatest, squares, least, tuple(self.loads))
+        return CurvePoint(taken, taken, max(self.loads, default=0), squares, squares)
 
-    def _between(self, found: list["_Loads"], k: int) -> "_Loads":
-        """Returns the best loads with k more taken; `found[i]` has those with i more."""
-        best = found[-1]
-        for one in found:
-            left = self.taken + k - one.taken
-            for step in one._steps(left).values():
-                other = deepcopy(one)
-                if one.squares - 2 * step.gain < best.squares and other._take(step):
-                    best = other
-        return best
+    def _after(self, step: _Step | None, k: int, bound: int) -> tuple[CurvePoint, list[int]]:
+        """Returns the point with this bound and its loads; the step, if any, is made for it."""
+        loads, taken = list(self.loads), self.taken
+        if step is not None:
+            loads[step.giver] -= 1
+            loads[step.gainer] += 1
+            taken += step.taken
+        squares = sum(x * x for x in loads)
+        return CurvePoint(k, taken, max(loads), squares, bound), loads
 
     def _steepest(self) -> _Step | None:
         """Returns the step with the largest gain for a taken partition; of equal ones, a small."""
@@ -290,16 +290,12 @@ class _Loads:
                     changed = True
         return -min(least)
 
-    def _take(self, step: _Step) -> bool:
-        """Makes the step; returns False if its path has no room for that, because it meets itself."""
+    def _take(self, step: _Step) -> None:
         for arc in step.arcs:
-            if not self.flow.room[arc]:
-                return False
             self.flow.room[arc] -= 1
             self.flow.room[arc ^ 1] += 1
         self.loads[step.giver] -= 1
         self.loads[step.gainer] += 1
-        return True
 
     def _set_load(self, m: int, load: int) -> None:
         self.loads[m] = load

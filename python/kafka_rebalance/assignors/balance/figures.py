@@ -11,7 +11,7 @@ from typing import Any
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
-from .balanced import Objective, spreads_exactly
+from .balanced import OBJECTIVE, Objective, spreads_exactly
 from .classes import Classes, classify
 from .levels import levels
 
@@ -19,7 +19,7 @@ from .levels import levels
 def balance_figures(
     group: GroupSpec,
     assignment: Mapping[str, Sequence[TopicPartition]],
-    objective: Objective = Objective(),
+    objective: Objective = OBJECTIVE,
 ) -> dict[str, Any]:
     """Returns the figures of an answer that `balanced` computed with this objective.
 
@@ -61,9 +61,7 @@ def balance_figures(
     }
 
 
-def _is_less_even(
-    classes: Classes, assignment: Mapping[str, Sequence[TopicPartition]]
-) -> bool:
+def _is_less_even(classes: Classes, assignment: Mapping[str, Sequence[TopicPartition]]) -> bool:
     squares = sum(len(owned) ** 2 for owned in assignment.values())
     least = 0
     for level in levels(classes):

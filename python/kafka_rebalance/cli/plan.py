@@ -240,8 +240,8 @@ def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.curve import curve_page
     from kafka_rebalance.report.plans.page import plan_page
 
-    drawn = args.curve and planned.curve is not None
+    curve = planned.curve if args.curve else None
     with written(args.output) as path:
-        text = curve_page(planned.curve, planned.title) if drawn else plan_page(planned)
+        text = plan_page(planned) if curve is None else curve_page(curve, planned.title)
         path.write_text(text, encoding="utf-8")
     print_note(f"drawn to {args.output}")

@@ -11,6 +11,7 @@ use crate::java::order::by_rank;
 
 const START: u32 = 0;
 const SINK: u32 = 1;
+const MOST_ARCS: i64 = 30_000_000;
 /// States of a search that no path has reached, and those where a path begins.
 const UNSEEN: u32 = u32::MAX;
 const FIRST: u32 = u32::MAX - 1;
@@ -58,8 +59,10 @@ pub fn best_within(classes: &Classes, taken_at_most: i64) -> Vec<i64> {
         }
         at = lower;
     }
+    let most_steps = 1 + MOST_ARCS / (1 + i64::from(at.inner));
+    let end = taken_at_most.min(at.taken() + most_steps) + 1;
     let mut last = Vec::new();
-    at.window(taken_at_most + 1, &mut |_, loads| last = loads.to_vec());
+    at.window(end, &mut |_, loads| last = loads.to_vec());
     last
 }
 

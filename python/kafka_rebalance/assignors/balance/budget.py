@@ -33,6 +33,9 @@ from .classes import Classes
 from .flow import UNLIMITED, Flow
 
 _START, _SINK = 0, 1
+MOST_ARCS = 30_000_000
+"""A budget's answer is left as it is when its steps have searched so many arcs: in groups of more
+than 10,000 arcs, the squares may then be above the least; the largest load is exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ def best_within(classes: Classes, taken_at_most: int) -> list[int]:
     at = _Loads(classes)
     while (lower := deepcopy(at)).lower() and lower.taken <= taken_at_most:
         at = lower
-    *_, (_, loads) = at.window(taken_at_most + 1)
+    most_steps = 1 + MOST_ARCS // (1 + at.inner)
+    *_, (_, loads) = at.window(min(taken_at_most, at.taken + most_steps) + 1)
     return loads
 
 

@@ -5,8 +5,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from kafka_rebalance.assignors.balance import balanced
-from kafka_rebalance.assignors.registry import planned_names
+from kafka_rebalance.assignors.registry import BALANCED, planned_names
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
@@ -95,7 +94,7 @@ def add_client_settings(parser: argparse.ArgumentParser) -> None:
 
 def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the client settings of `--command-config`, the environment and `--timeout`."""
-    from kafka_rebalance.live import client_configs, read_properties
+    from kafka_rebalance.live.client_properties import client_configs, read_properties
 
     return client_configs(read_properties(args.command_config), timeout_s=args.timeout)
 
@@ -157,7 +156,7 @@ def add_objective(parser: argparse.ArgumentParser) -> None:
         "--prefer",
         metavar="ORDER",
         help="with --assignor balanced: the order of the criteria after the even load "
-        f"(default: {','.join(balanced.PREFER)}; with a budget, moves stand first)",
+        "(default: rack,moves,topics; with a budget, moves stand first)",
     )
     parser.add_argument(
         "--budget",
@@ -171,9 +170,9 @@ def name_with_objective(args: argparse.Namespace) -> str | None:
     """Returns the assignor with its settings: `balanced?budget=5%`. Errors: GroupError."""
     given = {"prefer": args.prefer, "budget": args.budget}
     settings = [f"{name}={value}" for name, value in given.items() if value is not None]
-    if settings and args.assignor != balanced.NAME:
+    if settings and args.assignor != BALANCED:
         option = settings[0].partition("=")[0]
-        raise GroupError(f"--{option}", f"only --assignor {balanced.NAME} has this option")
+        raise GroupError(f"--{option}", f"only --assignor {BALANCED} has this option")
     name: str | None = args.assignor
     return f"{name}?{'&'.join(settings)}" if settings else name
 

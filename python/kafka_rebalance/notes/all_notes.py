@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.balance import balanced
+from kafka_rebalance.assignors.registry import BALANCED
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
@@ -70,7 +70,7 @@ def _idle(plan: RebalancePlan) -> Iterator[Note]:
 
 def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
     """Yields where an answer of `balanced` can be run, which no client library has."""
-    if plan.assignor.partition("?")[0] == balanced.NAME:
+    if plan.assignor.partition("?")[0] == BALANCED:
         yield Note(
             "nowhere",
             "No consumer can list this assignor today: it is this project's own (docs/balance.md). "

@@ -34,7 +34,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
@@ -52,19 +52,24 @@ from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted
 
-from .changes import Change, SwitchAssignor, SwitchProtocol, change_from_text
+from .changes.assignor import SwitchAssignor
+from .changes.change import Change
 from .changes.edits import AS_IT_IS
 from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
 from .changes.other_assignor import restarted_with
+from .changes.protocol import SwitchProtocol
+from .changes.text import change_from_text
 from .core_plan import CorePlan, core_step
 from .explanation import explain
 from .figures import Figures, as_dict, count_rows, figure_rows, rack_share
 from .playing import as_it_began, at_change, play_changes
-from .possible import Curve, Possible, balance_curve
-from .possible.optimum import from_core
+from .possible.optimum import Possible, from_core
 from .rounds import Round, Step, protocol_of
 from .samples import Samples, count_ends, counted_in_core, enough_draws
 from .summary import summary
+
+if TYPE_CHECKING:
+    from .possible.curve import Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +137,14 @@ class RebalancePlan:
         return [*figure_rows(figures, members), *count_rows(figures)]
 
     @property
-    def curve(self) -> Curve | None:
+    def curve(self) -> "Curve | None":
         """Returns how even the last group could be for each number of taken partitions, from the
         owners at the beginning. None if members share partitions, or if no member is left.
         """
         if self.possible.least_moves is None or not self.steps[-1].after.members:
             return None
+        from .possible.curve import balance_curve
+
         return balance_curve(as_it_began(self.group, self.steps[-1]), engine=self.engine)
 
     @property

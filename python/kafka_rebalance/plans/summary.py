@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.balance.balanced import NAME, objective_of
+from kafka_rebalance.assignors.registry import BALANCED
 from kafka_rebalance.group.spec import counted
 
 from .rounds import subscribed_partitions
@@ -27,8 +27,10 @@ def summary(plan: "RebalancePlan") -> str:
 
 def _taken(plan: "RebalancePlan") -> str:
     """Returns how even `balanced` makes the group, and within which budget; else an empty text."""
-    if plan.assignor.partition("?")[0] != NAME or (curve := plan.curve) is None:
+    if plan.assignor.partition("?")[0] != BALANCED or (curve := plan.curve) is None:
         return ""
+    from kafka_rebalance.assignors.balance.balanced import objective_of
+
     most = objective_of(plan.assignor).most_taken(curve.partitions)
     return f"{curve.in_words(curve.points[-1] if most is None else curve.within(most))} "
 

@@ -32,7 +32,7 @@ from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.figures import rack_share
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.leaders import library as library_of_member
-from kafka_rebalance.plans.possible import balance_curve, best_possible
+from kafka_rebalance.plans.possible.optimum import best_possible
 from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
 from .broker_assigned import Lags, WithLag, lag_in
@@ -259,6 +259,8 @@ def _loads(
         cause = None if plan is None else why_uneven(group, assignment, plan)
         text += "" if cause is None else f"; the cause: {cause}"
         if balance.max > possible.max:
+            from kafka_rebalance.plans.possible.curve import balance_curve
+
             moves = counted(balance_curve(group, most=0).first_best.taken, "move")
             text += f"; {moves} would bring the fullest member from {balance.max} to {possible.max}"
         yield Note("uneven", text, ask="compare")

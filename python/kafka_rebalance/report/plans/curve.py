@@ -2,8 +2,7 @@
 """Prints and draws how even a group could be, for each number of taken partitions."""
 
 from kafka_rebalance.group.html_tables import escaped
-from kafka_rebalance.plans import Curve
-from kafka_rebalance.plans.possible.curve import COLUMNS
+from kafka_rebalance.plans.possible.curve import COLUMNS, Curve
 from kafka_rebalance.report.text.pages import bar_chart, page, table
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_table

@@ -90,12 +90,12 @@ pub fn balance_curve(
     py: Python<'_>,
     group: &Bound<'_, Interned>,
     most: i64,
-) -> (Vec<(i64, i64, i64, i64, i64)>, i64) {
+) -> (Vec<[i64; 5]>, i64) {
     let spec = group.get().spec();
     py.detach(|| {
         let classes = Classes::of(spec);
         let points = curve_points(&classes, most).into_iter();
-        let fields = points.map(|p| (p.taken_at_most, p.taken, p.greatest, p.squares, p.bound));
+        let fields = points.map(|p| [p.taken_at_most, p.taken, p.greatest, p.squares, p.bound]);
         (
             fields.collect(),
             fewest_taken(spec, &classes, &levels(&classes)),

@@ -255,9 +255,12 @@ impl Loads {
     fn steepest(&self) -> Option<Step> {
         let open = self.loads.iter().filter(|&&x| x < self.cap);
         let most_gain = self.greatest() - open.min()? - 1;
+        if most_gain <= 0 {
+            return None;
+        }
         let mut best: Option<Step> = None;
         let mut most = 1;
-        while most_gain > 0 {
+        loop {
             for (_, step) in self.steps(most) {
                 let is_steeper = |best: &Step| step.gain * best.taken > best.gain * step.taken;
                 if best.as_ref().is_none_or(is_steeper) {
@@ -267,11 +270,10 @@ impl Loads {
             let reached = |best: &Step| best.gain * (most + 1) >= most_gain * best.taken;
             // A path leaves each topic class once.
             if most >= self.classes || best.as_ref().is_some_and(reached) {
-                break;
+                return best;
             }
             most = (2 * most).min(self.classes);
         }
-        best
     }
 
     /// For t up to `most`, the step with the largest gain that takes t.

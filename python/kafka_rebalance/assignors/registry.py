@@ -230,7 +230,7 @@ def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
     if bare == BALANCED:
         from .balance import balanced
 
-        run = partial(balanced.assign, prefer=balanced.prefer_of(name))
+        run = partial(balanced.assign, objective=balanced.objective_of(name))
         return BUILT_IN[bare]._replace(assign=run)
     return SERVER_SIDE.get(name) or BUILT_IN.get(name)
 

@@ -2,6 +2,7 @@
 """Computes a group's assignment with the compiled engine, the reference or a custom assignor."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
@@ -18,6 +19,7 @@ from kafka_rebalance.group.ownership import (
 from kafka_rebalance.group.partition_columns import named_partitions
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
+from . import consumer
 from .interface import RebalanceProtocol
 from .registry import (
     BuiltIn,
@@ -47,6 +49,8 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     row = row_of(name)
     if row is None:
         return _assign_custom(group, name)
+    if name == consumer.balanced.NAME:
+        return consumer.balanced.assign(group, partial(assign, assignor="balanced", engine=engine))
     if check_engine(engine) == "rust":
         interned = group.interned()
         answer = from_columns(interned.member_ids, _core.assign(interned, name))

@@ -100,10 +100,14 @@ BUILT_IN = {
 
 
 class ServerSide(NamedTuple):
-    """A server-side assignor; `shares` is True if several members can have one partition."""
+    """A server-side assignor; `shares` is True if several members can have one partition.
+
+    A `plug_in` runs only in brokers that have this project's jar, and is not in the compiled core.
+    """
 
     assign: Callable[[GroupSpec], Assignment]
     shares: bool = False
+    plug_in: bool = False
 
 
 class OfTasks(NamedTuple):
@@ -116,6 +120,9 @@ class OfTasks(NamedTuple):
 SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
     consumer.uniform.NAME: ServerSide(consumer.uniform.assign),
     consumer.range.NAME: ServerSide(consumer.range.assign),
+    consumer.balanced.NAME: ServerSide(
+        partial(consumer.balanced.assign, balanced=balanced.assign), plug_in=True
+    ),
     share.simple.NAME: ServerSide(share.simple.assign, shares=True),
     streams.sticky.NAME: OfTasks(streams.sticky.assign),
 }
@@ -206,7 +213,13 @@ def assignor_names() -> list[str]:
 
 
 def in_core() -> tuple[str, ...]:
-    return (*BUILT_IN, *SERVER_SIDE)
+    return (*BUILT_IN, *(name for name in SERVER_SIDE if not is_plug_in(name)))
+
+
+def is_plug_in(name: str | None) -> bool:
+    """Returns whether brokers run this assignor only if they have this project's jar."""
+    row = SERVER_SIDE.get(name or "")
+    return isinstance(row, ServerSide) and row.plug_in
 
 
 def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
@@ -276,4 +289,4 @@ def runs_in_core(name: str | None) -> bool:
     `name` replaces the assignors of the lines; None means that each line has its own. (For a line
     with a Python library's dialect, the core returns the error `ONLY_PYTHON`.)
     """
-    return not _custom if name is None else row_of(name) is not None
+    return not _custom if name is None else row_of(name) is not None and not is_plug_in(name)

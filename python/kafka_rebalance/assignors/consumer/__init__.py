@@ -4,6 +4,6 @@
 Docs     docs/behaviour/server-side.md
 """
 
-from . import heterogeneous, homogeneous, range, targets, uniform
+from . import balanced, heterogeneous, homogeneous, range, targets, uniform
 
-__all__ = ["heterogeneous", "homogeneous", "range", "targets", "uniform"]
+__all__ = ["balanced", "heterogeneous", "homogeneous", "range", "targets", "uniform"]

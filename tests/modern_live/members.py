@@ -41,6 +41,7 @@ class Client:
     protocol: str = "consumer"
     assignor: str | None = None
     instance_id: str | None = None
+    rack: str | None = None
 
     @property
     def configs(self) -> dict[str, str]:
@@ -126,6 +127,7 @@ def _for_java(client: Client) -> dict[str, Any]:
         "group_id": client.group_id,
         "group_instance_id": client.instance_id,
         "assignors": [client.assignor] if classic else [],
+        "client_rack": client.rack,
         "topics": client.topics,
         "configs": {"heartbeat.interval.ms": None, **client.configs},
     }
@@ -148,6 +150,8 @@ class _Librdkafka:
             configs["partition.assignment.strategy"] = client.assignor
         if client.instance_id is not None:
             configs["group.instance.id"] = client.instance_id
+        if client.rack is not None:
+            configs["client.rack"] = client.rack
         self._consumer = Consumer(configs)
         self._topics = client.topics
         self._ended = threading.Event()

@@ -131,8 +131,8 @@ SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
 KAFKAS = tuple(name for name, row in BUILT_IN.items() if row.java_class)
 """The names of Kafka's own assignors that members can list."""
 
-ONLY_PYTHON = "runs in Python only, by the library's own class"
-"""The core's error for a Python library's dialect; `bulk/lines.py` then assigns it in Python."""
+ONLY_PYTHON = ("runs in Python only, by the library's own class", consumer.balanced.NAME)
+"""Words of the core's errors for assignors that it lacks: `bulk/lines.py` assigns in Python."""
 
 FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",

@@ -18,6 +18,7 @@ from kafka_rebalance.assignors.registry import (
     SERVER_SIDE,
     Engine,
     is_known,
+    is_plug_in,
     library_of,
     planned_names,
     unknown,
@@ -229,7 +230,11 @@ def _check_names(assignors: Sequence[str]) -> None:
 def _met_by(group: GroupSpec) -> list[str]:
     if group.assignor in SERVER_SIDE:
         family = library_of(group.assignor)
-        own = [name for name in SERVER_SIDE if library_of(name) == family]
+        own = [
+            name
+            for name in SERVER_SIDE
+            if library_of(name) == family and (name == group.assignor or not is_plug_in(name))
+        ]
         return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
     library = library_of(group.assignor) or group.leader_library
     shown = (None, "librdkafka") if library == "librdkafka" else (None,)

@@ -29,13 +29,17 @@ def assign(group: GroupSpec, balanced: Run) -> Assignment:
     """Returns the new targets; `balanced` is an engine's function of this name."""
     # 1.
     uuids = uuids_of(group, NAME)
-    ids = {name: f"{most + _SIGN:016x}{least + _SIGN:016x}" for name, (most, least) in uuids.items()}
+    ids = {
+        name: f"{most + _SIGN:016x}{least + _SIGN:016x}" for name, (most, least) in uuids.items()
+    }
     topics = tuple(replace(topic, name=ids[topic.name]) for topic in group.topics)
     members = tuple(
         replace(
             member,
             topics=tuple(ids[name] for name in member.topics if name in ids),
-            owned_partitions=tuple(tp._replace(topic=ids[tp.topic]) for tp in member.owned_partitions),
+            owned_partitions=tuple(
+                tp._replace(topic=ids[tp.topic]) for tp in member.owned_partitions
+            ),
             owned_topics=(),
             generation_id=None,
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.balance_broker_live [--changes N] [--seed N]`: `balanced` inside real brokers.
+"""`python -m tests.balance_broker_live [--changes N] [--seed N] [--plays N]`: a plug-in in brokers.
 
 Starts three brokers in three racks, with the jar of tools/balanced-assignor, whose assignor is
 their default. Java and librdkafka consumers with racks form groups; half of the groups name
@@ -15,6 +15,8 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -33,36 +35,61 @@ if TYPE_CHECKING:
 CLASS = "kafkarebalance.balanced.BalancedAssignor"
 WITH_BALANCED = PROPERTIES | {"group.consumer.assignors": f"{CLASS},uniform,range"}
 RACKS = ("a", "b", "c")
+_GROUPS = 1000
+"""More than the groups of one play."""
 
 
-def run(changes: int, seed: int) -> Counter[str]:
-    """Returns how many changes were right or wrong, their group epochs, and partitions in racks."""
+def run(changes: int, seed: int, plays: int = 1) -> Counter[str]:
+    """Returns how many changes were right or wrong, their group epochs, and partitions in racks.
+
+    So many `plays`, each with groups and clients of its own, run at the same time.
+    """
+    with (
+        Broker(brokers=3, properties=WITH_BALANCED, first=[BALANCED]) as broker,
+        ThreadPoolExecutor(plays) as threads,
+    ):
+        each = partial(_play, broker.bootstrap_server, seed)
+        shares = [changes // plays + (n < changes % plays) for n in range(plays)]
+        return sum(threads.map(each, range(plays), shares), Counter[str]())
+
+
+def _play(server: str, seed: int, number: int, changes: int) -> Counter[str]:
     counts: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory() as directory,
-        Broker(brokers=3, properties=WITH_BALANCED, first=[BALANCED]) as broker,
-        Members(broker.bootstrap_server, Path(directory)) as members,
+        Members(server, Path(directory)) as members,
     ):
-        assignors = ("balanced", None)
-        play = play_changes(members, Random(seed), changes, assignors=assignors, racks=RACKS)
-        for outcome in play:
+        for outcome in play_changes(
+            members,
+            Random(f"{seed}/{number}"),
+            changes,
+            assignors=("balanced", None),
+            racks=RACKS,
+            first=_GROUPS * number,
+        ):
             verdict = "right" if outcome.problem is None else "wrong"
-            counts[verdict] += 1
-            counts += _racks(outcome)
+            counts += Counter({verdict: 1}) + _racks(outcome)
             print(f"{outcome.what}: {outcome.problem or verdict}", flush=True)
     return counts
 
 
 def _racks(outcome: Outcome) -> Counter[str]:
-    """Counts the group epochs of a change, and the partitions in racks at its end."""
+    """Counts the group epochs of a change, and at its end the partitions in racks.
+
+    `uniform` does not look at racks: the other count is that of its answer without present owners.
+    """
     counts: Counter[str] = Counter()
     if not outcome.observed:  # two members joined at once
         return counts
     before = outcome.observed["before"]
     group = kr.GroupSpec.from_dict(outcome.observed["seen"][-1])
     counts["group epochs"] = (group.generation_id or 0) - before["generation_id"]
-    for name in ("as read", "consumer/uniform"):
-        answer = Assignment.owned(group) if name == "as read" else kr.assign(group, name)
+    nobody = group.owning(Assignment.of({member.member_id: () for member in group.members}))
+    for name, answer in (
+        ("as read", Assignment.owned(group)),
+        ("by uniform", kr.assign(nobody, "consumer/uniform")),
+        ("at most, and even", kr.assign(nobody, "consumer/balanced")),
+    ):
         counts[f"in rack, {name}"] = balance_figures(group, answer)["in_rack"]
         counts["partitions"] = len(answer.partitions)
     return counts
@@ -72,8 +99,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.balance_broker_live")
     parser.add_argument("--changes", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--plays", type=int, default=3, help="at the same time (%(default)s)")
     arguments = parser.parse_args()
-    counts = run(arguments.changes, arguments.seed)
+    counts = run(arguments.changes, arguments.seed, arguments.plays)
     for what, count in sorted(counts.items()):
         print(f"{what}: {count}")
     return counts["wrong"] > 0

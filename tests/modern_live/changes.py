@@ -48,17 +48,19 @@ def play_changes(
     *,
     assignors: Sequence[str | None] = (None, "range"),
     racks: Sequence[str | None] = (),
+    first: int = 0,
 ) -> Iterator[Outcome]:
     """Yields the outcomes; a new group after each CHANGES_A_GROUP changes.
 
     The groups name these `assignors` in turn. Each member has one of the `racks`, if there are any.
+    The number of the `first` group is part of the names of groups and topics.
     """
     stage = None
     for n in range(number):
         if n % CHANGES_A_GROUP == 0:
             if stage:
                 end(members, stage)
-            group = n // CHANGES_A_GROUP
+            group = first + n // CHANGES_A_GROUP
             stage = _stage(members, random, group, assignors[group % len(assignors)], racks)
         assert stage
         yield _change(members, random, stage)

@@ -80,6 +80,12 @@ class Members:
         """Ends a Java client without a leave request."""
         self._java.send(kill=[client.name], wait=False)
 
+    def failures(self) -> dict[str, str]:
+        """Returns the error of each client that has ended with one."""
+        java: dict[str, str] = self._java.send(wait=False)["failures"]
+        ended = {name: one.failure for name, one in self._threads.items() if one.failure}
+        return java | ended
+
     def subscribe(self, client: Client) -> None:
         if client.library == LIBRDKAFKA:
             self._threads[client.name].subscribe(client.topics)
@@ -144,6 +150,7 @@ class _Librdkafka:
             "group.id": client.group_id,
             "client.id": client.name,
             "auto.offset.reset": "earliest",
+            "error_cb": self._keep_fatal,
             **client.configs,
         }
         if client.protocol == "classic" and client.assignor:
@@ -152,6 +159,7 @@ class _Librdkafka:
             configs["group.instance.id"] = client.instance_id
         if client.rack is not None:
             configs["client.rack"] = client.rack
+        self.failure = ""
         self._consumer = Consumer(configs)
         self._topics = client.topics
         self._ended = threading.Event()
@@ -164,6 +172,10 @@ class _Librdkafka:
     def close(self) -> None:
         self._ended.set()
         self._thread.join(20)
+
+    def _keep_fatal(self, error: Any) -> None:
+        if error.fatal():
+            self.failure = str(error)
 
     def _poll(self) -> None:
         subscribed: tuple[str, ...] = ()

@@ -19,9 +19,10 @@ from kafka_rebalance.group.ownership import (
 from kafka_rebalance.group.partition_columns import named_partitions
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
-from . import consumer
 from .interface import RebalanceProtocol
 from .registry import (
+    BALANCED,
+    PLUG_IN,
     BuiltIn,
     Engine,
     OfTasks,
@@ -49,9 +50,11 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     row = row_of(name)
     if row is None:
         return _assign_custom(group, name)
-    if name == consumer.balanced.NAME:
-        return consumer.balanced.assign(group, partial(assign, assignor="balanced", engine=engine))
-    if check_engine(engine) == "rust":
+    if check_engine(engine) == "rust" and name == PLUG_IN:
+        from .consumer import balanced
+
+        return balanced.assign(group, partial(assign, assignor=BALANCED))
+    if engine == "rust":
         interned = group.interned()
         answer = from_columns(interned.member_ids, _core.assign(interned, name))
         return answer_of(interned, answer)

@@ -10,21 +10,21 @@ a group that runs "range" and whose leader uses librdkafka.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
-from . import consumer, librdkafka, share, streams
-from .balance import balanced
-from .classic import cooperative_sticky, range, round_robin, sticky
-from .classic.claims import Sent, sent_by_cooperative, sent_by_sticky
 from .interface import Assignor
 from .python_libraries import PYTHON_LIBRARIES
+
+if TYPE_CHECKING:
+    from .classic.claims import Sent
+    from .streams.sticky import Tasks
 
 Engine = Literal["rust", "reference"]
 
@@ -49,7 +49,7 @@ class BuiltIn(NamedTuple):
     java_class: str
     withholds: bool = False
     ignores_racks: bool = False
-    sent: Callable[[Member], Sent] | None = None
+    sent: Callable[[Member], "Sent"] | None = None
     user_data: Callable[[Sequence[TopicPartition] | None, int], bytes | None] = lambda *_: None
     clients: tuple[str, ...] = ("Java", "kafka-python", "aiokafka", "librdkafka")
 
@@ -63,75 +63,83 @@ class BuiltIn(NamedTuple):
         return self.java_class.removesuffix("Assignor")
 
 
+def _later(file: str, name: str = "assign") -> Callable[..., Any]:
+    """Returns a function of a file of this room; the file is imported when the function is called.
+
+    A process that computes with the core needs no reference, and else those of its own assignors.
+    """
+    return lambda *given: getattr(import_module(f".{file}", __package__), name)(*given)
+
+
+BALANCED = "balanced"
+PLUG_IN = f"consumer/{BALANCED}"
+"""`balanced` in brokers that have this project's jar. The compiled core does not contain it."""
+
 BUILT_IN = {
-    "range": BuiltIn(range.assign, "RangeAssignor"),
-    "roundrobin": BuiltIn(round_robin.assign, "RoundRobinAssignor", ignores_racks=True),
+    "range": BuiltIn(_later("classic.range"), "RangeAssignor"),
+    "roundrobin": BuiltIn(_later("classic.round_robin"), "RoundRobinAssignor", ignores_racks=True),
     "sticky": BuiltIn(
-        sticky.assign,
+        _later("classic.sticky"),
         "StickyAssignor",
-        sent=sent_by_sticky,
-        # Before its first assignment, a sticky member sends no user data.
-        user_data=lambda owned, generation_id: (
-            None if owned is None else encode_sticky_user_data(owned, generation_id)
-        ),
+        sent=_later("classic.claims", "sent_by_sticky"),
+        user_data=_later("classic.claims", "sticky_user_data"),
         clients=("Java", "kafka-python", "aiokafka"),
     ),
     "cooperative-sticky": BuiltIn(
-        cooperative_sticky.assign,
+        _later("classic.cooperative_sticky"),
         "CooperativeStickyAssignor",
         withholds=True,
-        sent=sent_by_cooperative,
-        user_data=lambda _owned, generation_id: encode_cooperative_user_data(generation_id),
+        sent=_later("classic.claims", "sent_by_cooperative"),
+        user_data=_later("classic.claims", "cooperative_user_data"),
         clients=("Java", "kafka-python", "librdkafka"),
     ),
-    "librdkafka/range": BuiltIn(librdkafka.range.assign, "", clients=("librdkafka",)),
+    "librdkafka/range": BuiltIn(_later("librdkafka.range"), "", clients=("librdkafka",)),
     "librdkafka/roundrobin": BuiltIn(
-        librdkafka.round_robin.assign, "", ignores_racks=True, clients=("librdkafka",)
+        _later("librdkafka.round_robin"), "", ignores_racks=True, clients=("librdkafka",)
     ),
     "librdkafka/cooperative-sticky": BuiltIn(
-        librdkafka.cooperative_sticky.assign,
+        _later("librdkafka.cooperative_sticky"),
         "",
         withholds=True,
-        sent=librdkafka.claims.sent,
+        sent=_later("librdkafka.claims", "sent"),
         clients=("librdkafka",),
     ),
-    balanced.NAME: BuiltIn(balanced.assign, "", sent=sent_by_cooperative, clients=()),
+    BALANCED: BuiltIn(
+        _later("balance.balanced"),
+        "",
+        sent=_later("classic.claims", "sent_by_cooperative"),
+        clients=(),
+    ),
 }
 
 
 class ServerSide(NamedTuple):
-    """A server-side assignor; `shares` is True if several members can have one partition.
-
-    A `plug_in` runs only in brokers that have this project's jar, and is not in the compiled core.
-    """
+    """A server-side assignor; `shares` is True if several members can have one partition."""
 
     assign: Callable[[GroupSpec], Assignment]
     shares: bool = False
-    plug_in: bool = False
 
 
 class OfTasks(NamedTuple):
     """A server-side assignor of streams groups, which assigns tasks."""
 
-    assign: Callable[[GroupSpec], streams.sticky.Tasks]
+    assign: Callable[[GroupSpec], "Tasks"]
     shares: bool = True
 
 
 SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
-    consumer.uniform.NAME: ServerSide(consumer.uniform.assign),
-    consumer.range.NAME: ServerSide(consumer.range.assign),
-    consumer.balanced.NAME: ServerSide(
-        partial(consumer.balanced.assign, balanced=balanced.assign), plug_in=True
-    ),
-    share.simple.NAME: ServerSide(share.simple.assign, shares=True),
-    streams.sticky.NAME: OfTasks(streams.sticky.assign),
+    "consumer/uniform": ServerSide(_later("consumer.uniform")),
+    "consumer/range": ServerSide(_later("consumer.range")),
+    PLUG_IN: ServerSide(_later("consumer.balanced")),
+    "share/simple": ServerSide(_later("share.simple"), shares=True),
+    "streams/sticky": OfTasks(_later("streams.sticky")),
 }
 """The assignors of the brokers; `plan` and `compare` play their rounds."""
 
 KAFKAS = tuple(name for name, row in BUILT_IN.items() if row.java_class)
 """The names of Kafka's own assignors that members can list."""
 
-ONLY_PYTHON = ("runs in Python only, by the library's own class", consumer.balanced.NAME)
+ONLY_PYTHON = ("runs in Python only, by the library's own class", PLUG_IN)
 """Words of the core's errors for assignors that it lacks: `bulk/lines.py` assigns in Python."""
 
 FOREIGN = {
@@ -213,13 +221,7 @@ def assignor_names() -> list[str]:
 
 
 def in_core() -> tuple[str, ...]:
-    return (*BUILT_IN, *(name for name in SERVER_SIDE if not is_plug_in(name)))
-
-
-def is_plug_in(name: str | None) -> bool:
-    """Returns whether brokers run this assignor only if they have this project's jar."""
-    row = SERVER_SIDE.get(name or "")
-    return isinstance(row, ServerSide) and row.plug_in
+    return (*BUILT_IN, *(name for name in SERVER_SIDE if name != PLUG_IN))
 
 
 def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
@@ -228,7 +230,9 @@ def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
     The name of `balanced` may have settings. Errors: GroupError at `assignor` for wrong settings.
     """
     bare = name.partition("?")[0]
-    if bare == balanced.NAME:
+    if bare == BALANCED:
+        from .balance import balanced
+
         run = partial(balanced.assign, prefer=balanced.prefer_of(name))
         return BUILT_IN[bare]._replace(assign=run)
     return SERVER_SIDE.get(name) or BUILT_IN.get(name)
@@ -289,4 +293,4 @@ def runs_in_core(name: str | None) -> bool:
     `name` replaces the assignors of the lines; None means that each line has its own. (For a line
     with a Python library's dialect, the core returns the error `ONLY_PYTHON`.)
     """
-    return not _custom if name is None else row_of(name) is not None and not is_plug_in(name)
+    return not _custom if name is None else name != PLUG_IN and row_of(name) is not None

@@ -9,17 +9,18 @@ Source   GroupMetadataManager, CurrentAssignmentBuilder, StickyTaskAssignor, Ass
 from collections.abc import Iterator
 
 from kafka_rebalance.assignors.registry import (
+    PLUG_IN,
     SERVER_SIDE,
     assigns_tasks,
-    is_plug_in,
     shares_partitions,
 )
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.broker_rounds import joined_together
-from kafka_rebalance.plans.changes import BounceMembers, Change, SwitchAssignor, SwitchProtocol
-from kafka_rebalance.plans.changes.bounces import AWAY_MS
-from kafka_rebalance.plans.changes.protocol import copies_user_data
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
+from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
+from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.protocol import SwitchProtocol, copies_user_data
 from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
@@ -40,7 +41,7 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
         found += _of_shares(plan)
     elif any(name in SERVER_SIDE for name in names):
         found += _of_consumers(plan)
-    if any(map(is_plug_in, names)):
+    if PLUG_IN in names:
         found.append(
             Note(
                 "jar",

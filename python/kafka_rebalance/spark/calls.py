@@ -7,7 +7,8 @@ from typing import Any
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, in_brokers, in_core
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import quoted
-from kafka_rebalance.plans.changes import Change, SwitchAssignor
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 
 NOT_COMPARED = {"members[].client_host"}

@@ -15,10 +15,10 @@ from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
     KAFKAS,
+    PLUG_IN,
     SERVER_SIDE,
     Engine,
     is_known,
-    is_plug_in,
     library_of,
     planned_names,
     unknown,
@@ -27,8 +27,11 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
-from kafka_rebalance.plans.changes import AddMembers, Change, SwitchAssignor, SwitchProtocol
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.edits import AS_IT_IS
+from kafka_rebalance.plans.changes.members import AddMembers
+from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 from kafka_rebalance.plans.rebalance_plan import parse_changes, plan
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
@@ -233,7 +236,7 @@ def _met_by(group: GroupSpec) -> list[str]:
         own = [
             name
             for name in SERVER_SIDE
-            if library_of(name) == family and (name == group.assignor or not is_plug_in(name))
+            if library_of(name) == family and (name == group.assignor or name != PLUG_IN)
         ]
         return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
     library = library_of(group.assignor) or group.leader_library

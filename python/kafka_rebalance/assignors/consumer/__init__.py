@@ -3,7 +3,3 @@
 
 Docs     docs/behaviour/server-side.md
 """
-
-from . import balanced, heterogeneous, homogeneous, range, targets, uniform
-
-__all__ = ["balanced", "heterogeneous", "homogeneous", "range", "targets", "uniform"]

@@ -13,20 +13,21 @@ Source   tools/balanced-assignor (docs/balance-broker.md); KIP-848.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from kafka_rebalance.assignors.balance import balanced
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .targets import uuids_of
 
-NAME = "consumer/balanced"
+NAME = f"consumer/{balanced.NAME}"
 _SIGN = 1 << 63
 
 Run = Callable[[GroupSpec], Mapping[str, Sequence[TopicPartition]]]
 
 
-def assign(group: GroupSpec, balanced: Run) -> Assignment:
-    """Returns the new targets; `balanced` is an engine's function of this name."""
+def assign(group: GroupSpec, run: Run = balanced.assign) -> Assignment:
+    """Returns the new targets; `run` is `balanced` of an engine."""
     # 1.
     uuids = uuids_of(group, NAME)
     ids = {
@@ -46,7 +47,7 @@ def assign(group: GroupSpec, balanced: Run) -> Assignment:
         for member in group.members
     )
     # 2.
-    answer = balanced(group.edited(topics=topics, members=members))
+    answer = run(group.edited(topics=topics, members=members))
     # 3.
     names = {one: name for name, one in ids.items()}
     return Assignment.of(

@@ -83,9 +83,9 @@ final class Levels {
         }
         int supply = topics.stream().mapToInt(classes.supply::get).sum();
         int left = supply - flow.largest(source, sink);
-        boolean[] stuck = flow.reachable(source);
+        int[] stuck = flow.levels(source);
         return new Cut(left,
-                IntStream.range(0, topics.size()).filter(i -> stuck[2 + i]).mapToObj(topics::get).toList(),
-                members.stream().filter(k -> stuck[memberNode.get(k)]).toList());
+                IntStream.range(0, topics.size()).filter(i -> stuck[2 + i] >= 0).mapToObj(topics::get).toList(),
+                members.stream().filter(k -> stuck[memberNode.get(k)] >= 0).toList());
     }
 }

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kafka_rebalance.live import snapshot_lines
 from tests.modern_live.__main__ import PROPERTIES
 from tests.modern_live.judge import settled
-from tests.modern_live.members import JAVA, LIBRDKAFKA, Client, Members
+from tests.modern_live.members import JAVA, LEARNT_S, LIBRDKAFKA, SELDOM_MS, Client, Members
 from tests.support.broker import BALANCED, Broker, BrokerError
 
 from .__main__ import CLASS, WITH_BALANCED
@@ -34,9 +34,12 @@ class Seen(NamedTuple):
     partitions: list[int]
 
 
-def restarted_without(assignor: str | None, wait_s: float = _WAIT_S) -> Seen:
-    """Returns what happens to a group whose first two members name this assignor (None: none)."""
-    group = "named" if assignor else "default"
+def restarted_without(assignor: str | None, *, newcomer_first: bool = False) -> Seen:
+    """Returns what happens to a group whose first two members name this assignor (None: none).
+
+    With `newcomer_first`, the third member sends its first heartbeat before the others send theirs.
+    """
+    group = "g"
     first = [
         Client(library, group, library, ("t",), assignor=assignor) for library in (JAVA, LIBRDKAFKA)
     ]
@@ -51,9 +54,12 @@ def restarted_without(assignor: str | None, wait_s: float = _WAIT_S) -> Seen:
             members.start(client)
         before = settled(members.server, group, 2)
         assert before.assignor == "consumer/balanced", before.assignor
+        if newcomer_first:
+            members.set_heartbeats("consumer", group, SELDOM_MS)
+            time.sleep(LEARNT_S)
         broker.restart(PROPERTIES)
         members.start(third)
-        deadline = time.monotonic() + wait_s
+        deadline = time.monotonic() + _WAIT_S
         while time.monotonic() < deadline and len(members.failures()) < 3:
             time.sleep(0.5)
         (line,) = snapshot_lines(members.server, [group])
@@ -76,9 +82,10 @@ def starts_without_the_jar() -> str:
 
 def main() -> int:
     print(f"class named, jar missing: {starts_without_the_jar()}", flush=True)
-    for assignor in (None, "balanced"):
-        seen = restarted_without(assignor)
-        print(f"members that name {assignor or 'none'}, broker without the plug-in:")
+    for assignor, newcomer_first in ((None, False), ("balanced", False), ("balanced", True)):
+        seen = restarted_without(assignor, newcomer_first=newcomer_first)
+        who = ", newcomer first" if newcomer_first else ""
+        print(f"members that name {assignor or 'none'}, broker without the plug-in{who}:")
         print(f"  ended: {seen.failures or 'nobody'}")
         print(f"  the group: {seen.assignor}, partitions a member: {seen.partitions}", flush=True)
     return 0

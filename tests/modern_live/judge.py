@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.live import snapshot_lines
 from kafka_rebalance.plans import plan
@@ -208,8 +209,11 @@ def judge(
     """
     group = planned.group
     ids = _joined(group, seen)
-    if planned.places_guessed:  # only the brokers know the racks of new partitions
-        real = plan(group.edited(topics=seen[-1].topics))
+    counts = [{topic.name: topic.partitions for topic in one.topics} for one in (group, seen[-1])]
+    if counts[0] != counts[1] and any(topic.racks for topic in seen[-1].topics):
+        # No plan knows the racks of new partitions; members and their subscriptions stay.
+        before = seen[-1].owning(Assignment.owned(group))
+        real = plan(before.edited(generation_id=group.generation_id))
     else:
         real = played(group, changes, "rust", _Real(planned, ids, seen))
     found = chain(_other_shapes(planned, ids), _differences(real, seen, steps))

@@ -174,7 +174,7 @@ class _Librdkafka:
         self._thread.join(20)
 
     def _keep_fatal(self, error: Any) -> None:
-        if error.fatal():
+        if error.fatal() or error.code() > 0:  # the codes of librdkafka's own errors are negative
             self.failure = str(error)
 
     def _poll(self) -> None:

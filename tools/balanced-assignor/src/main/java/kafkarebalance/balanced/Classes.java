@@ -6,14 +6,16 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
-import java.util.TreeSet;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
+import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 
 /**
  * Numbers the members and topics of a group, and reduces the group to classes of topics and members.
@@ -45,22 +47,19 @@ final class Classes {
         memberIds.sort(Comparator.<String, Boolean>comparing(id -> instanceId(group, id) == null)
                 .thenComparing(id -> instanceId(group, id), Comparator.nullsFirst(Comparator.naturalOrder()))
                 .thenComparing(Comparator.naturalOrder()));
-        Set<Uuid> existing = new TreeSet<>();
-        memberIds.forEach(id -> existing.addAll(group.memberSubscription(id).subscribedTopicIds()));
-        existing.removeIf(id -> describer.numPartitions(id) <= 0);
-        topicIds = List.copyOf(existing);
+        // The sets of a homogeneous group are equal; to read each of them would cost more than all that follows.
+        boolean equal = group.subscriptionType() == SubscriptionType.HOMOGENEOUS && !memberIds.isEmpty();
+        List<String> read = equal ? memberIds.subList(0, 1) : memberIds;
+        Set<Uuid> named = new HashSet<>();
+        read.forEach(id -> named.addAll(subscribed(group, id)));
+        topicIds = named.stream().filter(id -> describer.numPartitions(id) > 0).sorted().toList();
         Map<Uuid, Integer> numberOf = new HashMap<>();
         topicIds.forEach(id -> numberOf.put(id, numberOf.size()));
 
         var topicsOf = new BitSet[memberIds.size()];
         Map<BitSet, List<Integer>> bySubscription = new LinkedHashMap<>();
         for (int m = 0; m < memberIds.size(); m++) {
-            topicsOf[m] = new BitSet();
-            for (Uuid id : group.memberSubscription(memberIds.get(m)).subscribedTopicIds()) {
-                if (numberOf.containsKey(id)) {
-                    topicsOf[m].set(numberOf.get(id));
-                }
-            }
+            topicsOf[m] = m < read.size() ? numbers(subscribed(group, read.get(m)), numberOf) : topicsOf[0];
             bySubscription.computeIfAbsent(topicsOf[m], key -> new ArrayList<>()).add(m);
         }
         subscriptions = List.copyOf(bySubscription.keySet());
@@ -76,6 +75,16 @@ final class Classes {
 
     private static String instanceId(GroupSpec group, String memberId) {
         return group.memberSubscription(memberId).instanceId().orElse(null);
+    }
+
+    private static Set<Uuid> subscribed(GroupSpec group, String memberId) {
+        return group.memberSubscription(memberId).subscribedTopicIds();
+    }
+
+    private static BitSet numbers(Set<Uuid> ids, Map<Uuid, Integer> numberOf) {
+        var numbers = new BitSet();
+        ids.stream().map(numberOf::get).filter(Objects::nonNull).forEach(numbers::set);
+        return numbers;
     }
 
     private void classifyTopics() {

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
-from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.live import snapshot_lines
 from kafka_rebalance.plans import plan
@@ -211,9 +210,10 @@ def judge(
     ids = _joined(group, seen)
     counts = [{topic.name: topic.partitions for topic in one.topics} for one in (group, seen[-1])]
     if counts[0] != counts[1] and any(topic.racks for topic in seen[-1].topics):
-        # No plan knows the racks of new partitions; members and their subscriptions stay.
-        before = seen[-1].owning(Assignment.owned(group))
-        real = plan(before.edited(generation_id=group.generation_id))
+        # No plan knows the racks of new partitions.
+        topics = {one.member_id: one.topics for one in seen[-1].members}
+        members = tuple(replace(one, topics=topics[one.member_id]) for one in group.members)
+        real = plan(group.edited(topics=seen[-1].topics, members=members))
     else:
         real = played(group, changes, "rust", _Real(planned, ids, seen))
     found = chain(_other_shapes(planned, ids), _differences(real, seen, steps))

@@ -14,6 +14,7 @@ import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec
 from kafka_rebalance.bulk import assign_lines
 from kafka_rebalance.notes.all_notes import plan_notes
+from kafka_rebalance.simulator.from_group import scenario_from_group
 from tests.support.broker_groups import broker_group
 from tests.support.generate_server import topic_id
 from tests.test_balanced import CASES, racked_group
@@ -107,3 +108,9 @@ def test_only_groups_that_run_it_compare_it_unasked() -> None:
     for own in (NAME, "consumer/uniform"):
         met = [one.assignor for one in kr.compare(broker_group(own, halves)).candidates]
         assert (NAME in met) == (own == NAME)
+
+
+def test_the_simulator_refuses_it_in_words() -> None:
+    group = broker_group(NAME, [[0, 1, 2], [3, 4, 5]])
+    with pytest.raises(kr.GroupError, match="plays consumer/uniform and consumer/range; `plan`"):
+        scenario_from_group(group)

@@ -150,7 +150,6 @@ class _Librdkafka:
             "group.id": client.group_id,
             "client.id": client.name,
             "auto.offset.reset": "earliest",
-            "error_cb": self._keep_fatal,
             **client.configs,
         }
         if client.protocol == "classic" and client.assignor:
@@ -173,15 +172,14 @@ class _Librdkafka:
         self._ended.set()
         self._thread.join(20)
 
-    def _keep_fatal(self, error: Any) -> None:
-        if error.fatal() or error.code() > 0:  # the codes of librdkafka's own errors are negative
-            self.failure = str(error)
-
     def _poll(self) -> None:
         subscribed: tuple[str, ...] = ()
         while not self._ended.is_set():
             if subscribed != self._topics:
                 subscribed = self._topics
                 self._consumer.subscribe(list(subscribed))
-            self._consumer.poll(_POLL_S)
+            message = self._consumer.poll(_POLL_S)
+            error = message.error() if message else None
+            if error and (error.fatal() or error.code() == error._FATAL):
+                self.failure = str(error)
         self._consumer.close()

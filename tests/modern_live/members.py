@@ -179,7 +179,7 @@ class _Librdkafka:
                 subscribed = self._topics
                 self._consumer.subscribe(list(subscribed))
             message = self._consumer.poll(_POLL_S)
-            error = message.error() if message else None
-            if error and (error.fatal() or error.code() == error._FATAL):
+            error = None if message is None else message.error()
+            if error is not None and (error.fatal() or error.code() == error._FATAL):
                 self.failure = str(error)
         self._consumer.close()

@@ -70,6 +70,7 @@ QUESTIONS = re.findall(
     re.MULTILINE,
 )
 
+
 @pytest.mark.parametrize("page", QUESTIONS)
 def test_the_page_of_a_question_is_one_screen_of_numbered_steps(page: str) -> None:
     text = PAGES[f"docs/{page}"]

@@ -3,6 +3,7 @@
 
 pub mod balance {
     pub mod balanced;
+    pub mod budget;
     pub mod classes;
     pub mod figures;
     pub mod flow;
@@ -64,7 +65,7 @@ use crate::group::model::quoted;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
-use balance::balanced::{self, PREFER, Prefer};
+use balance::balanced::{self, OBJECTIVE, Objective};
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
 /// The built-in assignors, in the order in which help texts and messages list them: those of
@@ -78,7 +79,7 @@ pub enum Assignor {
     LibrdkafkaRange,
     LibrdkafkaRoundRobin,
     LibrdkafkaCooperativeSticky,
-    Balanced(Prefer),
+    Balanced(Objective),
     ConsumerUniform,
     ConsumerRange,
     ShareSimple,
@@ -123,7 +124,7 @@ impl Assignor {
         Self::LibrdkafkaRange,
         Self::LibrdkafkaRoundRobin,
         Self::LibrdkafkaCooperativeSticky,
-        Self::Balanced(PREFER),
+        Self::Balanced(OBJECTIVE),
         Self::ConsumerUniform,
         Self::ConsumerRange,
         Self::ShareSimple,
@@ -151,8 +152,8 @@ impl Assignor {
 
     /// The assignor with this name; an error at `assignor` if no built-in assignor has the name.
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
-        if let Some(prefer) = balanced::prefer_of(name) {
-            return prefer.map(Self::Balanced);
+        if let Some(objective) = balanced::objective_of(name) {
+            return objective.map(Self::Balanced);
         }
         let found = Self::ALL
             .into_iter()
@@ -190,7 +191,7 @@ impl Assignor {
     /// Further fields of a result line: a text that begins with a comma, or an empty one.
     pub fn more_fields(self, group: &GroupSpec, answer: &Assignment) -> String {
         match self {
-            Self::Balanced(prefer) => balance::figures::balance_field(group, answer, prefer),
+            Self::Balanced(objective) => balance::figures::balance_field(group, answer, objective),
             _ => String::new(),
         }
     }
@@ -258,7 +259,7 @@ impl Assignor {
             Self::LibrdkafkaCooperativeSticky => {
                 librdkafka::cooperative_sticky::assign(group, interrupt)
             }
-            Self::Balanced(prefer) => Ok(balanced::assign(group, prefer)),
+            Self::Balanced(objective) => Ok(balanced::assign(group, objective)),
             Self::ConsumerUniform => consumer::uniform::assign(group),
             Self::ConsumerRange => consumer::range::assign(group),
             Self::ShareSimple => share::simple::assign(group),

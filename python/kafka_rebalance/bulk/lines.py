@@ -141,7 +141,7 @@ def _assign_line(
         from kafka_rebalance.assignors.balance import balanced
         from kafka_rebalance.assignors.balance.figures import balance_figures
 
-        answer["balance"] = balance_figures(group, result, balanced.prefer_of(name))
+        answer["balance"] = balance_figures(group, result, balanced.objective_of(name))
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)
 
 

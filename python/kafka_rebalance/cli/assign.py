@@ -6,15 +6,23 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from kafka_rebalance.assignors.balance.balanced import NAME, PREFER
-from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
+from kafka_rebalance.assignors.registry import assignor_names, is_known, misspelt
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
+from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import byte_progress
 
 from .lines import finish, group_lines, open_input
-from .options import add_engine, add_max_partitions, add_pasted, whole
+from .options import (
+    add_engine,
+    add_max_partitions,
+    add_objective,
+    add_pasted,
+    name_with_objective,
+    whole,
+)
 
 _CHUNK_BYTES = 1024 * 1024
 _Write = Callable[[bytes], object]
@@ -31,12 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"use this one for all groups, not their own: {', '.join(assignor_names())}",
     )
-    parser.add_argument(
-        "--prefer",
-        metavar="ORDER",
-        help="with --assignor balanced: the order of the criteria after the even load "
-        f"(default: {','.join(PREFER)})",
-    )
+    add_objective(parser)
     add_engine(parser)
     add_pasted(parser)
     add_max_partitions(parser)
@@ -53,12 +56,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.prefer is not None:
-        if args.assignor != NAME:
-            raise GroupError("--prefer", f"only --assignor {NAME} has this option")
-        args.assignor = f"{NAME}?prefer={args.prefer}"
+    args.assignor = name_with_objective(args)
     if args.assignor is not None and not is_known(args.assignor):
-        raise GroupError("assignor", unknown(args.assignor))
+        raise GroupError("assignor", misspelt(args.assignor))
     groups = bad = 0
     with open_input(args.file) as source, byte_progress(source) as advance:
         for is_error in _answer(source, args, sys.stdout.buffer.write):
@@ -67,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
             bad += is_error
             advance(source)
     sys.stdout.buffer.flush()
+    if sys.stdout.isatty() and groups > bad:
+        print_note(f"assigned {counted(groups - bad, 'group')}; `plan` shows what each one changes")
     return finish(args.file, groups, bad)
 
 

@@ -5,7 +5,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from kafka_rebalance.assignors.registry import planned_names
+from kafka_rebalance.assignors.registry import BALANCED, planned_names
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
@@ -94,7 +94,7 @@ def add_client_settings(parser: argparse.ArgumentParser) -> None:
 
 def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the client settings of `--command-config`, the environment and `--timeout`."""
-    from kafka_rebalance.live.client_properties import client_configs, read_properties
+    from kafka_rebalance.live import client_configs, read_properties
 
     return client_configs(read_properties(args.command_config), timeout_s=args.timeout)
 
@@ -148,6 +148,33 @@ def add_assignor(parser: argparse.ArgumentParser) -> None:
         "as the leader's library has it)",
     )
     add_leader(parser)
+
+
+def add_objective(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `balanced`."""
+    parser.add_argument(
+        "--prefer",
+        metavar="ORDER",
+        help="with --assignor balanced: the order of the criteria after the even load "
+        "(default: rack,moves,topics; with a budget, moves stand first)",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="K",
+        help="with --assignor balanced: take at most so many partitions from their owners, as 3 "
+        "or 5%% of the assigned ones",
+    )
+
+
+def name_with_objective(args: argparse.Namespace) -> str | None:
+    """Returns the assignor with its settings: `balanced?budget=5%`. Errors: GroupError."""
+    given = {"prefer": args.prefer, "budget": args.budget}
+    settings = [f"{name}={value}" for name, value in given.items() if value is not None]
+    if settings and args.assignor != BALANCED:
+        option = settings[0].partition("=")[0]
+        raise GroupError(f"--{option}", f"only --assignor {BALANCED} has this option")
+    name: str | None = args.assignor
+    return f"{name}?{'&'.join(settings)}" if settings else name
 
 
 def add_leader(parser: argparse.ArgumentParser) -> None:

@@ -15,10 +15,9 @@ from .changes.edits import AS_IT_IS, Edited, GroupEvent
 from .changes.made_up import MadeUp
 from .changes.members import AddMembers, RemoveMembers
 from .changes.protocol import SwitchProtocol
+from .group_kinds import NOT_PLAYED
 from .possible.optimum import Possible, best_possible
 from .rounds import Played, Step, play
-
-NOT_PLAYED = "of a streams group, the plan plays only members that join, leave or restart"
 
 
 def play_changes(
@@ -59,7 +58,7 @@ def play_changes(
         after = Assignment.owned(steps[-1].after)
         possible = Possible(after.balance, None, (), after, {}, {})
     if possible is None:
-        possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
+        possible = best_possible(as_it_began(group, steps[-1]), engine=engine)
     return tuple(steps), possible
 
 
@@ -124,7 +123,7 @@ def play_led(edited: Edited, engine: Engine) -> Played:
     return play(*where, starts_over=starts_over, forgets=edited.forgets, engine=engine)
 
 
-def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
+def as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
     began = {member.member_id: member for member in group.members}
     members = []
     for member in last.after.members:

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `assignors/balance/figures.py`: how good an answer of `balanced` is.
 
-use super::balanced::{Prefer, spreads_exactly};
+use super::balanced::{Objective, spreads_exactly};
 use super::classes::{Classes, NO_CLASS};
+use super::levels::levels;
 use super::network::Criterion;
 use crate::group::model::NOBODY;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
 /// The field `balance` of a result line, after a comma.
-pub fn balance_field(group: &GroupSpec, answer: &Assignment, prefer: Prefer) -> String {
+pub fn balance_field(group: &GroupSpec, answer: &Assignment, objective: Objective) -> String {
     let classes = Classes::of(group);
     let (mut taken, mut moves, mut in_rack, mut topic_pairs) = (0u64, 0u64, 0u64, 0u64);
     let mut greatest = 0;
@@ -27,11 +28,28 @@ pub fn balance_field(group: &GroupSpec, answer: &Assignment, prefer: Prefer) -> 
             topic_pairs += pairs(of_topic.len() as u64);
         }
     }
-    let is_last = prefer[2] == Criterion::Topics;
-    let exact = spreads_exactly(&classes) || is_last && topic_pairs == least_pairs(group, &classes);
+    let within = objective.budget.is_some() && is_less_even(&classes, answer);
+    let is_last = objective.prefer[2] == Criterion::Topics;
+    let is_spread = is_last && topic_pairs == least_pairs(group, &classes);
+    let exact = !within && (spreads_exactly(&classes) || is_spread);
+    let because = if within { "\"budget\"" } else { "null" };
     format!(
-        r#","balance":{{"greatest":{greatest},"bound":{greatest},"gap":1.0,"taken":{taken},"moves":{moves},"in_rack":{in_rack},"topic_pairs":{topic_pairs},"exact":{exact},"exhausted":false,"kept_because":null}}"#
+        r#","balance":{{"greatest":{greatest},"bound":{greatest},"gap":1.0,"taken":{taken},"moves":{moves},"in_rack":{in_rack},"topic_pairs":{topic_pairs},"exact":{exact},"exhausted":false,"kept_because":{because}}}"#
     )
+}
+
+fn is_less_even(classes: &Classes, answer: &Assignment) -> bool {
+    let members = 0..classes.class_of_member.len() as u32;
+    let loads = members.map(|m| answer.of(m).len() as i64);
+    let least = levels(classes).into_iter().map(|level| {
+        let sizes = level
+            .members
+            .iter()
+            .map(|&k| classes.members[k as usize].len() as i64);
+        let less = (level.load - 1).max(0);
+        level.extra * level.load * level.load + (sizes.sum::<i64>() - level.extra) * less * less
+    });
+    loads.map(|load| load * load).sum::<i64>() > least.sum()
 }
 
 fn pairs(count: u64) -> u64 {

@@ -208,8 +208,8 @@ def judge(
     """
     group = planned.group
     ids = _joined(group, seen)
-    counts = [{topic.name: topic.partitions for topic in one.topics} for one in (group, seen[-1])]
-    if counts[0] != counts[1] and any(topic.racks for topic in seen[-1].topics):
+    counts = {topic.name: topic.partitions for topic in group.topics}
+    if any(one.racks for one in seen[-1].topics if one.partitions > counts.get(one.name, 0)):
         # No plan knows the racks of new partitions.
         topics = {one.member_id: one.topics for one in seen[-1].members}
         members = tuple(replace(one, topics=topics[one.member_id]) for one in group.members)

@@ -6,7 +6,7 @@ A consumer group runs an assignor of the leader (classic protocol) or consumer/â
 group streams/â€¦ (KIP-1071).
 """
 
-from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE, library_of
+from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE, in_core, library_of
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -55,5 +55,5 @@ def _kind(assignor: str) -> str:
 
 
 def _fitting(kind: str) -> list[str]:
-    brokers = [name for name in SERVER_SIDE if _kind(name) == kind]
+    brokers = [name for name in in_core() if name in SERVER_SIDE and _kind(name) == kind]
     return [*KAFKAS, *brokers] if kind == CONSUMER else brokers

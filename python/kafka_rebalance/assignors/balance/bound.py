@@ -3,8 +3,8 @@
 
     area        topics that only members of a set read weigh more than the room of the set
     partition   the heaviest partition of a topic, at its strongest subscriber
-    pigeonhole  equal members, each may read everything: of the m·k + 1 heaviest partitions, one of
-                m members has k + 1, at least the k + 1 lightest of them (k = 1 to 3)
+    pigeonhole  m equal members read all topics: of the m·k + 1 heaviest partitions, one member has
+                k + 1, which weigh at least as much as the k + 1 lightest of them
     budget      members above a level must give up at least this many partitions (the heaviest
                 ones), and more than the budget allows
 
@@ -13,7 +13,7 @@ Source   budget: Aggarwal, Motwani, Zhu: The load rebalancing problem, J. Algori
 Mirror   `src/assignors/balance/bound.rs`.
 """
 
-from collections import Counter
+from itertools import accumulate
 
 from .levels import cut
 from .weights import NOBODY, Loads
@@ -25,33 +25,29 @@ def area(loads: Loads) -> int:
     supply = [0] * len(classes.topics)
     for i in loads.parts:
         supply[loads.topic_class[i]] += loads.weight[i]
-    # By subscription class: how many members have each factor.
-    sizes: list[Counter[int]] = [Counter() for _ in classes.members]
-    for pool in loads.pools:
-        for m in pool:
-            sizes[classes.class_of_member[loads.members[m]]][loads.factor[m]] += 1
     topics = [c for c, weight in enumerate(supply) if weight]
-    members = sorted({k for c in topics for k in classes.subscribers[c] if sizes[k]})
+    members = sorted({k for c in topics for k in classes.subscribers[c]})
     level, full = 0, members
     stuck, total = topics, sum(supply)
     while stuck:
-        level = _least_level(sum(supply[c] for c in stuck), [sizes[k] for k in full], level)
-        room = {k: min(total, _room(sizes[k], level)) for k in members}
+        level = _least_level(loads, sum(supply[c] for c in stuck), full, level)
+        room = {k: min(total, _room(loads, [k], level)) for k in members}
         _, stuck, full = cut(classes, topics, room, supply)
     return level
 
 
-def _room(sizes: Counter[int], level: int) -> int:
-    return sum(count * (level // factor) for factor, count in sizes.items())
+def _room(loads: Loads, members: list[int], level: int) -> int:
+    pools = [loads.pools[q] for k in members for q in loads.pools_of[k] if loads.pools[q]]
+    return sum(len(pool) * loads.room(pool[0], level) for pool in pools)
 
 
-def _least_level(weight: int, sizes: list[Counter[int]], low: int) -> int:
-    """Returns the least level, above `low`, at which members of these sizes have enough room."""
-    every = sum(sizes, Counter())
-    high = max(low, weight * max(every, default=0))
+def _least_level(loads: Loads, weight: int, members: list[int], low: int) -> int:
+    """Returns the least level, from `low` on, at which these classes have enough room."""
+    high = max(low, weight * max(loads.factor))
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if _room(every, middle) >= weight else (middle + 1, high)
+        fits = _room(loads, members, middle) >= weight
+        low, high = (low, middle) if fits else (middle + 1, high)
     return low
 
 
@@ -75,46 +71,50 @@ def pigeonhole(loads: Loads) -> int:
     if len(pools) != 1:
         return 0
     m, found = len(pools[0]), 0
-    for k in (1, 2, 3):
-        if m * k < len(loads.parts):
-            lightest = loads.parts[m * k - k : m * k + 1]
-            found = max(found, sum(loads.weight[i] for i in lightest))
-    return found * loads.factor[pools[0][0]]
+    before = [0, *accumulate(loads.weight[i] for i in loads.parts)]
+    for k in range(1, (len(loads.parts) - 1) // m + 1):
+        found = max(found, before[m * k + 1] - before[m * k - k])
+    return loads.level(pools[0][0], found)
 
 
-def owned_by(loads: Loads) -> dict[int, list[int]]:
-    """Returns member -> its partitions, the heaviest first."""
+def owned_by(loads: Loads) -> list[list[int]]:
+    """Returns the partitions of each present owner, the heaviest first."""
     found: dict[int, list[int]] = {}
     for i in loads.parts:
         if loads.owner[i] != NOBODY:
             found.setdefault(loads.owner[i], []).append(i)
-    return found
+    return list(found.values())
 
 
-def shed(loads: Loads, owned: dict[int, list[int]], level: int) -> list[int]:
-    """Returns the fewest partitions without which no owner exceeds the level.
+def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[int] | None:
+    """Returns the fewest partitions without which no owner exceeds the level; None if they are more
+    than `most`.
 
     Each owner gives up its heaviest ones; in place of the last of them, the lightest that suffices.
     """
-    gone = []
-    for m, parts in owned.items():
-        excess = sum(loads.weight[i] for i in parts) - loads.room(m, level)
+    gone: list[int] = []
+    for parts in owned:
+        excess = sum(loads.weight[i] for i in parts) - loads.room(loads.owner[parts[0]], level)
         n = 0
         while excess > 0:
             excess -= loads.weight[parts[n]]
             n += 1
         if n:
-            gone += parts[: n - 1]
             least = excess + loads.weight[parts[n - 1]]
+            gone += parts[: n - 1]
             gone.append(next(i for i in reversed(parts) if loads.weight[i] >= least))
+            if len(gone) > most:
+                return None
     return gone
 
 
-def within_budget(loads: Loads, owned: dict[int, list[int]], budget: int, high: int) -> int:
-    """Returns the least level that at most `budget` given up partitions allow; at most `high`."""
-    low = 0
+def within_budget(loads: Loads, owned: list[list[int]], budget: int) -> int:
+    """Returns the least level at which owners must give up at most `budget` partitions."""
+    low, high = 0, max(
+        loads.level(loads.owner[of[0]], sum(loads.weight[i] for i in of)) for of in owned
+    )
     while low < high:
         middle = (low + high) // 2
-        fits = len(shed(loads, owned, middle)) <= budget
+        fits = shed(loads, owned, middle, budget) is not None
         low, high = (low, middle) if fits else (middle + 1, high)
     return low

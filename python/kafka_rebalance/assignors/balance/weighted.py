@@ -23,6 +23,7 @@ Mirror   `src/assignors/balance/weighted.rs`.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from kafka_rebalance.errors import GroupError
@@ -185,12 +186,8 @@ class _Stage:
         self.area = bound.area(loads)
         alone = max(bound.strongest(loads, i) for i in tops)
         self.free_bound = self.bound = max(self.area, alone, bound.pigeonhole(loads))
-        if budget < sum(map(len, self.owned.values())):
-            high = max(
-                loads.level(m, sum(loads.weight[i] for i in of)) for m, of in self.owned.items()
-            )
-            within = bound.within_budget(loads, self.owned, budget, high)
-            self.bound = max(self.bound, within)
+        if budget < sum(map(len, self.owned)):
+            self.bound = max(self.bound, bound.within_budget(loads, self.owned, budget))
         self.target = self.above(self.bound)
 
     def above(self, level: int) -> int:
@@ -207,6 +204,10 @@ class _Stage:
             return kept
         # 3.
         found = self.best(self.starts(kept, even), self.budget)
+        if self.target < found.greatest < self.above(found.greatest):
+            # The bound is out of reach: the best level found takes its place.
+            self.target = self.above(found.greatest)
+            found = self.best(chain([found.where], self.starts(kept, even)), self.budget)
         # 4.
         if found.greatest * _WHOLE > kept.greatest * (_WHOLE - self.options.min_gain):
             kept.kept_because = "min_gain"
@@ -224,9 +225,9 @@ class _Stage:
             home[i] = self.loads.owner[i]
         low = self.bound // 2
         for n in range(STARTS):
-            level = low + (kept.greatest - low) * n // STARTS
-            gone = bound.shed(self.loads, self.owned, level)
-            if len(gone) <= self.budget:
+            level = kept.greatest - (kept.greatest - low) * n // STARTS
+            gone = bound.shed(self.loads, self.owned, level, self.budget)
+            if gone is not None:
                 yield _emptied(home, gone)
         if even is not None:
             yield even()
@@ -235,7 +236,8 @@ class _Stage:
     def best(self, starts: Iterator[list[int]], budget: int) -> Result:
         """Returns the best of the assignments that steps from these starts reach."""
         loads, target = self.loads, self.target
-        least_taken = len(bound.shed(loads, self.owned, target))
+        least_taken = len(bound.shed(loads, self.owned, target, len(loads.parts)) or ())
+        enough = least_taken + len(loads.parts) // 1000
         best: tuple[int, ...] = ()
         where: list[int] = []
         for start in starts:
@@ -250,7 +252,7 @@ class _Stage:
             key = self.key(state)
             if not best or key < best:
                 best, where = key, state.where
-            if self.effort.left <= 0 or (best[0] <= target and best[1] <= least_taken):
+            if self.effort.left <= 0 or (best[0] <= target and best[1] <= enough):
                 break
         result = Result(where, self.greatest(where), self.bound, exact=False)
         if len(loads.parts) <= small.MOST_PARTS:

@@ -32,10 +32,11 @@ class Loads:
     number. Member m is `members[m]`, an index in the group: static members come first, by instance
     id, then the others by member id. A *pool* is a subscription class and a factor.
 
-    `scale`  a level of `scale` is a relative load of 1, if `shift` is 0
-    `shift`  how many of their last bits the weights have lost
-    `reads`  topic class -> the pools of its subscribers
-    `owner`  partition -> its present owner, or NOBODY
+    `scale`     a level of `scale` is a relative load of 1, if `shift` is 0
+    `shift`     how many of their last bits the weights have lost
+    `pools_of`  subscription class -> its pools
+    `reads`     topic class -> the pools of its subscribers
+    `owner`     partition -> its present owner, or NOBODY
     """
 
     classes: Classes
@@ -45,6 +46,7 @@ class Loads:
     members: list[int]
     factor: list[int]
     pool_of: list[int]
+    pools_of: list[list[int]]
     reads: list[list[int]]
     scale: int
     shift: int
@@ -76,16 +78,16 @@ def loads_of(group: GroupSpec) -> Loads:
     weights = _weights(group, classes)
     place = {topic: name_key(topic) for topic in weights}
     found = [(w, TopicPartition(t, p)) for t, of in weights.items() for p, w in enumerate(of)]
-    found.sort(key=lambda one: (-one[0], place[one[1].topic], one[1].partition))
     shift = max(0, sum(w for w, _ in found).bit_length() - _MOST_BITS)
+    found.sort(key=lambda one: (-(one[0] >> shift), place[one[1].topic], one[1].partition))
     factor, scale = _factors([group.members[m].capacity or 1 for m in classes.order])
     number = {m: n for n, m in enumerate(classes.order)}
     pools: dict[tuple[int, int], list[int]] = {}
     for n, m in enumerate(classes.order):
         pools.setdefault((classes.class_of_member[m], factor[n]), []).append(n)
-    of_class: list[list[int]] = [[] for _ in classes.members]
+    pools_of: list[list[int]] = [[] for _ in classes.members]
     for q, (k, _) in enumerate(pools):
-        of_class[k].append(q)
+        pools_of[k].append(q)
     return Loads(
         classes=classes,
         partitions=[tp for _, tp in found],
@@ -94,7 +96,8 @@ def loads_of(group: GroupSpec) -> Loads:
         members=classes.order,
         factor=factor,
         pool_of=[q for _, q in sorted((n, q) for q, of in enumerate(pools.values()) for n in of)],
-        reads=[sorted(q for k in of for q in of_class[k]) for of in classes.subscribers],
+        pools_of=pools_of,
+        reads=[sorted(q for k in of for q in pools_of[k]) for of in classes.subscribers],
         scale=scale,
         shift=shift,
         parts=list(range(len(found))),
@@ -107,14 +110,13 @@ def _weights(group: GroupSpec, classes: Classes) -> dict[str, list[int]]:
     """Returns the weights of each topic that somebody reads, in millionths."""
     given = {}
     for topic in group.topics:
-        if topic.name in classes.class_of_topic:
-            weights = topic.weights or (None,) * topic.partitions
-            given[topic.name] = [None if w is None else _millionths(w) for w in weights]
+        weights = topic.weights or (None,) * topic.partitions
+        given[topic.name] = [None if w is None else _millionths(w) for w in weights]
     everything = _median([w for of in given.values() for w in of if w is not None], _MILLION)
     found = {}
-    for name, of in given.items():
-        usual = _median([w for w in of if w is not None], everything)
-        found[name] = [usual if w is None else w for w in of]
+    for name in given.keys() & classes.class_of_topic.keys():
+        usual = _median([w for w in given[name] if w is not None], everything)
+        found[name] = [usual if w is None else w for w in given[name]]
     return found
 
 

@@ -3,11 +3,16 @@
 
 pub mod balance {
     pub mod balanced;
+    pub mod bound;
     pub mod classes;
     pub mod figures;
     pub mod flow;
     pub mod levels;
     pub mod network;
+    pub mod search;
+    pub mod small;
+    pub mod weighted;
+    pub mod weights;
 }
 pub mod classic {
     pub mod claims;
@@ -65,6 +70,7 @@ use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use balance::balanced::{self, PREFER, Prefer};
+use balance::weighted::{self, OPTIONS, Options};
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
 /// The built-in assignors, in the order in which help texts and messages list them: those of
@@ -79,6 +85,7 @@ pub enum Assignor {
     LibrdkafkaRoundRobin,
     LibrdkafkaCooperativeSticky,
     Balanced(Prefer),
+    Weighted(Options),
     ConsumerUniform,
     ConsumerRange,
     ShareSimple,
@@ -115,7 +122,7 @@ pub fn protocol_name(name: &str) -> &str {
 }
 
 impl Assignor {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Range,
         Self::RoundRobin,
         Self::Sticky,
@@ -124,6 +131,7 @@ impl Assignor {
         Self::LibrdkafkaRoundRobin,
         Self::LibrdkafkaCooperativeSticky,
         Self::Balanced(PREFER),
+        Self::Weighted(OPTIONS),
         Self::ConsumerUniform,
         Self::ConsumerRange,
         Self::ShareSimple,
@@ -142,6 +150,7 @@ impl Assignor {
             Self::LibrdkafkaRoundRobin => librdkafka::round_robin::NAME,
             Self::LibrdkafkaCooperativeSticky => librdkafka::cooperative_sticky::NAME,
             Self::Balanced(_) => balanced::NAME,
+            Self::Weighted(_) => weighted::NAME,
             Self::ConsumerUniform => consumer::uniform::NAME,
             Self::ConsumerRange => consumer::range::NAME,
             Self::ShareSimple => share::simple::NAME,
@@ -153,6 +162,9 @@ impl Assignor {
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
         if let Some(prefer) = balanced::prefer_of(name) {
             return prefer.map(Self::Balanced);
+        }
+        if let Some(options) = weighted::options_of(name) {
+            return options.map(Self::Weighted);
         }
         let found = Self::ALL
             .into_iter()
@@ -184,15 +196,7 @@ impl Assignor {
 
     /// Whether this is an assignor of this project, which no client of Kafka has.
     pub fn is_ours(self) -> bool {
-        matches!(self, Self::Balanced(_))
-    }
-
-    /// Further fields of a result line: a text that begins with a comma, or an empty one.
-    pub fn more_fields(self, group: &GroupSpec, answer: &Assignment) -> String {
-        match self {
-            Self::Balanced(prefer) => balance::figures::balance_field(group, answer, prefer),
-            _ => String::new(),
-        }
+        matches!(self, Self::Balanced(_) | Self::Weighted(_))
     }
 
     /// Whether this is another client library's version of one of Kafka's assignors.
@@ -259,6 +263,7 @@ impl Assignor {
                 librdkafka::cooperative_sticky::assign(group, interrupt)
             }
             Self::Balanced(prefer) => Ok(balanced::assign(group, prefer)),
+            Self::Weighted(options) => Ok(weighted::answer(group, options).0),
             Self::ConsumerUniform => consumer::uniform::assign(group),
             Self::ConsumerRange => consumer::range::assign(group),
             Self::ShareSimple => share::simple::assign(group),
@@ -287,4 +292,24 @@ pub fn assign(
 ) -> Result<(Assignor, Assignment), GroupError> {
     let assignor = assignor(group, forced)?;
     Ok((assignor, assignor.assign(group)?))
+}
+
+/// Runs `assign`, and also returns further fields of the result line: a text that begins with a
+/// comma, or an empty one.
+pub fn assign_with_fields(
+    group: &GroupSpec,
+    forced: Option<Assignor>,
+) -> Result<(Assignor, Assignment, String), GroupError> {
+    let (assignor, answer) = match assignor(group, forced)? {
+        Assignor::Weighted(options) => {
+            let (answer, fields) = weighted::answer(group, options);
+            return Ok((Assignor::Weighted(options), answer, fields));
+        }
+        assignor => (assignor, assignor.assign(group)?),
+    };
+    let fields = match assignor {
+        Assignor::Balanced(prefer) => balance::figures::balance_field(group, &answer, prefer),
+        _ => String::new(),
+    };
+    Ok((assignor, answer, fields))
 }

@@ -173,7 +173,13 @@ fn topic<'a, I: Input<'a>>(builder: &mut GroupBuilder<'a>, topic: &Given<I>) -> 
     });
     builder.broker_fields(topic_id, initialized.transpose()?);
     if let Some(given) = weights.optional_list()? {
-        let weights = given.map(|one| if one.is_null() { Ok(UNKNOWN) } else { one.number() });
+        let weights = given.map(|one| {
+            if one.is_null() {
+                Ok(UNKNOWN)
+            } else {
+                one.number()
+            }
+        });
         builder.weights(weights.collect::<Result<_>>()?);
     }
     Ok(())

@@ -172,7 +172,9 @@ fn python<'py>(py: Python<'py>, value: Option<&Value>, kind: &Kind) -> PyResult<
         (Kind::Number(_), Some(Value::Number(number))) if number.is_f64() => {
             number.as_f64().into_pyobject(py)?
         }
-        (Kind::Whole(..) | Kind::Number(_), Some(Value::Number(number))) => number.as_i64().into_pyobject(py)?,
+        (Kind::Whole(..) | Kind::Number(_), Some(Value::Number(number))) => {
+            number.as_i64().into_pyobject(py)?
+        }
         _ => py.None().into_bound(py),
     })
 }

@@ -87,7 +87,10 @@ impl Kind {
             Self::Number(least, most) => {
                 let is_number = value.is_exact_instance_of::<PyFloat>()
                     || value.is_exact_instance_of::<PyInt>();
-                is_number && value.extract().is_ok_and(|one: f64| (*least..*most).contains(&one))
+                is_number
+                    && value
+                        .extract()
+                        .is_ok_and(|one: f64| (*least..*most).contains(&one))
             }
             Self::Flag => value.is_exact_instance_of::<PyBool>(),
             Self::Optional(kind) => value.is_none() || kind.fits(value)?,

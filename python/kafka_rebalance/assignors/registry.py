@@ -8,9 +8,9 @@ A *dialect* is another library's version of an assignor: "librdkafka/range" comp
 a group that runs "range" and whose leader uses librdkafka.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
@@ -20,7 +20,8 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
 from . import consumer, librdkafka, share, streams
-from .balance import balanced
+from .balance import balanced, weighted
+from .balance.figures import balance_figures, weighted_figures
 from .classic import cooperative_sticky, range, round_robin, sticky
 from .classic.claims import Sent, sent_by_cooperative, sent_by_sticky
 from .interface import Assignor
@@ -96,7 +97,12 @@ BUILT_IN = {
         clients=("librdkafka",),
     ),
     balanced.NAME: BuiltIn(balanced.assign, "", sent=sent_by_cooperative, clients=()),
+    weighted.NAME: BuiltIn(weighted.assign, "", sent=sent_by_cooperative, clients=()),
 }
+
+
+OURS = (balanced.NAME, weighted.NAME)
+"""The names of this project's own assignors."""
 
 
 class ServerSide(NamedTuple):
@@ -212,13 +218,28 @@ def in_core() -> tuple[str, ...]:
 def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
     """Returns the row of an assignor in the core; None for other names.
 
-    The name of `balanced` may have settings. Errors: GroupError at `assignor` for wrong settings.
+    The names of OURS may have settings. Errors: GroupError at `assignor` for wrong settings.
     """
     bare = name.partition("?")[0]
     if bare == balanced.NAME:
         run = partial(balanced.assign, prefer=balanced.prefer_of(name))
         return BUILT_IN[bare]._replace(assign=run)
+    if bare == weighted.NAME:
+        run = partial(weighted.assign, options=weighted.options_of(name))
+        return BUILT_IN[bare]._replace(assign=run)
     return SERVER_SIDE.get(name) or BUILT_IN.get(name)
+
+
+def figures_of(
+    name: str, group: GroupSpec, answer: Mapping[str, Sequence[TopicPartition]]
+) -> dict[str, Any] | None:
+    """Returns the field `balance` for the answer of one of OURS; None for other assignors."""
+    bare = name.partition("?")[0]
+    if bare == balanced.NAME:
+        return balance_figures(group, answer, balanced.prefer_of(name))
+    if bare == weighted.NAME:
+        return weighted_figures(group, weighted.options_of(name))
+    return None
 
 
 def planned_names() -> list[str]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
+from kafka_rebalance.assignors.balance import weighted
 from kafka_rebalance.assignors.balance.balanced import NAME, PREFER
 from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
@@ -18,6 +19,20 @@ from .options import add_engine, add_max_partitions, add_pasted, whole
 
 _CHUNK_BYTES = 1024 * 1024
 _Write = Callable[[bytes], object]
+_WEIGHTED = {
+    "tolerance": (
+        "SHARE",
+        "let the fullest member be this far above the least possible load (default: 5%%)",
+    ),
+    "min-gain": (
+        "SHARE",
+        "take no partition unless this lowers the fullest member's load so far (default: 10%%)",
+    ),
+    "budget": (
+        "N",
+        "take at most N partitions from their owners: a number, a share or none (default: 5%%)",
+    ),
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +52,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with --assignor balanced: the order of the criteria after the even load "
         f"(default: {','.join(PREFER)})",
     )
+    for option, (metavar, text) in _WEIGHTED.items():
+        parser.add_argument(
+            f"--{option}", metavar=metavar, help=f"with --assignor weighted: {text}"
+        )
     add_engine(parser)
     add_pasted(parser)
     add_max_partitions(parser)
@@ -57,6 +76,11 @@ def run(args: argparse.Namespace) -> int:
         if args.assignor != NAME:
             raise GroupError("--prefer", f"only --assignor {NAME} has this option")
         args.assignor = f"{NAME}?prefer={args.prefer}"
+    for option in _WEIGHTED:
+        if (value := getattr(args, option.replace("-", "_"))) is not None:
+            if (args.assignor or "").partition("?")[0] != weighted.NAME:
+                raise GroupError(f"--{option}", f"only --assignor {weighted.NAME} has this option")
+            args.assignor += f"{'&' if '?' in args.assignor else '?'}{option}={value}"
     if args.assignor is not None and not is_known(args.assignor):
         raise GroupError("assignor", unknown(args.assignor))
     groups = bad = 0

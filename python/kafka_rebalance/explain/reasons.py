@@ -6,13 +6,12 @@ from dataclasses import replace
 from functools import partial
 
 from kafka_rebalance.assignors import assign
-from kafka_rebalance.assignors.balance import balanced
 from kafka_rebalance.assignors.classic import constrained, general, round_robin
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.claims import Claims, Sent, settle
 from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
-from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
+from kafka_rebalance.assignors.registry import BUILT_IN, OURS, library_of, protocol_name
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition, UserData, static_first
 from kafka_rebalance.group.spec import GroupSpec
@@ -35,8 +34,7 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
         return found
     if library_of(assignor) not in _CLIENTS:
         unknown: list[Fact] = [_unknown(group, assignor, tp)]
-        is_ours = assignor == balanced.NAME
-        return [*unknown, _outcome(group, assignor, tp)] if is_ours else unknown
+        return [*unknown, _outcome(group, assignor, tp)] if assignor in OURS else unknown
     found = list(_by_most_like(group, assignor, protocol_name(assignor), tp))
     if isinstance(found[0], facts.Unknown | facts.NotAlike):
         found.append(_outcome(group, assignor, tp))
@@ -53,7 +51,7 @@ _BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] 
 
 
 _PAGES = {
-    balanced.NAME: "docs/balance.md",
+    **dict.fromkeys(OURS, "docs/balance.md"),
     "librdkafka": "docs/behaviour/librdkafka.md",
     **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
 }

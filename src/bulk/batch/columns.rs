@@ -284,7 +284,13 @@ impl<'a> Input<'a> for Cell<'_, 'a> {
             _ if self.is_null() => Err(null(kind.noun())),
             Values::Float32(values) => Ok(values[self.at].into()),
             Values::Float64(values) => Ok(values[self.at]),
-            _ => self.whole(kind).map(|one| if one > 1 << 53 { f64::INFINITY } else { one as f64 }),
+            _ => self.whole(kind).map(|one| {
+                if one > 1 << 53 {
+                    f64::INFINITY
+                } else {
+                    one as f64
+                }
+            }),
         }
     }
 

@@ -110,8 +110,9 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
 
 def within_budget(loads: Loads, owned: list[list[int]], budget: int) -> int:
     """Returns the least level at which owners must give up at most `budget` partitions."""
-    low, high = 0, max(
-        loads.level(loads.owner[of[0]], sum(loads.weight[i] for i in of)) for of in owned
+    low, high = (
+        0,
+        max(loads.level(loads.owner[of[0]], sum(loads.weight[i] for i in of)) for of in owned),
     )
     while low < high:
         middle = (low + high) // 2

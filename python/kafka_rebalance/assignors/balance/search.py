@@ -48,7 +48,7 @@ def hand_out(loads: Loads, where: list[int], effort: Effort) -> None:
             heapify(queue)
             queues.append(queue)
         for i in batch:
-            weight, best, least = loads.weight[i], NOBODY, (0, 0)
+            weight, best, least = loads.weight[i], NOBODY, 0
             effort.spend(1 + len(loads.readers(i)))
             for q in loads.readers(i):
                 if queues[q]:
@@ -140,9 +140,7 @@ def improve(state: State, target: int, budget: int) -> None:
             state.move(back, m)
 
 
-def _steps(
-    state: State, m: int, other: int, most: int
-) -> Iterator[tuple[int, int, int, int]]:
+def _steps(state: State, m: int, other: int, most: int) -> Iterator[tuple[int, int, int, int]]:
     """Yields (cost, level of the fuller one afterwards, partition, partition that comes back) for
     the steps that cost at most `most`.
     """
@@ -163,9 +161,7 @@ def _steps(
         cost = state.cost(i, m, other)
 
         def after(change: int) -> int:
-            return max(
-                loads.level(m, load[m] - change), loads.level(other, load[other] + change)
-            )
+            return max(loads.level(m, load[m] - change), loads.level(other, load[other] + change))
 
         if weight[i] and cost <= most:
             yield cost, after(weight[i]), i, NOBODY
@@ -187,6 +183,7 @@ def bring_home(state: State, limit: int) -> None:
     loads = state.loads
     for i in reversed(loads.parts):
         owner = loads.owner[i]
-        if owner not in (NOBODY, state.where[i]):
-            if loads.level(owner, state.load[owner] + loads.weight[i]) <= limit:
-                state.move(i, owner)
+        if owner in (NOBODY, state.where[i]):
+            continue
+        if loads.level(owner, state.load[owner] + loads.weight[i]) <= limit:
+            state.move(i, owner)

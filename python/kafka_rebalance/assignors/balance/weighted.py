@@ -54,12 +54,15 @@ class Options(NamedTuple):
     is_share: bool = True
 
 
+DEFAULTS = Options()
+
+
 def options_of(name: str) -> Options:
     """Returns the options that a name sets, such as `weighted?tolerance=5%&min-gain=10%&budget=3`.
 
     Errors   GroupError at `assignor` for other settings.
     """
-    options = Options()
+    options = DEFAULTS
     _, mark, settings = name.partition("?")
     for setting in settings.split("&") if mark else ():
         key, _, value = setting.partition("=")
@@ -109,13 +112,13 @@ class Result:
     kept_because: str | None = None
 
 
-def assign(group: GroupSpec, options: Options = Options()) -> dict[str, list[TopicPartition]]:
+def assign(group: GroupSpec, options: Options = DEFAULTS) -> dict[str, list[TopicPartition]]:
     """Returns the partitions of each member."""
     loads = loads_of(group)
-    return assignment(group, loads, solve(group, loads, options).where)
+    return assignment_of(group, loads, solve(group, loads, options).where)
 
 
-def assignment(
+def assignment_of(
     group: GroupSpec, loads: Loads, where: list[int]
 ) -> dict[str, list[TopicPartition]]:
     answer: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
@@ -216,9 +219,7 @@ class _Stage:
         found.kept_because = "budget" if is_short else None
         return found
 
-    def starts(
-        self, kept: Result, even: Callable[[], list[int]] | None
-    ) -> Iterator[list[int]]:
+    def starts(self, kept: Result, even: Callable[[], list[int]] | None) -> Iterator[list[int]]:
         yield kept.where
         home = list(kept.where)
         for i in self.loads.parts:
@@ -262,7 +263,9 @@ class _Stage:
 
     def key(self, state: State) -> tuple[int, ...]:
         shift = max(0, sum(state.load).bit_length() - 40)
-        squares = sum((x >> shift) ** 2 * f for x, f in zip(state.load, self.loads.factor, strict=True))
+        squares = sum(
+            (x >> shift) ** 2 * f for x, f in zip(state.load, self.loads.factor, strict=True)
+        )
         counts = sum(len(of) ** 2 for of in state.has)
         return max(self.target, state.fullest()[0]), state.taken, squares, counts
 
@@ -274,8 +277,8 @@ class _Stage:
 
     def search_whole(self, result: Result, budget: int, least_taken: int) -> None:
         """Improves the result until a search finds nothing better: then it is exact."""
-        effort = Effort(min(small.MOST_NODES, self.effort.left))
-        before = effort.left
+        nodes = min(small.MOST_NODES, self.effort.left)
+        effort = Effort(nodes)
         while True:
             taken = _taken(self.loads, result.where)
             if result.greatest > self.target:
@@ -287,6 +290,8 @@ class _Stage:
             if found is None:
                 result.exact = result.greatest > self.target and effort.left > 0
                 break
-            result.where = [one if m == NOBODY else m for one, m in zip(result.where, found, strict=True)]
+            result.where = [
+                one if m == NOBODY else m for one, m in zip(result.where, found, strict=True)
+            ]
             result.greatest = self.greatest(result.where)
-        self.effort.spend(before - effort.left)
+        self.effort.spend(nodes - effort.left)

@@ -99,7 +99,7 @@ def _is_number(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class Result:
+class Found:
     """An answer: what it reached, and why no more partitions are taken. Levels are numbers of
     `Loads`; `bound` holds for the budget, and `exact` means that `greatest` is the least level.
     """
@@ -127,11 +127,11 @@ def assignment_of(
     return {who: sorted(owned, key=by_place) for who, owned in answer.items()}
 
 
-def solve(group: GroupSpec, loads: Loads, options: Options) -> Result:
+def solve(group: GroupSpec, loads: Loads, options: Options) -> Found:
     """Returns the answer for a group; the steps are those of the module."""
     effort, nobody = Effort(MOST_WORK), [NOBODY] * len(loads.parts)
     if not loads.parts:
-        return Result(nobody, 0, 0, exact=True)
+        return Found(nobody, 0, 0, exact=True)
     budget = options.budget
     if budget is None:
         budget = len(loads.parts)
@@ -196,7 +196,7 @@ class _Stage:
     def above(self, level: int) -> int:
         return level * (_WHOLE + self.options.tolerance) // _WHOLE
 
-    def run(self, start: list[int], taken: int, even: Callable[[], list[int]] | None) -> Result:
+    def run(self, start: list[int], taken: int, even: Callable[[], list[int]] | None) -> Found:
         """Returns the best result. `start` takes `taken` partitions; `even` returns the answer of
         `balanced`, or is None.
         """
@@ -219,7 +219,7 @@ class _Stage:
         found.kept_because = "budget" if is_short else None
         return found
 
-    def starts(self, kept: Result, even: Callable[[], list[int]] | None) -> Iterator[list[int]]:
+    def starts(self, kept: Found, even: Callable[[], list[int]] | None) -> Iterator[list[int]]:
         yield kept.where
         home = list(kept.where)
         for i in self.loads.parts:
@@ -234,16 +234,20 @@ class _Stage:
             yield even()
         yield _emptied(home, self.loads.parts)
 
-    def best(self, starts: Iterator[list[int]], budget: int) -> Result:
+    def best(self, starts: Iterator[list[int]], budget: int) -> Found:
         """Returns the best of the assignments that steps from these starts reach."""
         loads, target = self.loads, self.target
         least_taken = len(bound.shed(loads, self.owned, target, len(loads.parts)) or ())
-        enough = least_taken + len(loads.parts) // 1000
+        # In large groups, one partition in a thousand more is as good as the least.
+        enough = min(budget, least_taken + len(loads.parts) // 1000)
         best: tuple[int, ...] = ()
         where: list[int] = []
         for start in starts:
             there = list(start)
             hand_out(loads, there, self.effort)
+            if self.greatest(there) <= target and _taken(loads, there) <= enough:
+                where = there
+                break
             state = State(loads, there, self.effort)
             bring_home(state, max(target, state.fullest()[0]))
             if state.taken > budget:
@@ -255,7 +259,7 @@ class _Stage:
                 best, where = key, state.where
             if self.effort.left <= 0 or (best[0] <= target and best[1] <= enough):
                 break
-        result = Result(where, self.greatest(where), self.bound, exact=False)
+        result = Found(where, self.greatest(where), self.bound, exact=False)
         if len(loads.parts) <= small.MOST_PARTS:
             self.search_whole(result, budget, least_taken)
         result.exact |= result.greatest <= self.bound
@@ -275,7 +279,7 @@ class _Stage:
             load[where[i]] += self.loads.weight[i]
         return max(self.loads.level(m, x) for m, x in load.items())
 
-    def search_whole(self, result: Result, budget: int, least_taken: int) -> None:
+    def search_whole(self, result: Found, budget: int, least_taken: int) -> None:
         """Improves the result until a search finds nothing better: then it is exact."""
         nodes = min(small.MOST_NODES, self.effort.left)
         effort = Effort(nodes)

@@ -25,7 +25,7 @@ static WEIGHT: Bounds = Bounds(
     9_007_199_254_740_992.0,
     "from 0 to 9007199254740992",
 );
-static CAPACITY: Bounds = Bounds("capacity", 1e-6, 1e9, "from 0.000001 to 1000000000");
+static CAPACITY: Bounds = Bounds("capacity", 1e-3, 1e9, "from 0.001 to 1000000000");
 
 pub static TOPIC: [Field; 6] = [
     Field::required("name", Kind::Text),

@@ -90,7 +90,7 @@ class MemberRecord(Record):
 
 
 WEIGHT = Number("weight", 0, 2**53, "from 0 to 9007199254740992")
-CAPACITY = Number("capacity", 1e-6, 10**9, "from 0.000001 to 1000000000")
+CAPACITY = Number("capacity", 1e-3, 10**9, "from 0.001 to 1000000000")
 GENERATION, COUNT = Whole("generation", MIN_INT32), Whole("count")
 PARTITIONS = Field("partitions", List(PARTITION), required=True)
 

@@ -59,34 +59,31 @@ fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level
     low
 }
 
-/// The heaviest partition of each topic class.
-pub fn heaviest(loads: &Loads) -> Vec<Part> {
-    let mut seen = vec![false; loads.classes.topics.len()];
-    let parts = loads.parts.iter().copied();
-    let is_first = |i: &Part| {
-        let class = loads.topic_class[*i as usize] as usize;
-        !std::mem::replace(&mut seen[class], true)
+/// For each of `loads.parts`, the level of its strongest subscriber with this partition only.
+pub fn alone(loads: &Loads) -> Vec<Level> {
+    let strongest = |of: &Vec<u32>| {
+        let pools = of.iter().filter_map(|&q| loads.pools[q as usize].first());
+        pools.map(|&m| loads.factor[m as usize]).min().unwrap_or(0)
     };
-    parts.filter(is_first).collect()
-}
-
-/// The level of a subscriber with the largest capacity that has only this partition.
-pub fn strongest(loads: &Loads, part: Part) -> Level {
-    let pools = loads
-        .readers(part)
-        .iter()
-        .map(|&q| &loads.pools[q as usize]);
-    let factors = pools.filter_map(|pool| Some(loads.factor[*pool.first()? as usize]));
-    let factor = factors.min().expect("a partition to decide has a reader");
-    Level::from(loads.weight[part as usize]) * Level::from(factor)
+    let of_class: Vec<u64> = loads.reads.iter().map(strongest).collect();
+    let level = |&i: &Part| {
+        let factor = of_class[loads.topic_class[i as usize] as usize];
+        Level::from(loads.weight[i as usize]) * Level::from(factor)
+    };
+    loads.parts.iter().map(level).collect()
 }
 
 pub fn pigeonhole(loads: &Loads) -> Level {
-    let tops = heaviest(loads);
-    let mut read: Vec<u32> = tops
+    let mut classes = vec![false; loads.reads.len()];
+    for &i in &loads.parts {
+        classes[loads.topic_class[i as usize] as usize] = true;
+    }
+    let read = loads
+        .reads
         .iter()
-        .flat_map(|&i| loads.readers(i).iter().copied())
-        .collect();
+        .zip(classes)
+        .filter(|(_, is_left)| *is_left);
+    let mut read: Vec<u32> = read.flat_map(|(of, _)| of.iter().copied()).collect();
     read.sort_unstable();
     read.dedup();
     read.retain(|&q| !loads.pools[q as usize].is_empty());

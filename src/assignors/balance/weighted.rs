@@ -55,7 +55,7 @@ pub fn options_of(name: &str) -> Option<Result<Options, GroupError>> {
     let read = settings.split('&').try_for_each(|setting| {
         let (key, value) = setting.split_once('=')?;
         match (key, share(value)) {
-            ("tolerance", Some(share)) => options.tolerance = share,
+            ("tolerance", Some(share)) if share <= WHOLE => options.tolerance = share,
             ("min-gain", Some(share)) if share <= WHOLE => options.min_gain = share,
             ("budget", Some(share)) => options.budget = Budget::Share(share),
             ("budget", None) if value == "none" => options.budget = Budget::None,
@@ -151,14 +151,12 @@ fn solve(group: &GroupSpec, loads: &Loads, options: Options) -> Found {
     let mut stage = Stage::new(&rest, options, budget, &effort);
     let mut first = stage.run(loads.owner.clone(), 0, Some(&even));
     let mut last = first.places.clone();
-    let mut area = stage.area;
+    let (mut area, mut alone) = (stage.area, stage.alone);
     // 5.
     while !rest.parts.is_empty() && effort.spend(0) {
-        let tops = bound::heaviest(&rest);
-        let giants = tops.iter().filter(|&&i| bound::strongest(&rest, i) > area);
         let mut gone = vec![false; loads.factor.len()];
-        for &i in giants {
-            gone[last[i as usize] as usize] = true;
+        for (&i, &alone) in rest.parts.iter().zip(&alone) {
+            gone[last[i as usize] as usize] |= alone > area;
         }
         if !gone.contains(&true) {
             break;
@@ -174,7 +172,7 @@ fn solve(group: &GroupSpec, loads: &Loads, options: Options) -> Found {
             let taken = rest.taken(&last);
             let mut stage = Stage::new(&rest, options, budget, &effort);
             last = stage.run(last, taken, None).places;
-            area = stage.area;
+            (area, alone) = (stage.area, stage.alone);
         }
     }
     first.places = last;
@@ -200,6 +198,7 @@ struct Stage<'s> {
     effort: &'s Effort,
     owned: Vec<Owned>,
     area: Level,
+    alone: Vec<Level>,
     free_bound: Level,
     bound: Level,
     target: Level,
@@ -211,14 +210,9 @@ impl<'s> Stage<'s> {
     fn new(loads: &'s Loads, options: Options, budget: usize, effort: &'s Effort) -> Self {
         // 1.
         let owned = bound::owned_by(loads);
-        let area = bound::area(loads);
-        let alone = bound::heaviest(loads)
-            .into_iter()
-            .map(|i| bound::strongest(loads, i));
-        let free_bound = alone
-            .chain([area, bound::pigeonhole(loads)])
-            .max()
-            .unwrap_or(0);
+        let (area, alone) = (bound::area(loads), bound::alone(loads));
+        let alone_bound = alone.iter().copied().max().unwrap_or(0);
+        let free_bound = alone_bound.max(area).max(bound::pigeonhole(loads));
         let mut bound = free_bound;
         if budget < owned.iter().map(|of| of.parts.len()).sum() {
             bound = bound.max(bound::within_budget(loads, &owned, budget));
@@ -230,6 +224,7 @@ impl<'s> Stage<'s> {
             effort,
             owned,
             area,
+            alone,
             free_bound,
             bound,
             target: 0,
@@ -347,7 +342,7 @@ impl<'s> Stage<'s> {
 
     fn key(&self, state: &State) -> (Level, i64, u128, u128) {
         let total: u64 = state.load.iter().sum();
-        let shift = (u64::BITS - total.leading_zeros()).saturating_sub(40);
+        let shift = (u64::BITS - total.leading_zeros()).saturating_sub(36);
         let loads = state.load.iter().zip(&self.loads.factor);
         let squares =
             loads.map(|(load, &factor)| u128::from(load >> shift).pow(2) * u128::from(factor));

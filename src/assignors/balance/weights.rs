@@ -17,8 +17,8 @@ pub type Part = u32;
 pub type Level = u128;
 
 const MILLION: u128 = 1_000_000;
-const MOST_BITS: u32 = 60;
-const MOST_FACTOR: u128 = 1 << 32;
+const MOST_BITS: u32 = 56;
+const FACTOR_BITS: u32 = 10;
 
 /// What stays when members and partitions are decided; the Python class explains the fields.
 pub struct Base {
@@ -212,7 +212,7 @@ fn median(mut numbers: Vec<u128>) -> Option<u128> {
 fn factors(capacities: Vec<u128>) -> (Vec<u64>, u128) {
     let common = capacities.iter().fold(0, |a, &b| gcd(a, b));
     let given: Vec<u128> = capacities.iter().map(|one| one / common).collect();
-    let limit = MOST_FACTOR * given.iter().min().expect("a group has members");
+    let limit = given.iter().max().expect("a group has members") << FACTOR_BITS;
     let multiple = given.iter().try_fold(1, |all: u128, &one| {
         let all = (all / gcd(all, one)).checked_mul(one)?;
         (all <= limit).then_some(all)

@@ -51,22 +51,17 @@ def _least_level(loads: Loads, weight: int, members: list[int], low: int) -> int
     return low
 
 
-def heaviest(loads: Loads) -> dict[int, int]:
-    """Returns topic class -> its heaviest partition."""
-    found: dict[int, int] = {}
-    for i in loads.parts:
-        found.setdefault(loads.topic_class[i], i)
-    return found
-
-
-def strongest(loads: Loads, part: int) -> int:
-    """Returns the level of a subscriber with the largest capacity that has only this partition."""
-    pools = [loads.pools[q] for q in loads.readers(part)]
-    return loads.weight[part] * min(loads.factor[pool[0]] for pool in pools if pool)
+def alone(loads: Loads) -> list[int]:
+    """Returns, for each of `loads.parts`, the level of its strongest reader with this one only."""
+    strongest: dict[int, int] = {}
+    for c in {loads.topic_class[i] for i in loads.parts}:
+        pools = [loads.pools[q] for q in loads.reads[c]]
+        strongest[c] = min(loads.factor[pool[0]] for pool in pools if pool)
+    return [loads.weight[i] * strongest[loads.topic_class[i]] for i in loads.parts]
 
 
 def pigeonhole(loads: Loads) -> int:
-    read = {q for c in heaviest(loads) for q in loads.reads[c]}
+    read = {q for c in {loads.topic_class[i] for i in loads.parts} for q in loads.reads[c]}
     pools = [loads.pools[q] for q in read if loads.pools[q]]
     if len(pools) != 1:
         return 0

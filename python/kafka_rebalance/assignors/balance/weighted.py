@@ -67,7 +67,7 @@ def options_of(name: str) -> Options:
     for setting in settings.split("&") if mark else ():
         key, _, value = setting.partition("=")
         share = _share(value)
-        if key == "tolerance" and share is not None:
+        if key == "tolerance" and share is not None and share <= _WHOLE:
             options = options._replace(tolerance=share)
         elif key == "min-gain" and share is not None and share <= _WHOLE:
             options = options._replace(min_gain=share)
@@ -141,8 +141,8 @@ def solve(group: GroupSpec, loads: Loads, options: Options) -> Found:
     first = last = stage.run(loads.owner, 0, lambda: _balanced(group, loads))
     # 5.
     while loads.parts and effort.left > 0:
-        tops = bound.heaviest(loads).values()
-        gone = {last.where[i] for i in tops if bound.strongest(loads, i) > stage.area}
+        levels = zip(loads.parts, stage.alone, strict=True)
+        gone = {last.where[i] for i, alone in levels if alone > stage.area}
         if not gone:
             break
         for i in loads.parts:
@@ -185,10 +185,8 @@ class _Stage:
         self.loads, self.options, self.budget, self.effort = loads, options, budget, effort
         self.owned = bound.owned_by(loads)
         # 1.
-        tops = bound.heaviest(loads).values()
-        self.area = bound.area(loads)
-        alone = max(bound.strongest(loads, i) for i in tops)
-        self.free_bound = self.bound = max(self.area, alone, bound.pigeonhole(loads))
+        self.area, self.alone = bound.area(loads), bound.alone(loads)
+        self.free_bound = self.bound = max(self.area, *self.alone, bound.pigeonhole(loads))
         if budget < sum(map(len, self.owned)):
             self.bound = max(self.bound, bound.within_budget(loads, self.owned, budget))
         self.target = self.above(self.bound)
@@ -266,7 +264,7 @@ class _Stage:
         return result
 
     def key(self, state: State) -> tuple[int, ...]:
-        shift = max(0, sum(state.load).bit_length() - 40)
+        shift = max(0, sum(state.load).bit_length() - 36)
         squares = sum(
             (x >> shift) ** 2 * f for x, f in zip(state.load, self.loads.factor, strict=True)
         )

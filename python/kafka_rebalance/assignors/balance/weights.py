@@ -6,8 +6,9 @@ are in inverse proportion to the capacities, so members with equal levels are eq
 are compared in place of fractions, and no answer depends on the rounding of a machine.
 
 Numbers  weights count in millionths. An unknown weight is the lower median of the known weights of
-         its topic, else of all topics, else 1. If all weights together have more than 60 bits, they
-         lose their last bits. Factors are exact as long as they have at most 32 bits.
+         its topic, else of all topics, else 1. If all weights together have more than 56 bits, they
+         lose their last bits. Factors are exact if the capacities have a small common multiple,
+         else they are rounded to a thousandth or less. Levels fit in 106 bits.
 Mirror   `src/assignors/balance/weights.rs`.
 """
 
@@ -21,7 +22,7 @@ from kafka_rebalance.java.order import name_key
 from .classes import Classes, classify
 
 NOBODY = -1
-_MILLION, _MOST_BITS, _MOST_FACTOR = 10**6, 60, 2**32
+_MILLION, _MOST_BITS, _FACTOR_BITS = 10**6, 56, 10
 
 
 @dataclass(slots=True)
@@ -134,5 +135,5 @@ def _factors(capacities: list[float]) -> tuple[list[int], int]:
     given = [_millionths(one) for one in capacities]
     common = gcd(*given)
     given = [one // common for one in given]
-    most = min(lcm(*given), _MOST_FACTOR * min(given))
+    most = min(lcm(*given), max(given) << _FACTOR_BITS)
     return [(2 * most + one) // (2 * one) or 1 for one in given], most * common

@@ -25,7 +25,9 @@ from pathlib import Path
 from statistics import median
 
 import kafka_rebalance as kr
-from kafka_rebalance.assignors.connect import ConnectSpec, Memory, Work, handle
+from kafka_rebalance.assignors.connect.engines import handle
+from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory
+from kafka_rebalance.assignors.connect.work import Work
 
 ROOT = Path(__file__).resolve().parent.parent
 ASSIGNOR = "cooperative-sticky"

@@ -33,8 +33,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_rebalance import wire
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,

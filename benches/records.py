@@ -17,8 +17,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_rebalance import _core, wire
+from kafka_rebalance import _core
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,

@@ -9,22 +9,22 @@ import gc
 import tracemalloc
 from typing import Any
 
-from kafka_rebalance.coordinator import (
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.events import (
     Append,
     Appended,
-    Coordinator,
-    CoordinatorConfig,
     CoordinatorEvent,
     Received,
     Respond,
 )
-from kafka_rebalance.wire import Subscription, encode_subscription
 from kafka_rebalance.wire.classic_groups import (
     JoinGroup,
     JoinGroupProtocol,
     JoinGroupResponse,
     SyncGroup,
 )
+from kafka_rebalance.wire.consumer_protocol import Subscription, encode_subscription
 from kafka_rebalance.wire.messages import Request, Response, Tick
 
 MEMBERS = 1_000

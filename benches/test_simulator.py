@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator import Happening, Kind, MemberPlan, Scenario, TopicPlan, simulate
 
 HOUR_MS = 3_600_000

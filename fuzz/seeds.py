@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafka_rebalance import TopicPartition, wire
+from kafka_rebalance import TopicPartition
+from kafka_rebalance.wire import consumer_protocol as wire
 
 HERE = Path(__file__).resolve().parent
 VECTORS = HERE.parent / "tests" / "vectors"

@@ -9,11 +9,11 @@ import pytest
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Topic, TopicPartition
-from kafka_rebalance.member import (
+from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.member.interface import (
     Assigned,
     CallbackCompleted,
     Close,
-    ConsumerConfig,
     MetadataUpdated,
     PendingRevocation,
     Poll,
@@ -273,7 +273,7 @@ def test_the_settings_of_the_classic_protocol_are_refused() -> None:
 
 
 def test_an_event_of_workers_is_refused() -> None:
-    from kafka_rebalance.member import ConfigurationUpdated
+    from kafka_rebalance.member.interface import ConfigurationUpdated
 
     with pytest.raises(TypeError, match="takes no ConfigurationUpdated"):
         Client().do(ConfigurationUpdated(1, ()))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_rebalance.member import CallbackCompleted, Close, Failed, Lost, Poll, Revoked
+from kafka_rebalance.member.interface import CallbackCompleted, Close, Failed, Lost, Poll, Revoked
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import FindCoordinator, FindCoordinatorResponse
 from kafka_rebalance.wire.error_codes import ErrorCode

@@ -11,7 +11,10 @@ import pytest
 
 from kafka_rebalance.cli import FINDINGS_FAIL, USAGE, main
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.settings import RULES, Client, Library, Surroundings, judge, read_clients
+from kafka_rebalance.settings.clients import Client, Library
+from kafka_rebalance.settings.files import judge, read_clients
+from kafka_rebalance.settings.rule import Surroundings
+from kafka_rebalance.settings.rules import RULES
 from tests.support.imports import ROOT
 
 if TYPE_CHECKING:

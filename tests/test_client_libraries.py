@@ -12,7 +12,8 @@ pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'"
 pytest.importorskip("aiokafka", reason="no aiokafka: pip install -e '.[aiokafka]'")
 pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
-from kafka_rebalance import wire
+from kafka_rebalance.wire import consumer_protocol as wire
+from kafka_rebalance.wire.sent_members import client_library, leader_library
 from tools import sent_subscriptions
 
 PYTHON = ("kafka-python", "aiokafka")
@@ -33,7 +34,7 @@ def test_every_member_is_recognised(sent: list[sent_subscriptions.Sent]) -> None
     rejoined.
     """
     found = {
-        (one.library, one.assignor): wire.client_library(one.subscription, one.assignor, "orders-1")
+        (one.library, one.assignor): client_library(one.subscription, one.assignor, "orders-1")
         for one in sent
     }
     assert len(found) == 4 + 3 + 3
@@ -47,7 +48,7 @@ def test_every_member_is_recognised(sent: list[sent_subscriptions.Sent]) -> None
     for one in sent:
         if one.library in PYTHON:
             client_id = f"{one.library}-1.0"
-            named = wire.client_library(one.subscription, one.assignor, client_id)
+            named = client_library(one.subscription, one.assignor, client_id)
             assert named == one.library
 
 
@@ -66,13 +67,13 @@ def test_user_data_of_custom_assignors(assignor: str, version: int, library: str
     """
     task_info = bytes.fromhex("0000000b0000000b") + bytes(16)  # the version used, and the newest
     subscription = wire.Subscription(("orders",), task_info, version=version)
-    assert wire.client_library(subscription, assignor, "orders-StreamThread-1-consumer") == library
+    assert client_library(subscription, assignor, "orders-StreamThread-1-consumer") == library
 
 
 def test_every_leader_is_recognised(sent: list[sent_subscriptions.Sent]) -> None:
     for names in {(one.library, one.assignor) for one in sent}:
         group = [one for one in sent if (one.library, one.assignor) == names]
-        found = wire.leader_library(
+        found = leader_library(
             [one.assignment for one in group], [one.subscription.version for one in group]
         )
         assert found == ("python" if names[0] in PYTHON else names[0])

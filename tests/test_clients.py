@@ -22,7 +22,7 @@ import kafka.coordinator.assignors.abstract as kafka_base
 from kafka_rebalance.assignors.objects import Range
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
-from kafka_rebalance.wire import (
+from kafka_rebalance.wire.consumer_protocol import (
     Subscription,
     decode_assignment,
     encode_cooperative_user_data,

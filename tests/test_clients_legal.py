@@ -10,15 +10,8 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import (
-    AssignorThrows,
-    GroupSpec,
-    Member,
-    NeverEnds,
-    Topic,
-    TopicPartition,
-    wire,
-)
+from kafka_rebalance import AssignorThrows, GroupSpec, Member, NeverEnds, Topic, TopicPartition
+from kafka_rebalance.wire import consumer_protocol as wire
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")

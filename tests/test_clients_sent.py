@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance import Topic, TopicPartition, wire
+from kafka_rebalance import Topic, TopicPartition
+from kafka_rebalance.wire import consumer_protocol as wire
+from kafka_rebalance.wire.sent_members import sent_member
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
@@ -112,7 +114,7 @@ def test_assignments_are_javas_byte_for_byte(client: Any, plug_in: Any, oracle: 
 
 def claims(member: Any, assignor: str) -> set[TopicPartition]:
     sent = wire.decode_subscription(member.join())
-    return set(wire.sent_member(member.member_id, sent, assignor).owned_partitions)
+    return set(sent_member(member.member_id, sent, assignor).owned_partitions)
 
 
 def test_a_cooperative_member_claims_what_it_still_holds() -> None:

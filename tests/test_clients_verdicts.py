@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance import Topic, TopicPartition, wire
+from kafka_rebalance import Topic, TopicPartition
 from kafka_rebalance.assignors.objects import CooperativeSticky
+from kafka_rebalance.wire import consumer_protocol as wire
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.assignors.connect import Task, Work
+from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.assignors.registry import Engine
-from kafka_rebalance.connect import RoundAnswer, Script, play, run_script
-from kafka_rebalance.connect.cluster import backing_off, idle
+from kafka_rebalance.connect.cluster import RoundAnswer, backing_off, idle
 from kafka_rebalance.connect.cluster_changes import play_events
+from kafka_rebalance.connect.script import Script, play, run_script
 from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.report.plans.connect import print_round, print_variation
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.member import WorkerConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.member.config import WorkerConfig
 from kafka_rebalance.simulator import (
     Costs,
     Happening,

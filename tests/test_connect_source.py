@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_rebalance.cli import main
-from kafka_rebalance.connect import run_script
+from kafka_rebalance.connect.script import run_script
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.live import ClusterError
 from kafka_rebalance.live.connect_rest import read_cluster

@@ -12,13 +12,14 @@ from dataclasses import replace
 import pytest
 
 from kafka_rebalance.assignors.selection import select_protocol
-from kafka_rebalance.coordinator import (
+from kafka_rebalance.coordinator.classic_group.group import (
+    LEGAL_PREDECESSORS,
+    STATES,
     ClassicGroupMember,
-    Coordinator,
     Group,
     IllegalTransition,
 )
-from kafka_rebalance.coordinator.classic_group.group import LEGAL_PREDECESSORS, STATES
+from kafka_rebalance.coordinator.coordinator import Coordinator
 from kafka_rebalance.wire.classic_groups import FindCoordinator, JoinGroupProtocol
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_records import partition_for

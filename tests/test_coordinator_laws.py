@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.coordinator import (
+from kafka_rebalance.coordinator.classic_group.group import Group
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.deadlines import DeadlineKey
+from kafka_rebalance.coordinator.machine.events import (
     Append,
     AppendFailed,
-    Coordinator,
-    CoordinatorConfig,
     Drop,
-    Group,
     Loaded,
     Received,
     Respond,
 )
-from kafka_rebalance.coordinator.machine.deadlines import DeadlineKey
 from kafka_rebalance.playback.virtual_broker import VirtualBroker
 from kafka_rebalance.wire.classic_groups import (
     DeleteGroups,

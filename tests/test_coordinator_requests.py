@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance.coordinator import (
+from kafka_rebalance.coordinator.classic_group.group import IllegalTransition
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.events import (
     Append,
     Appended,
     AppendFailed,
-    Coordinator,
-    CoordinatorConfig,
-    IllegalTransition,
     Loaded,
     LoadStarted,
     LogEntry,

@@ -17,7 +17,7 @@ import pytest
 from kafka_rebalance.cli import FINDINGS_FAIL
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.notes import FindingKind, PlanKind
-from kafka_rebalance.settings import RULES
+from kafka_rebalance.settings.rules import RULES
 from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command

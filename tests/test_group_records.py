@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rebalance.coordinator import Coordinator, Loaded, LogEntry, Unreadable
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.events import Loaded, LogEntry, Unreadable
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.broker_records import RecordType
 from kafka_rebalance.wire.group_records import (

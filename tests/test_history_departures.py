@@ -14,7 +14,7 @@ import pytest
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.history.departures import CommitsSeen, CommitTimes, departure
 from kafka_rebalance.history.group_log import RecordedGeneration, RecordedMember
-from kafka_rebalance.wire import AssignmentData
+from kafka_rebalance.wire.consumer_protocol import AssignmentData
 
 SESSION_MS, POLL_MS, COMMIT_MS = 45_000, 300_000, 5_000
 JOINED_MS = 1_000_000

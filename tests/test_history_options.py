@@ -12,7 +12,7 @@ import pytest
 
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.wire import (
+from kafka_rebalance.wire.consumer_protocol import (
     AssignmentData,
     Subscription,
     encode_assignment,

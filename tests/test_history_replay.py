@@ -12,17 +12,17 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.coordinator import Append
+from kafka_rebalance.coordinator.machine.events import Append
 from kafka_rebalance.history.all_groups import recorded_generations
 from kafka_rebalance.history.counterfactual import Counterfactual, counterfactuals
 from kafka_rebalance.history.recorded import total_moves
 from kafka_rebalance.history.records import OffsetsRecord, read_records
 from kafka_rebalance.history.replayed import recorded_group, replay, replay_shares
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator import Happening, Kind, MemberPlan, TopicPlan
 from kafka_rebalance.simulator.journal import CoordinatorEntry, Entry
 from kafka_rebalance.simulator.measure import totals
-from kafka_rebalance.wire import AssignmentData
+from kafka_rebalance.wire.consumer_protocol import AssignmentData
 from tests.test_history import RELEASES, VECTORS, records_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
-import kafka_rebalance.wire as wire
 from kafka_rebalance.cli import main
 from kafka_rebalance.clients.caller import log
 from kafka_rebalance.errors import GroupError, shown
@@ -34,6 +33,7 @@ from kafka_rebalance.report.plans.other_groups import (
 from kafka_rebalance.report.text.tables import table_lines, text_width
 from kafka_rebalance.report.text.terminal import shown_streams
 from kafka_rebalance.testing import RunningBroker
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.connect_protocol import (
     ConnectAssignment,
     ConnectMetadata,

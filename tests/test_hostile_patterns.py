@@ -8,9 +8,14 @@ import re
 
 import pytest
 
-from kafka_rebalance.coordinator import Coordinator, Received
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.coordinator.machine.events import ClusterTopic, PatternsDue, TopicsChanged
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.events import (
+    ClusterTopic,
+    PatternsDue,
+    Received,
+    TopicsChanged,
+)
 from kafka_rebalance.java.regular_expressions import InvalidPattern, _translated, compiled
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 

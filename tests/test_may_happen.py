@@ -13,7 +13,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.notes.commit_waits import commit_waits
 from kafka_rebalance.notes.may_happen import may_happen
 from kafka_rebalance.simulator import simulate

@@ -11,18 +11,17 @@ import pytest
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Topic, TopicPartition
-from kafka_rebalance.member import (
+from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.member.consumer import Consumer
+from kafka_rebalance.member.interface import (
     Answered,
     Assigned,
     Close,
-    Consumer,
-    ConsumerConfig,
     Failed,
     Fatal,
     Lost,
     MemberEffect,
     MemberEvent,
-    MemberState,
     MetadataUpdated,
     Poll,
     Revoked,
@@ -30,7 +29,7 @@ from kafka_rebalance.member import (
     Subscribe,
     SubscribePattern,
 )
-from kafka_rebalance.wire import AssignmentData, decode_subscription, encode_assignment
+from kafka_rebalance.member.states import MemberState
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
     FindCoordinatorResponse,
@@ -42,6 +41,11 @@ from kafka_rebalance.wire.classic_groups import (
     LeaveGroup,
     SyncGroup,
     SyncGroupResponse,
+)
+from kafka_rebalance.wire.consumer_protocol import (
+    AssignmentData,
+    decode_subscription,
+    encode_assignment,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Response, Tick

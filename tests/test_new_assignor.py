@@ -13,9 +13,9 @@ from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.objects import built_in
 from kafka_rebalance.assignors.registry import BUILT_IN, BuiltIn, in_core
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.plans.clients import CLIENTS, JAVA
-from kafka_rebalance.wire import encode_cooperative_user_data
+from kafka_rebalance.wire.consumer_protocol import encode_cooperative_user_data
 from tests.support.contributing import ROOT, check_steps, two_members
 
 GROUP = two_members(5, "reversed")

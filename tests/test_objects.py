@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import wire
 from kafka_rebalance.assignors import (
     Assignor,
     CooperativeSticky,
@@ -25,6 +24,7 @@ from kafka_rebalance.assignors import (
 from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, in_core
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.group import Anomaly, Balance
+from kafka_rebalance.wire import consumer_protocol as wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

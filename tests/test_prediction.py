@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, wire
+from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.group_records import GroupMetadataValue, MemberMetadata, encode_value
 from tests.prediction import given, report, told
 from tests.prediction.cast import (

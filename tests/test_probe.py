@@ -19,7 +19,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.wire import decode_subscription
+from kafka_rebalance.wire.consumer_protocol import decode_subscription
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 

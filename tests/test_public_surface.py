@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.lazy import public
 from tests.support.imports import MODULES, PACKAGE
 from tools.api_page import names_of, public_modules
 
@@ -35,7 +36,7 @@ def test_the_root_has_the_names_of_its_stub_and_no_others() -> None:
         for alias in node.names
         if alias.name == alias.asname
     }
-    assert names == kr._public()
+    assert names == public(kr.__file__)
     assert sorted(name for name, module in names.items() if module != ".") == kr.__all__
     assert all(hasattr(kr, name) for name in names)
     assert len(kr.__all__) <= 40

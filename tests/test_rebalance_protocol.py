@@ -14,16 +14,16 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import wire
 from kafka_rebalance.assignors import RebalanceProtocol, register, unregister
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, Engine
 from kafka_rebalance.bulk import assign_batch, plan_batch
 from kafka_rebalance.group.model import wrong_protocol
 from kafka_rebalance.live.classic_groups import described_line
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.plans.changes.other_assignor import run_by
 from kafka_rebalance.simulator.from_group import scenario_from_group
 from kafka_rebalance.watch.verdict import judged_rebalance
+from kafka_rebalance.wire import consumer_protocol as wire
 from tests.support.contract_lines import as_bytes, error_of_both, valid_line_with
 from tests.support.prompt import command
 from tests.test_mixed_lists import IDS, between

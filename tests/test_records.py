@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_rebalance import _core, wire
+from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.live.classic_groups import described_line
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 import kafka_rebalance as kr
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import NotReachedError
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.rollout import (
     Assumed,
     ReadinessProbe,

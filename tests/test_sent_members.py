@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import wire
 from kafka_rebalance.assignors import CooperativeSticky
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.live.classic_groups import described_line
 from kafka_rebalance.member.subscriber import assignments
-from kafka_rebalance.wire import AssignmentData, Subscription, leader_library
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.classic_groups import JoinedMember
+from kafka_rebalance.wire.consumer_protocol import AssignmentData, Subscription
+from kafka_rebalance.wire.sent_members import leader_library, sent_member
 from tests.support.generate_sent import group_of
 from tools.check_vectors import agrees
 from tools.differential import difference
@@ -45,7 +46,7 @@ def _of_version(version: int, owned: tuple[TopicPartition, ...], generation: int
 
 
 def _group(assignor: str, *members: tuple[str, Subscription]) -> kr.GroupSpec:
-    seen = tuple(wire.sent_member(member_id, sent, assignor) for member_id, sent in members)
+    seen = tuple(sent_member(member_id, sent, assignor) for member_id, sent in members)
     return kr.GroupSpec("g", (kr.Topic("t", 4),), seen)
 
 
@@ -148,13 +149,13 @@ def test_a_leading_consumer_reads_members_bytes_in_the_same_way() -> None:
 def test_user_data_that_nobody_reads_is_no_claim() -> None:
     """kafka-python's sticky user data begin with a version, so Java cannot decode them."""
     data = struct.pack(">h", 1) + wire.encode_sticky_user_data(_owned(0), 3)
-    member = wire.sent_member("a", Subscription(("t",), data, version=0), "sticky")
+    member = sent_member("a", Subscription(("t",), data, version=0), "sticky")
     assert (member.owned_partitions, member.user_data) == ((), "none")
 
 
 def test_user_data_without_a_generation() -> None:
     data = wire.encode_sticky_user_data(_owned(0), -1)
-    member = wire.sent_member("a", Subscription(("t",), data, version=0), "sticky")
+    member = sent_member("a", Subscription(("t",), data, version=0), "sticky")
     assert (member.owned_partitions, member.user_data) == (_owned(0), "partitions")
 
 

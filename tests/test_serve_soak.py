@@ -32,8 +32,8 @@ pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve
 pytest.importorskip("aiokafka", reason="no aiokafka: pip install -e '.[aiokafka]'")
 pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
-from kafka_rebalance import wire
 from kafka_rebalance.serve.connections import SMALL, Limits
+from kafka_rebalance.wire import consumer_protocol as wire
 from tests.parity.wire import Connection, encoded, message
 from tests.support.served_broker import REQUESTS, running
 from tests.support.served_consumers import GROUP, TOPIC, Aiokafka, Confluent, Consumer

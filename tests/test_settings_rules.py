@@ -16,7 +16,10 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import testing
 from kafka_rebalance.playback.driver import Driver
-from kafka_rebalance.settings import RULES, Breach, Client, Library, Surroundings, judge
+from kafka_rebalance.settings.clients import Client, Library
+from kafka_rebalance.settings.files import judge
+from kafka_rebalance.settings.rule import Breach, Surroundings
+from kafka_rebalance.settings.rules import RULES
 from kafka_rebalance.testing import RunningBroker
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
 from tests.support.java_consumers import Java, missing_java

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance.coordinator import (
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.events import (
     Append,
     Appended,
     ClusterTopic,
-    Coordinator,
     CoordinatorEvent,
     Effect,
     PartitionsDeleted,
@@ -21,7 +22,6 @@ from kafka_rebalance.coordinator import (
     Silent,
     TopicsChanged,
 )
-from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.wire.broker_groups import ShareGroupHeartbeat, ShareGroupHeartbeatResponse

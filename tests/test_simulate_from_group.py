@@ -13,7 +13,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.plans.changes import change_from_text
 from kafka_rebalance.simulator import Kind, Pace, Scenario, scenario_from_group, simulate
 

@@ -11,7 +11,7 @@ import pytest
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Member, Topic
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.plans.changes import AddMembers
 from kafka_rebalance.simulator import (
     Costs,

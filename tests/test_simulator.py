@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.member import ConsumerConfig, Fatal
+from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.member.interface import Fatal
 from kafka_rebalance.simulator import (
     Costs,
     Happening,

@@ -14,16 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_rebalance.coordinator import Coordinator, CoordinatorConfig
-from kafka_rebalance.member import (
-    Assigned,
-    AsyncConsumer,
-    Consumer,
-    ConsumerConfig,
-    Lost,
-    PendingRevocation,
-    Revoked,
-)
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.member.consumer import Consumer
+from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
+from kafka_rebalance.member.interface import Assigned, Lost, PendingRevocation, Revoked
 from kafka_rebalance.simulator import (
     Costs,
     Happening,

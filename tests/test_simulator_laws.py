@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.coordinator import (
-    Coordinator,
-    CoordinatorConfig,
-    Loaded,
-    Received,
-    Respond,
-    Unloaded,
-)
-from kafka_rebalance.member import Answered, Consumer, ConsumerConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.events import Loaded, Received, Respond, Unloaded
+from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.member.consumer import Consumer
+from kafka_rebalance.member.interface import Answered
 from kafka_rebalance.simulator import (
     Costs,
     Happening,

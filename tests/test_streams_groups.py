@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance.coordinator import Append, Coordinator, CoordinatorConfig, Received, Respond
-from kafka_rebalance.coordinator.coordinator import KINDS
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.coordinator import KINDS, Coordinator
 from kafka_rebalance.coordinator.machine import deadlines
+from kafka_rebalance.coordinator.machine.events import Append, Received, Respond
 from kafka_rebalance.coordinator.machine.state import CoordinatorState
 from kafka_rebalance.coordinator.streams_group.group import StreamsGroup, StreamsGroupMember
 from kafka_rebalance.errors import WireError

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.wire import decode_assignment, decode_subscription
+from kafka_rebalance.wire.consumer_protocol import decode_assignment, decode_subscription
 from kafka_rebalance.wire.streams_protocol import (
     LATEST_VERSION,
     AssignedTask,

@@ -14,7 +14,7 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
 from kafka_rebalance.live import Listed, NoLogError, NoTopicError
 from kafka_rebalance.present.connect_workers import ConnectGroup
-from kafka_rebalance.wire import (
+from kafka_rebalance.wire.consumer_protocol import (
     AssignmentData,
     Subscription,
     encode_assignment,

@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rebalance import TopicPartition, wire
+from kafka_rebalance import TopicPartition
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.wire import consumer_protocol as wire
 from tests.support.wire_requests import Request, encodings, hostile, malformed
 
 if TYPE_CHECKING:

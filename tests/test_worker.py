@@ -11,9 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_rebalance.assignors.connect import Task, Work
+from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.member import (
+from kafka_rebalance.member.config import WorkerConfig
+from kafka_rebalance.member.interface import (
     Answered,
     ConfigurationUpdated,
     Failed,
@@ -24,9 +25,8 @@ from kafka_rebalance.member import (
     Send,
     Start,
     Subscribe,
-    Worker,
-    WorkerConfig,
 )
+from kafka_rebalance.member.worker import Worker
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
     FindCoordinatorResponse,

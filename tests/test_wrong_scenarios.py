@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.member import ConsumerConfig, WorkerConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.member.config import ConsumerConfig, WorkerConfig
 from kafka_rebalance.simulator import Network, scenario_from_group
 from kafka_rebalance.simulator.from_group import Pace
 from kafka_rebalance.simulator.scenario import Costs, Happening, Kind, MemberPlan, TopicPlan

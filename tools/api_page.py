@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import kafka_rebalance as kr
+from kafka_rebalance.lazy import public
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "api.md"
@@ -47,7 +48,9 @@ def page() -> str:
 
 def public_modules() -> dict[str, list[str]]:
     """Returns each public module, the root first, with its names; those of the root stand once."""
-    stubs = [f"{kr.__name__}.{name}" for name, module in kr._public().items() if module == "."]
+    stubs = [
+        f"{kr.__name__}.{name}" for name, module in public(kr.__file__).items() if module == "."
+    ]
     found: dict[str, list[str]] = {kr.__name__: kr.__all__}
     for module in (*stubs, "kafka_rebalance.plans.changes"):
         found[module] = [one for one in names_of(module) if one not in kr.__all__]
@@ -56,9 +59,9 @@ def public_modules() -> dict[str, list[str]]:
 
 def names_of(module: str) -> list[str]:
     """Returns `__all__`, or the public names that a module without `__all__` defines."""
-    found = vars(import_module(module))
-    own = (name for name, value in found.items() if getattr(value, "__module__", "") == module)
-    return sorted(found.get("__all__") or (name for name in own if name[0] != "_"))
+    found = import_module(module)
+    own = (one for one, value in vars(found).items() if getattr(value, "__module__", "") == module)
+    return sorted(getattr(found, "__all__", ()) or (name for name in own if name[0] != "_"))
 
 
 def _row(name: str, value: Any) -> str:

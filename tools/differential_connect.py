@@ -77,7 +77,7 @@ def _oracle() -> ConnectOracle:
 
 
 def _ours(script: Script, engine: Engine) -> Answer:
-    from kafka_rebalance.connect import run_script
+    from kafka_rebalance.connect.script import run_script
 
     def ask() -> Answer:
         # Converted to JSON and back, so that a tuple equals a list, as in the oracle's answer.

@@ -22,9 +22,9 @@ import pyarrow as pa
 
 import kafka_rebalance as kr
 import kafka_rebalance._core as core
-from kafka_rebalance import wire
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.plans.changes.made_up import PLANNED
+from kafka_rebalance.wire import consumer_protocol as wire
 
 _NAMES = sorted(kr.assignor_names())
 _INTEGERS = (0, 1, 2, 5, -1, 1_000, 2**31 - 1, -(2**31), 2**63, 2**200, True)

@@ -23,8 +23,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance import wire
 from kafka_rebalance.testing import RunningBroker
+from kafka_rebalance.wire import consumer_protocol as wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

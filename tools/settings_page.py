@@ -6,7 +6,10 @@ python -m tools settings-page
 
 from typing import Any
 
-from kafka_rebalance.settings import LIBRARIES, RULES, Client, Library, Rule, Surroundings, judge
+from kafka_rebalance.settings.clients import LIBRARIES, Client, Library
+from kafka_rebalance.settings.files import judge
+from kafka_rebalance.settings.rule import Rule, Surroundings
+from kafka_rebalance.settings.rules import RULES
 from tests.support.imports import ROOT
 
 PAGE = ROOT / "docs" / "settings.md"

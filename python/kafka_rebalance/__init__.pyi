@@ -54,5 +54,3 @@ from .simulator import scenario_from_group as scenario_from_group
 from .simulator import simulate as simulate
 from .switching import Comparison as Comparison
 from .switching import compare as compare
-
-def _public() -> dict[str, str]: ...

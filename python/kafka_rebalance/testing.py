@@ -28,7 +28,7 @@ try:
 except ImportError as error:
     raise ImportError("kafka_rebalance.testing needs pytest: pip install pytest") from error
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.serve.cluster import ServedTopic
 from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.serve.history import StableGeneration

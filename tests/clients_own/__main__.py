@@ -21,7 +21,7 @@ import tarfile
 from importlib.metadata import version
 from pathlib import Path
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.testing import RunningBroker
 
 ROOT = Path(__file__).resolve().parent.parent.parent

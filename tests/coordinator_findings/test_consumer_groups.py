@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_rebalance.coordinator import Append, Appended, Coordinator, Received, Silent
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.wire import Subscription, encode_subscription
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.events import Append, Appended, Received, Silent
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,
@@ -21,6 +21,7 @@ from kafka_rebalance.wire.broker_records import (
     encode_record,
 )
 from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupProtocol
+from kafka_rebalance.wire.consumer_protocol import Subscription, encode_subscription
 from kafka_rebalance.wire.messages import Request, Tick
 from tests.support.played_coordinator import Answer, Played
 from tools.member_ids import Ids

@@ -6,12 +6,13 @@ from __future__ import annotations
 import pytest
 
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.wire import Subscription, encode_subscription
 from kafka_rebalance.wire.broker_records import CurrentValue, decode_record
 from kafka_rebalance.wire.consumer_protocol import (
     AssignmentData,
+    Subscription,
     decode_assignment,
     encode_assignment,
+    encode_subscription,
 )
 from tests.support.played_coordinator import Answer, Played
 

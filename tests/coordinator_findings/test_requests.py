@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kafka_rebalance.coordinator import Respond
+from kafka_rebalance.coordinator.machine.events import Respond
 from kafka_rebalance.playback.virtual_broker import VirtualBroker
 from kafka_rebalance.wire.classic_groups import DeleteGroups, DeleteGroupsResponse
 from kafka_rebalance.wire.error_codes import ErrorCode

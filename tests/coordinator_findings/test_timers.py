@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_rebalance.coordinator import CoordinatorConfig, Expired
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.machine.events import Expired
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.playback.virtual_broker import VirtualBroker
 from kafka_rebalance.wire.classic_groups import (
     JoinGroup,

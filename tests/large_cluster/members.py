@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafka_rebalance import GroupSpec, Topic, TopicPartition, assign
 from kafka_rebalance import Member as Subscriber
-from kafka_rebalance.wire import (
+from kafka_rebalance.wire.consumer_protocol import (
+    HIGHEST_VERSION,
     AssignmentData,
     Subscription,
     encode_assignment,
     encode_subscription,
 )
-from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from tests.parity.wire import ANSWER_TIMEOUT_S, Connection
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import pytest
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
-from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.connect import run_script
+from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.connect.cluster_changes import play_events
+from kafka_rebalance.connect.script import run_script
 from kafka_rebalance.live import ClusterError
 from kafka_rebalance.live.connect_rest import read_cluster
 from kafka_rebalance.wire.connect_protocol import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kafka_rebalance.assignors.registry import Engine
-    from kafka_rebalance.connect import RoundAnswer
+    from kafka_rebalance.connect.cluster import RoundAnswer
 
 pytestmark = pytest.mark.live
 

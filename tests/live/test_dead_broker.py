@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import wire
 from kafka_rebalance.cli import main
 from kafka_rebalance.java.order import string_hash
+from kafka_rebalance.wire import consumer_protocol as wire
 from tests.support.broker import Broker, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")

@@ -17,11 +17,12 @@ from tests.support.broker import Broker, missing_tools
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
 
-from kafka_rebalance import Topic, TopicPartition, wire
+from kafka_rebalance import Topic, TopicPartition
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
 from kafka_rebalance.clients import leader
 from kafka_rebalance.clients.leader import LegalAnswer, legal
+from kafka_rebalance.wire import consumer_protocol as wire
 from tests.support.live_members import JavaMembers, await_coordinators, await_stable
 from tests.support.plug_in_members import PlugInMembers, asked, generations, question
 

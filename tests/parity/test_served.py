@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.testing import RunningBroker
 from tests.parity import recorded, scenarios
 from tests.parity.cluster import PARTITIONS, TOPICS

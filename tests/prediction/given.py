@@ -22,7 +22,8 @@ from itertools import combinations, groupby
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
-from kafka_rebalance import GroupSpec, Topic, wire
+from kafka_rebalance import GroupSpec, Topic
+from kafka_rebalance.wire.sent_members import sent_member
 
 from .cast import JAVA, OWN
 from .log import generations, subscription_of
@@ -80,7 +81,7 @@ def spec(record: Written, topics: Sequence[Topic], prefix: str = "") -> GroupSpe
     """Returns the leader's input, rebuilt from the record; the assignor's name gets `prefix`."""
     value = record.value
     members = tuple(
-        wire.sent_member(
+        sent_member(
             member.member_id,
             subscription_of(member),
             value.protocol or "",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from kafka_rebalance import wire
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire import group_records
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ import time
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.member.config import JAVA, LIBRDKAFKA
+from kafka_rebalance.member.config import JAVA, LIBRDKAFKA, ConsumerConfig
 from tests.support.broker import java
 from tests.support.processes import wait_or_kill
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
 
 from .scenario import POLL_MS, TOPICS

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator import Happening, Kind, MemberPlan, Scenario, TopicPlan
 
 ASSIGNORS = ("range", "cooperative-sticky")

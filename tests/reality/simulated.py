@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from kafka_rebalance.member import Assigned, AsyncConsumer, Consumer, Lost, Revoked, Send
+from kafka_rebalance.member.consumer import Consumer
+from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
+from kafka_rebalance.member.interface import Assigned, Lost, Revoked, Send
 from kafka_rebalance.simulator import Kind, Scenario, simulate
 from kafka_rebalance.wire.classic_groups import JoinGroup
 
@@ -15,7 +17,8 @@ from .played import KILLED, Event, Played, name_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafka_rebalance.member import AnyConsumer, MemberEffect, MemberEvent
+    from kafka_rebalance.member.interface import MemberEffect, MemberEvent
+    from kafka_rebalance.simulator.process import AnyConsumer
 
 KINDS = {Revoked: "revoked", Assigned: "assigned", Lost: "lost"}
 

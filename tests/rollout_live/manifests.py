@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from kafka_rebalance import GroupSpec, Member, Topic
-from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.member.config import LIBRDKAFKA
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.member.config import LIBRDKAFKA, ConsumerConfig
 from kafka_rebalance.rollout import Assumed
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import random
 
 from kafka_rebalance.group.model import Topic, TopicPartition, uuid_of
-from kafka_rebalance.member import (
+from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
+from kafka_rebalance.member.consumer_group.states import ConsumerMemberState
+from kafka_rebalance.member.interface import (
     Answered,
     Assigned,
-    AsyncConsumer,
     CallbackCompleted,
-    ConsumerConfig,
-    ConsumerMemberState,
     Fatal,
     Lost,
     MemberEffect,

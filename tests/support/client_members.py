@@ -28,8 +28,9 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.metadata import MetadataResponse
 
-from kafka_rebalance import Topic, TopicPartition, wire
+from kafka_rebalance import Topic, TopicPartition
 from kafka_rebalance.assignors.interface import RebalanceProtocol
+from kafka_rebalance.wire import consumer_protocol as wire
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.coordinator import Coordinator, Received, Respond
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.events import Received, Respond
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.messages import Request

@@ -24,10 +24,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance import wire
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.testing import RunningBroker
+from kafka_rebalance.wire import consumer_protocol as wire
 from tests.support.hostile_listeners import broker_commands
 from tests.support.live_members import join_by_hand
 

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import kafka_rebalance as kr
-from kafka_rebalance import wire
+from kafka_rebalance.wire import consumer_protocol as wire
+from kafka_rebalance.wire.sent_members import sent_member
 from tests.support.generated_names import pick
 
 Case = dict[str, Any]
@@ -49,7 +50,7 @@ def group_of(case: Case) -> kr.GroupSpec:
     fields = {name: value for name, value in case.items() if name != "members"}
     stand_in = kr.GroupSpec.from_dict(fields | {"members": [{"member_id": "", "topics": []}]})
     members = tuple(
-        wire.sent_member(
+        sent_member(
             member["member_id"],
             wire.decode_subscription(bytes.fromhex(member["subscription"])),
             case["assignor"],

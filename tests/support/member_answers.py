@@ -7,12 +7,6 @@ from collections.abc import Iterable
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.member.worker import PROTOCOLS
 from kafka_rebalance.playback.text import Command, partition, whole
-from kafka_rebalance.wire import (
-    AssignmentData,
-    Subscription,
-    encode_assignment,
-    encode_subscription,
-)
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
     FindCoordinatorResponse,
@@ -30,6 +24,12 @@ from kafka_rebalance.wire.connect_protocol import (
     decode_connect_metadata,
     encode_connect_assignment,
     encode_connect_metadata,
+)
+from kafka_rebalance.wire.consumer_protocol import (
+    AssignmentData,
+    Subscription,
+    encode_assignment,
+    encode_subscription,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Response

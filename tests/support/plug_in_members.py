@@ -12,8 +12,10 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
-from kafka_rebalance import GroupSpec, Topic, TopicPartition, wire
+from kafka_rebalance import GroupSpec, Topic, TopicPartition
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire import group_records
+from kafka_rebalance.wire.sent_members import sent_member
 from tests.support.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -169,7 +171,7 @@ def asked(topics: tuple[Topic, ...], value: GroupMetadataValue) -> GroupSpec:
     """Returns the group in a record as the leader of this generation received it."""
     assert value.protocol is not None
     members = tuple(
-        wire.sent_member(
+        sent_member(
             one.member_id,
             wire.decode_subscription(one.subscription),
             value.protocol,

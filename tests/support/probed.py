@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import kafka_rebalance as kr
 from kafka_rebalance.serve.probe_cases import probe_case
 from kafka_rebalance.serve.probed_client import ProbedClient
-from kafka_rebalance.wire import (
+from kafka_rebalance.wire.consumer_protocol import (
     by_topic,
     decode_cooperative_user_data,
     decode_sticky_user_data,

@@ -12,7 +12,7 @@ from tests.support.java_consumers import Java
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafka_rebalance.settings import Library
+    from kafka_rebalance.settings.clients import Library
 
 RANGE = "org.apache.kafka.clients.consumer.RangeAssignor"
 COOPERATIVE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator import (
     Happening,
     Kind,

@@ -10,22 +10,21 @@ a group that runs "range" and whose leader uses librdkafka.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
-from . import consumer, librdkafka, share, streams
-from .balance import balanced, weighted
-from .balance.figures import balance_figures, weighted_figures
-from .classic import cooperative_sticky, range, round_robin, sticky
-from .classic.claims import Sent, sent_by_cooperative, sent_by_sticky
 from .interface import Assignor
 from .python_libraries import PYTHON_LIBRARIES
+
+if TYPE_CHECKING:
+    from .classic.claims import Sent
+    from .streams.sticky import Tasks
 
 Engine = Literal["rust", "reference"]
 
@@ -50,7 +49,7 @@ class BuiltIn(NamedTuple):
     java_class: str
     withholds: bool = False
     ignores_racks: bool = False
-    sent: Callable[[Member], Sent] | None = None
+    sent: Callable[[Member], "Sent"] | None = None
     user_data: Callable[[Sequence[TopicPartition] | None, int], bytes | None] = lambda *_: None
     clients: tuple[str, ...] = ("Java", "kafka-python", "aiokafka", "librdkafka")
 
@@ -64,45 +63,57 @@ class BuiltIn(NamedTuple):
         return self.java_class.removesuffix("Assignor")
 
 
+def _later(file: str, name: str = "assign") -> Callable[..., Any]:
+    """Returns a function of a file of this room; the file is imported when the function is called.
+
+    A process that computes with the core needs no reference, and else those of its own assignors.
+    """
+    return lambda *given: getattr(import_module(f".{file}", __package__), name)(*given)
+
+
+BALANCED, WEIGHTED = "balanced", "weighted"
+OURS = (BALANCED, WEIGHTED)
+"""The names of this project's own assignors."""
+
 BUILT_IN = {
-    "range": BuiltIn(range.assign, "RangeAssignor"),
-    "roundrobin": BuiltIn(round_robin.assign, "RoundRobinAssignor", ignores_racks=True),
+    "range": BuiltIn(_later("classic.range"), "RangeAssignor"),
+    "roundrobin": BuiltIn(_later("classic.round_robin"), "RoundRobinAssignor", ignores_racks=True),
     "sticky": BuiltIn(
-        sticky.assign,
+        _later("classic.sticky"),
         "StickyAssignor",
-        sent=sent_by_sticky,
-        # Before its first assignment, a sticky member sends no user data.
-        user_data=lambda owned, generation_id: (
-            None if owned is None else encode_sticky_user_data(owned, generation_id)
-        ),
+        sent=_later("classic.claims", "sent_by_sticky"),
+        user_data=_later("classic.claims", "sticky_user_data"),
         clients=("Java", "kafka-python", "aiokafka"),
     ),
     "cooperative-sticky": BuiltIn(
-        cooperative_sticky.assign,
+        _later("classic.cooperative_sticky"),
         "CooperativeStickyAssignor",
         withholds=True,
-        sent=sent_by_cooperative,
-        user_data=lambda _owned, generation_id: encode_cooperative_user_data(generation_id),
+        sent=_later("classic.claims", "sent_by_cooperative"),
+        user_data=_later("classic.claims", "cooperative_user_data"),
         clients=("Java", "kafka-python", "librdkafka"),
     ),
-    "librdkafka/range": BuiltIn(librdkafka.range.assign, "", clients=("librdkafka",)),
+    "librdkafka/range": BuiltIn(_later("librdkafka.range"), "", clients=("librdkafka",)),
     "librdkafka/roundrobin": BuiltIn(
-        librdkafka.round_robin.assign, "", ignores_racks=True, clients=("librdkafka",)
+        _later("librdkafka.round_robin"), "", ignores_racks=True, clients=("librdkafka",)
     ),
     "librdkafka/cooperative-sticky": BuiltIn(
-        librdkafka.cooperative_sticky.assign,
+        _later("librdkafka.cooperative_sticky"),
         "",
         withholds=True,
-        sent=librdkafka.claims.sent,
+        sent=_later("librdkafka.claims", "sent"),
         clients=("librdkafka",),
     ),
-    balanced.NAME: BuiltIn(balanced.assign, "", sent=sent_by_cooperative, clients=()),
-    weighted.NAME: BuiltIn(weighted.assign, "", sent=sent_by_cooperative, clients=()),
+    **{
+        name: BuiltIn(
+            _later(f"balance.{name}"),
+            "",
+            sent=_later("classic.claims", "sent_by_cooperative"),
+            clients=(),
+        )
+        for name in OURS
+    },
 }
-
-
-OURS = (balanced.NAME, weighted.NAME)
-"""The names of this project's own assignors."""
 
 
 class ServerSide(NamedTuple):
@@ -115,15 +126,15 @@ class ServerSide(NamedTuple):
 class OfTasks(NamedTuple):
     """A server-side assignor of streams groups, which assigns tasks."""
 
-    assign: Callable[[GroupSpec], streams.sticky.Tasks]
+    assign: Callable[[GroupSpec], "Tasks"]
     shares: bool = True
 
 
 SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
-    consumer.uniform.NAME: ServerSide(consumer.uniform.assign),
-    consumer.range.NAME: ServerSide(consumer.range.assign),
-    share.simple.NAME: ServerSide(share.simple.assign, shares=True),
-    streams.sticky.NAME: OfTasks(streams.sticky.assign),
+    "consumer/uniform": ServerSide(_later("consumer.uniform")),
+    "consumer/range": ServerSide(_later("consumer.range")),
+    "share/simple": ServerSide(_later("share.simple"), shares=True),
+    "streams/sticky": OfTasks(_later("streams.sticky")),
 }
 """The assignors of the brokers; `plan` and `compare` play their rounds."""
 
@@ -221,11 +232,15 @@ def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
     The names of OURS may have settings. Errors: GroupError at `assignor` for wrong settings.
     """
     bare = name.partition("?")[0]
-    if bare == balanced.NAME:
-        run = partial(balanced.assign, prefer=balanced.prefer_of(name))
-        return BUILT_IN[bare]._replace(assign=run)
-    if bare == weighted.NAME:
-        run = partial(weighted.assign, options=weighted.options_of(name))
+    if bare in OURS:
+        from .balance import balanced, weighted
+
+        is_weighted = bare == WEIGHTED
+        run = (
+            partial(weighted.assign, options=weighted.options_of(name))
+            if is_weighted
+            else partial(balanced.assign, prefer=balanced.prefer_of(name))
+        )
         return BUILT_IN[bare]._replace(assign=run)
     return SERVER_SIDE.get(name) or BUILT_IN.get(name)
 
@@ -235,11 +250,13 @@ def figures_of(
 ) -> dict[str, Any] | None:
     """Returns the field `balance` for the answer of one of OURS; None for other assignors."""
     bare = name.partition("?")[0]
-    if bare == balanced.NAME:
-        return balance_figures(group, answer, balanced.prefer_of(name))
-    if bare == weighted.NAME:
-        return weighted_figures(group, weighted.options_of(name))
-    return None
+    if bare not in OURS:
+        return None
+    from .balance import balanced, figures, weighted
+
+    if bare == WEIGHTED:
+        return figures.weighted_figures(group, weighted.options_of(name))
+    return figures.balance_figures(group, answer, balanced.prefer_of(name))
 
 
 def planned_names() -> list[str]:

@@ -17,7 +17,7 @@ from .lines import threads_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_rebalance.plans.changes import Change
+    from kafka_rebalance.plans.changes.change import Change
 
 _FORMS = "give a RecordBatch, a Table, a frame of polars or pandas, or a list of GroupSpec"
 
@@ -97,7 +97,8 @@ def compare_batch(
 
 def _texts(changes: "Sequence[Change | str]") -> list[str]:
     """Returns the changes as strings. Errors: TypeError for anything but a list of changes."""
-    from kafka_rebalance.plans.changes import Change, change_from_text
+    from kafka_rebalance.plans.changes.change import Change
+    from kafka_rebalance.plans.changes.text import change_from_text
 
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")

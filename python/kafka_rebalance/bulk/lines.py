@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import kafka_rebalance._core as _core
-from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import (
     ONLY_PYTHON,
     OURS,

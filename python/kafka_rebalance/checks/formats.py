@@ -15,7 +15,7 @@ from urllib.parse import quote
 from kafka_rebalance._core import VERSION
 from kafka_rebalance.errors import shown
 from kafka_rebalance.notes.findings import FINDINGS, Severity
-from kafka_rebalance.settings import RULES
+from kafka_rebalance.settings.rules import RULES
 
 from .verdict import OVER_LIMIT, Problem, Verdict
 

@@ -16,10 +16,11 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see
-from kafka_rebalance.plans import RebalancePlan
-from kafka_rebalance.present import Description
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+from kafka_rebalance.present.description import Description
 from kafka_rebalance.present.triage import TriagedGroup
-from kafka_rebalance.settings import RULES, Breach
+from kafka_rebalance.settings.rule import Breach
+from kafka_rebalance.settings.rules import RULES
 
 _PAGE = "docs/in-ci.md#limits"
 

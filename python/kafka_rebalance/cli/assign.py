@@ -6,9 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from kafka_rebalance.assignors.balance import weighted
 from kafka_rebalance.assignors.balance.balanced import NAME, PREFER
-from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
+from kafka_rebalance.assignors.registry import WEIGHTED, assignor_names, is_known, unknown
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
@@ -78,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
         args.assignor = f"{NAME}?prefer={args.prefer}"
     for option in _WEIGHTED:
         if (value := getattr(args, option.replace("-", "_"))) is not None:
-            if (args.assignor or "").partition("?")[0] != weighted.NAME:
-                raise GroupError(f"--{option}", f"only --assignor {weighted.NAME} has this option")
+            if (args.assignor or "").partition("?")[0] != WEIGHTED:
+                raise GroupError(f"--{option}", f"only --assignor {WEIGHTED} has this option")
             args.assignor += f"{'&' if '?' in args.assignor else '?'}{option}={value}"
     if args.assignor is not None and not is_known(args.assignor):
         raise GroupError("assignor", unknown(args.assignor))

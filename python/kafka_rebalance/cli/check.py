@@ -17,10 +17,11 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.findings import see
 from kafka_rebalance.plans.affected import as_far_as_affected
-from kafka_rebalance.plans.changes import Change, change_from_text
+from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.text import change_from_text
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
-from kafka_rebalance.present import Description
-from kafka_rebalance.settings import LIBRARIES
+from kafka_rebalance.present.description import Description
+from kafka_rebalance.settings.clients import LIBRARIES
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
 from .groups import BadGroup, add_changes, add_input

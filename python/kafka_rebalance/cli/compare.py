@@ -11,7 +11,9 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.all_notes import comparison_notes
 from kafka_rebalance.notes.lost_rack import loses_rack
-from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
+from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.changes.text import CHANGES
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader

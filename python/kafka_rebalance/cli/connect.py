@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from kafka_rebalance.assignors.connect import Work
+from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.bulk.lines import error_line, group_id_of
-from kafka_rebalance.connect import RoundAnswer, Script, play, run_script
+from kafka_rebalance.connect.cluster import RoundAnswer
 from kafka_rebalance.connect.cluster_changes import play_events, workers_that_leave
-from kafka_rebalance.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
+from kafka_rebalance.connect.script import DEFAULT_MAX_DELAY_MS, Script, play, run_script, to_dict
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
@@ -103,7 +103,7 @@ def _show(value: Any, args: argparse.Namespace) -> None:
 
 
 def _run_url(args: argparse.Namespace) -> int:
-    from kafka_rebalance.live import read_properties
+    from kafka_rebalance.live.client_properties import read_properties
     from kafka_rebalance.live.connect_rest import read_cluster, without_password
 
     url = without_password(args.url)

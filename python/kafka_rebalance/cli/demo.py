@@ -71,7 +71,9 @@ def run(args: argparse.Namespace) -> int:
         return DONE
     captured_groups, refused = _captured()
     groups = captured_groups[: args.groups]
-    from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, jobs
+    from kafka_rebalance.spark import jobs
+    from kafka_rebalance.spark.functions import assign_groups
+    from kafka_rebalance.spark.schema import INPUT_SCHEMA
     from kafka_rebalance.spark.session import session
 
     from pyspark.sql import functions as f  # isort: skip (after the import that reports a missing pyspark)

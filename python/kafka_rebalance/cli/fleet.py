@@ -173,7 +173,7 @@ def _refuse_files(args: argparse.Namespace, *, plain: bool) -> None:
 
 @contextmanager
 def _session(args: argparse.Namespace) -> "Iterator[SparkSession]":
-    from kafka_rebalance.spark import probe_executors
+    from kafka_rebalance.spark.probe import probe_executors
     from kafka_rebalance.spark.session import session, spark_errors
 
     with spark_errors():
@@ -192,7 +192,7 @@ def _session(args: argparse.Namespace) -> "Iterator[SparkSession]":
 
 
 def _answer(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> int:
-    from kafka_rebalance.spark import count_causes
+    from kafka_rebalance.spark.consumer_offsets import count_causes
     from kafka_rebalance.spark.session import spark_errors
 
     from .fleet_jobs import answer, answer_files, reads_files

@@ -96,7 +96,7 @@ def answer_files(args: argparse.Namespace, spark: "SparkSession") -> "Done":
     """Runs the job in tasks that read and write files."""
     from dataclasses import replace
 
-    from kafka_rebalance.spark import assign_files, compare_files, plan_files
+    from kafka_rebalance.spark.files import assign_files, compare_files, plan_files
 
     runs: dict[str, Any] = {"assign": assign_files, "plan": plan_files, "compare": compare_files}
     how = {name: getattr(args, name) for name in ("format", "tasks", "overwrite")}
@@ -110,7 +110,8 @@ def answer(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> tuple["Done", dict[str, int]]:
     """Runs the job on Spark's rows; also returns how many groups and records it left out."""
-    from kafka_rebalance.spark import assign_groups, compare_groups, jobs, plan_groups
+    from kafka_rebalance.spark import jobs
+    from kafka_rebalance.spark.functions import assign_groups, compare_groups, plan_groups
 
     runs: dict[str, Any] = {"assign": assign_groups, "plan": plan_groups, "compare": compare_groups}
     left, left_out = read(args, spark, plain=plain)

@@ -82,7 +82,7 @@ def _write(
     plain: bool,
 ) -> dict[str, Any]:
     from kafka_rebalance.report.fleet import fleet_page
-    from kafka_rebalance.spark import fleet_histogram
+    from kafka_rebalance.spark.summary import fleet_histogram
 
     start = time.perf_counter()
     left, left_out = found
@@ -131,7 +131,8 @@ def _written_plans(
     plain: bool,
 ) -> "DataFrame":
     """Plans every group with each change, and returns the plans as they were written."""
-    from kafka_rebalance.spark import jobs, plan_each_change
+    from kafka_rebalance.spark import jobs
+    from kafka_rebalance.spark.functions import plan_each_change
 
     planned = plan_each_change(
         groups, changes, assignor=args.assignor, max_partitions=args.max_partitions
@@ -145,7 +146,8 @@ def _summary(
     args: argparse.Namespace, spark: "SparkSession", plans: "DataFrame", output: str
 ) -> tuple[Sequence[Any], dict[str, ChangeTotals]]:
     """Writes the summary; returns its rows, and the totals of each change over all clusters."""
-    from kafka_rebalance.spark import fleet_summary, jobs
+    from kafka_rebalance.spark import jobs
+    from kafka_rebalance.spark.summary import fleet_summary
 
     summary = fleet_summary(plans, worst=_WORST)
     jobs.write_plain(summary, f"{output}/summary", overwrite=args.overwrite)

@@ -3,7 +3,6 @@
 
 import argparse
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -17,8 +16,9 @@ from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.notes.never_ends import endless, endless_note
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.affected import as_far_as_affected
-from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
+from kafka_rebalance.plans.changes.change import Change, apply
+from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted, in_words
@@ -29,7 +29,7 @@ from .options import add_cluster, add_engine, add_pasted, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
 if TYPE_CHECKING:
-    from kafka_rebalance.live import Listed
+    from kafka_rebalance.live.consumer_groups import Listed
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -160,6 +160,8 @@ _MOST_COMPARED = 10_000
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
     """Returns the error for a group that does not exist; it suggests a similar or other name."""
+    from difflib import get_close_matches
+
     if near := get_close_matches(group_id, there, n=1, cutoff=0.75):
         problem = f"no such group in {where}; did you mean {near[0]}?"
         return BadGroup(group_id, f"group_id: {problem}")
@@ -211,7 +213,7 @@ def cluster_groups(
     on_listed: Callable[[Mapping[str, "Listed"]], None] | None = None,
 ) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group, with its contract line; the parameters are those of `snapshot_lines`."""
-    from kafka_rebalance.live import snapshot_lines
+    from kafka_rebalance.live.consumer_groups import snapshot_lines
 
     lines = snapshot_lines(
         args.bootstrap_server,

@@ -148,7 +148,7 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
     """Reads the files, or a live cluster; adds the causes of missing groups to `missing`."""
     if args.bootstrap_server is None:
         return recorded_generations(read_records(*args.files))
-    from kafka_rebalance.live import offsets_records
+    from kafka_rebalance.live.offsets_log import offsets_records
 
     # --replay, --what-if and --output need each generation; rows alone take much less memory.
     needs_all = args.replay or args.what_if or args.output is not None

@@ -8,12 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kafka_rebalance.bulk.pasted import ASSUMED, Pasted, has_tables, read_pasted
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.group_fields import GROUP, MEMBER, TOPIC
@@ -24,6 +22,9 @@ from kafka_rebalance.report.text.sentences import print_note
 
 from . import of_errors
 from .options import topic_count
+
+if TYPE_CHECKING:
+    from kafka_rebalance.bulk.pasted import Pasted
 
 
 def open_input(file: str) -> BinaryIO:
@@ -75,7 +76,9 @@ def group_lines(
     shown = [] if is_json else [(n, (each or b"").decode(errors="replace")) for n, each in text]
     options = {} if args is None else vars(args)
     topics, assume = options.get("topic", ()), options.get("assume", ())
-    if has_tables(line for _, line in shown):
+    if shown:
+        from kafka_rebalance.bulk.pasted import ASSUMED, has_tables, read_pasted
+    if shown and has_tables(line for _, line in shown):
         if size > MAX_LINE_BYTES:
             raise GroupError("line", f"tables of {TOO_LONG}; give those of fewer groups")
         pasted = read_pasted(shown, dict(map(topic_count, topics)), options.get("group"))
@@ -95,7 +98,7 @@ _OPTION = re.compile(r"(?:(topics|members)\[(.*)\]\.)?(\w+)=(.*)", re.DOTALL)
 _IDS = ("name", "member_id", "group_instance_id", "client_id")
 
 
-def _assume(option: str, pasted: Pasted) -> str:
+def _assume(option: str, pasted: "Pasted") -> str:
     """Sets the field of an `--assume`; returns the field's path if it is set for all, else ""."""
     found = _OPTION.fullmatch(option)
     place, name, key, text = found.groups() if found else (None, None, "", "")
@@ -217,6 +220,8 @@ class Misspelt:
 
 def nearest(name: str, known: list[str]) -> str | None:
     """Returns the known name that resembles `name`, or whose first word does (`ownd`), or None."""
+    from difflib import get_close_matches
+
     words = {one.partition("_")[0]: one for one in reversed(known)}
     found = get_close_matches(name, [*known, *words], n=1, cutoff=0.75)
     return words.get(found[0], found[0]) if found else None

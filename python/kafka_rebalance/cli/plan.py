@@ -14,10 +14,11 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.all_notes import plan_notes
 from kafka_rebalance.notes.leaders import no_answer
 from kafka_rebalance.notes.note import Note
-from kafka_rebalance.plans import RebalancePlan, Samples, plan
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, plan
+from kafka_rebalance.plans.samples import Samples
 from kafka_rebalance.report.text.names import shortened
 from kafka_rebalance.report.text.sentences import print_note
 

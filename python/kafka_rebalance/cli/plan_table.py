@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from kafka_rebalance.notes.all_notes import plan_notes
 from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.notes.note import Note
-from kafka_rebalance.plans import Figures, RebalancePlan
-from kafka_rebalance.plans.changes import BounceMembers
+from kafka_rebalance.plans.changes.bounces import BounceMembers
 from kafka_rebalance.plans.clients import class_name
+from kafka_rebalance.plans.figures import Figures
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.report.text.names import counted
 
 

@@ -7,14 +7,17 @@ from itertools import islice
 from time import monotonic, sleep
 from typing import Any
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import ClusterError, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
-from kafka_rebalance.rollout import Assumed, Workload, differences, read_manifest, rollout
-from kafka_rebalance.simulator import Costs
+from kafka_rebalance.rollout.controllers import Assumed
+from kafka_rebalance.rollout.forecast import rollout
+from kafka_rebalance.rollout.gate import differences
+from kafka_rebalance.rollout.manifests import Workload, read_manifest
+from kafka_rebalance.simulator.scenario import Costs
 from kafka_rebalance.simulator.typed_values import build, settings
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
@@ -151,7 +154,7 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
 def _look(args: argparse.Namespace, configs: dict[str, Any]) -> tuple[list[str], GroupSpec | None]:
     """Returns why the group is not at rest, or its description."""
     from kafka_rebalance.follow.cluster import has_target
-    from kafka_rebalance.live import snapshot_lines
+    from kafka_rebalance.live.consumer_groups import snapshot_lines
 
     try:
         (line,) = snapshot_lines(args.bootstrap_server, [args.group], configs=configs)

@@ -5,17 +5,12 @@ import argparse
 from collections.abc import Collection
 
 from kafka_rebalance.checks.verdict import Problem, Verdict, of_settings
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.declared_types import milliseconds
-from kafka_rebalance.settings import (
-    LIBRARIES,
-    Client,
-    Surroundings,
-    judge,
-    read_broker,
-    read_clients,
-)
+from kafka_rebalance.settings.clients import LIBRARIES, Client
+from kafka_rebalance.settings.files import judge, read_broker, read_clients
+from kafka_rebalance.settings.rule import Surroundings
 
 KEYS = {"settings": list, "client": str, "processing": str, "restart": str, "broker-settings": str}
 """The keys of the table in TOML -> the types of their values."""

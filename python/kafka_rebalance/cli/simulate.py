@@ -8,28 +8,22 @@ import json
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.declared_types import milliseconds
-from kafka_rebalance.simulator import (
-    Run,
-    Scenario,
-    scenario_from_group,
-    settlings,
-    simulate,
-    totals,
-)
-from kafka_rebalance.simulator.from_group import PLAYABLE
-from kafka_rebalance.simulator.journal import Entry, lines
-from kafka_rebalance.simulator.measure import stops_of
-from kafka_rebalance.simulator.scenario_files import load, member_settings, ready
-from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
+from kafka_rebalance.simulator.playable import PLAYABLE
 
 from . import DONE, SOME_ERRORS
 from .groups import BadGroup, add_changes, error_text, read_groups, report_bad
 from .lines import written
 from .options import add_cluster, add_pasted, member_options, whole
+
+if TYPE_CHECKING:
+    from kafka_rebalance.simulator.journal import Entry
+    from kafka_rebalance.simulator.run import Run
+    from kafka_rebalance.simulator.scenario import Scenario
+    from kafka_rebalance.simulator.seeds import SeedRuns
 
 _VARIANTS = ("eager", "cooperative", "static", "consumer", "static-consumer")
 _FORMATS = (".html", ".parquet")
@@ -117,6 +111,8 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         _print_ready()
         return DONE
+    from kafka_rebalance.simulator.scenario_files import load
+
     _check_source(args)
     _check(args)
     scenario = _from_group(args) if args.scenario is None else load(args.scenario)
@@ -125,6 +121,9 @@ def run(args: argparse.Namespace) -> int:
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
     if args.trace:
+        from kafka_rebalance.simulator.journal import lines
+        from kafka_rebalance.simulator.simulation import simulate
+
         journal: list[Entry] = []
         simulate(scenario, journal=journal)
         for line in lines(journal):
@@ -145,6 +144,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_ready() -> None:
     from kafka_rebalance.report.text.sentences import print_wrapped
+    from kafka_rebalance.simulator.scenario_files import load, ready
 
     for name in ready():
         print_wrapped(f"{name:24}{load(name).title}", more=" " * 24)
@@ -163,7 +163,7 @@ def _check_source(args: argparse.Namespace) -> None:
         )
 
 
-def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:
+def _print_runs(runs: dict[str, "Run"], *, as_json: bool) -> None:
     if as_json:
         for name, one in runs.items():
             print(json.dumps(_json(name, one)))
@@ -177,8 +177,11 @@ def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _from_group(args: argparse.Namespace) -> Scenario | None:
+def _from_group(args: argparse.Namespace) -> "Scenario | None":
     """Returns a scenario made from the selected group, or None after its error was reported."""
+    from kafka_rebalance.simulator.from_group import scenario_from_group
+    from kafka_rebalance.simulator.scenario_files import member_settings
+
     args.file = args.source
     where = "--bootstrap-server" if args.source is None else "--from"
     groups = list(islice(read_groups(args), 2))
@@ -201,7 +204,7 @@ def _from_group(args: argparse.Namespace) -> Scenario | None:
     return scenario
 
 
-def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None:
+def _run_seeds(args: argparse.Namespace, scenarios: dict[str, "Scenario"]) -> None:
     """Plays every scenario with N seeds, the scenario's own seed first, and prints the results."""
     runs = {name: _play_seeds(name, one, args.seeds) for name, one in scenarios.items()}
     if args.json:
@@ -213,8 +216,9 @@ def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None
     print_seeds(runs)
 
 
-def _play_seeds(name: str, scenario: Scenario, count: int) -> SeedRuns:
+def _play_seeds(name: str, scenario: "Scenario", count: int) -> "SeedRuns":
     from kafka_rebalance.report.text.terminal import time_progress
+    from kafka_rebalance.simulator.seeds import simulate_seeds
 
     with time_progress(name or "simulating", scenario.until_ms * count) as update:
         return simulate_seeds(
@@ -238,7 +242,7 @@ def _check(args: argparse.Namespace) -> None:
         args.parser.error(f"--output: {args.output} cannot be written; does its directory exist?")
 
 
-def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenario]:
+def _scenarios(args: argparse.Namespace, scenario: "Scenario") -> dict[str, "Scenario"]:
     """Returns the scenarios by name: one for each variant with each pair of --costs."""
     variants = _listed(args.compare)
     for name in variants:
@@ -264,7 +268,7 @@ def _listed(text: str | None) -> list[str]:
     return [""] if text is None else list(dict.fromkeys(one.strip() for one in text.split(",")))
 
 
-def _variant(scenario: Scenario, name: str) -> Scenario:
+def _variant(scenario: "Scenario", name: str) -> "Scenario":
     """Returns the scenario with the members of the named variant; unchanged without a name."""
     if not name:
         return scenario
@@ -276,14 +280,15 @@ def _variant(scenario: Scenario, name: str) -> Scenario:
     return scenario.with_static_members() if is_static else scenario.with_dynamic_members()
 
 
-def _play(name: str, scenario: Scenario) -> Run:
+def _play(name: str, scenario: "Scenario") -> "Run":
     from kafka_rebalance.report.text.terminal import time_progress
+    from kafka_rebalance.simulator.simulation import simulate
 
     with time_progress(name or "simulating", scenario.until_ms) as progress:
         return simulate(scenario, progress=progress)
 
 
-def _write(runs: dict[str, Run], path: Path) -> None:
+def _write(runs: dict[str, "Run"], path: Path) -> None:
     if path.suffix == ".parquet":
         from kafka_rebalance.report.runs.parquet import write_runs
 
@@ -294,7 +299,9 @@ def _write(runs: dict[str, Run], path: Path) -> None:
         path.write_text(runs_page(runs), encoding="utf-8")
 
 
-def _seeds_json(name: str, runs: SeedRuns) -> dict[str, Any]:
+def _seeds_json(name: str, runs: "SeedRuns") -> dict[str, Any]:
+    from kafka_rebalance.simulator.seeds import Spread
+
     return {
         "title": runs.title,
         "assumed": runs.assumed,
@@ -322,7 +329,9 @@ def _seeds_json(name: str, runs: SeedRuns) -> dict[str, Any]:
     }
 
 
-def _json(name: str, run: Run) -> dict[str, Any]:
+def _json(name: str, run: "Run") -> dict[str, Any]:
+    from kafka_rebalance.simulator.measure import settlings, stops_of, totals
+
     stopped = stops_of(run)
     return {
         "title": run.title,

@@ -3,17 +3,19 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.group import contract
-from kafka_rebalance.live import Progress, group_leaders, snapshot_lines
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import item_progress
 
 from . import of_errors
 from .options import add_cluster, cluster_configs
+
+if TYPE_CHECKING:
+    from kafka_rebalance.live.consumer_groups import Progress
 
 _MOVING = {
     "assigned_partitions": "the target",
@@ -45,6 +47,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from kafka_rebalance.live.consumer_groups import snapshot_lines
+
     with item_progress("groups") as advance:
         counts = _Counts(advance)
         lines = snapshot_lines(
@@ -65,6 +69,8 @@ def _with_leaders(
     lines: Iterable[dict[str, Any]], args: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
     """Yields the lines, each with its group's leader if the leader is still a member."""
+    from kafka_rebalance.live.offsets_log import group_leaders
+
     described = list(lines)
     groups = [line["group_id"] for line in described if "error" not in line]
     leaders = group_leaders(args.bootstrap_server, groups, configs=cluster_configs(args))
@@ -115,7 +121,7 @@ class _Counts:
         self._left_out += group_id != "*"
         note_left_out(group_id, why)
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: "Progress") -> None:
         self._changed = progress.changed
         self._advance(progress.done, progress.total)
 

@@ -12,8 +12,6 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.history.all_groups import recorded_in_order
-from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES
 from kafka_rebalance.present.description import Description, describe, read_partitions
 from kafka_rebalance.present.triage import (
@@ -34,7 +32,8 @@ from .patterns import is_pattern
 from .snapshot import note_left_out
 
 if TYPE_CHECKING:
-    from kafka_rebalance.live import Listed
+    from kafka_rebalance.history.patterns import Pattern
+    from kafka_rebalance.live.consumer_groups import Listed
     from kafka_rebalance.present.broker_assigned import Lags
 
 CONNECT = "connect"
@@ -147,7 +146,7 @@ def _rows(
 def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterator[TriagedGroup]:
     if not group_ids:
         return
-    from kafka_rebalance.live import connect_groups
+    from kafka_rebalance.live.other_groups import connect_groups
 
     configs = cluster_configs(args)
     for group_id, one in connect_groups(args.bootstrap_server, group_ids, configs=configs):
@@ -159,9 +158,11 @@ def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterato
             note_left_out(group_id, str(one))
 
 
-def _recent_patterns(args: argparse.Namespace) -> list[Pattern]:
+def _recent_patterns(args: argparse.Namespace) -> list["Pattern"]:
     """Returns the patterns of the last hour in the newest records; a user may lack the right."""
-    from kafka_rebalance.live import NoLogError, NoTopicError, offsets_records
+    from kafka_rebalance.history.all_groups import recorded_in_order
+    from kafka_rebalance.history.patterns import find_patterns
+    from kafka_rebalance.live.offsets_log import NoLogError, NoTopicError, offsets_records
 
     def note_missing(problem: str) -> None:
         print_note(f"{problem}: storms and flapping members of their groups are not known")
@@ -223,7 +224,7 @@ def _lags(
     """Returns the lags by group id, and adds the partitions without a leader; empty for a file."""
     if args.bootstrap_server is None:
         return {}
-    from kafka_rebalance.live import group_lags
+    from kafka_rebalance.live.committed_offsets import group_lags
 
     configs = cluster_configs(args)
     return group_lags(args.bootstrap_server, read, configs=configs, on_leaderless=leaderless.append)

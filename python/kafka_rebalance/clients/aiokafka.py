@@ -14,7 +14,8 @@ from types import MethodType
 from typing import Any, ClassVar
 
 from kafka_rebalance.errors import MissingExtra, WireError
-from kafka_rebalance.wire import Subscription, decode_subscription, sent_member
+from kafka_rebalance.wire.consumer_protocol import Subscription, decode_subscription
+from kafka_rebalance.wire.sent_members import sent_member
 
 from .caller import NO_GENERATION, ClientNames, calling, log, memory
 from .leader import answer

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.model import Member, TopicPartition
-from kafka_rebalance.wire import Subscription, by_topic, sent_member
+from kafka_rebalance.wire.consumer_protocol import Subscription, by_topic
+from kafka_rebalance.wire.sent_members import sent_member
 
 from .caller import ClientNames, ConsumerMemory, calling, memory
 from .leader import answer

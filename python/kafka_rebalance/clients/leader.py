@@ -6,12 +6,12 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.ownership import Anomaly
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.wire import by_topic
+from kafka_rebalance.wire.consumer_protocol import by_topic
 
 from .caller import ClientNames, log
 

@@ -4,7 +4,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kafka_rebalance.assignors.connect import assign_eager, handle
+from kafka_rebalance.assignors.connect.engines import assign_eager, handle
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory, Result
 from kafka_rebalance.assignors.connect.work import Work, configured
 from kafka_rebalance.assignors.registry import Engine

@@ -7,7 +7,7 @@ follow from the group and the answer.
 
 from collections.abc import Iterator, Sequence
 
-from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.consumer import range as ranges
 from kafka_rebalance.assignors.consumer import uniform
 from kafka_rebalance.assignors.consumer.heterogeneous import HeterogeneousBuild

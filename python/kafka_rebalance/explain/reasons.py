@@ -5,21 +5,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.classic import constrained, general, round_robin
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.claims import Claims, Sent, settle
 from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
-from kafka_rebalance.assignors.registry import BUILT_IN, OURS, library_of, protocol_name
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    OURS,
+    SERVER_SIDE,
+    library_of,
+    protocol_name,
+)
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition, UserData, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
 
-from . import broker as broker_facts
 from . import facts
-from . import share as share_facts
 from . import sticky as sticky_facts
 from .facts import Fact, holders
 from .general_sticky import WatchedGeneral, general_steps, librdkafka_steps
@@ -30,7 +34,7 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     steps = _STEPS.get(assignor)
     if steps is not None:
         return list(steps(group, tp))
-    if assignor in _BY_BROKER and (found := _BY_BROKER[assignor](group, tp)) is not None:
+    if assignor in SERVER_SIDE and (found := _by_broker(group, assignor, tp)) is not None:
         return found
     if library_of(assignor) not in _CLIENTS:
         unknown: list[Fact] = [_unknown(group, assignor, tp)]
@@ -41,13 +45,17 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     return found
 
 
-_BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] = {
-    "consumer/uniform": broker_facts.uniform_steps,
-    "consumer/range": broker_facts.range_steps,
-    "share/simple": share_facts.share_steps,
-    "streams/sticky": broker_facts.task_steps,
-}
-"""Assignor of the brokers -> the function that returns its facts, or None for no explanation."""
+def _by_broker(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact] | None:
+    """Returns the facts about an assignor of the brokers, or None for no explanation."""
+    from . import broker, share
+
+    steps: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] = {
+        "consumer/uniform": broker.uniform_steps,
+        "consumer/range": broker.range_steps,
+        "share/simple": share.share_steps,
+        "streams/sticky": broker.task_steps,
+    }
+    return steps[assignor](group, tp) if assignor in steps else None
 
 
 _PAGES = {

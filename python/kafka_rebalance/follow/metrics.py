@@ -20,7 +20,7 @@ from kafka_rebalance.notes.findings import severity_of
 from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.rounds import subscribed_partitions
 from kafka_rebalance.present.description import Description
-from kafka_rebalance.scaling import scale
+from kafka_rebalance.scaling.counts import scale
 
 from .rebalances import FollowedRebalance, without_reader
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.wire import (
+from kafka_rebalance.wire.consumer_protocol import (
     AssignmentData,
     Subscription,
     decode_assignment,

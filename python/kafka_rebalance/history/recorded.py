@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from kafka_rebalance.wire import Subscription
+from kafka_rebalance.wire.consumer_protocol import Subscription
 
 from .group_log import RecordedGeneration, RecordedMember
 

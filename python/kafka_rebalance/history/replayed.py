@@ -30,7 +30,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-import kafka_rebalance.wire as wire
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, is_known, library_of
 from kafka_rebalance.errors import KafkaRebalanceError
@@ -38,6 +37,8 @@ from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.leaders import possible_dialects
+from kafka_rebalance.wire import consumer_protocol as wire
+from kafka_rebalance.wire.sent_members import sent_member
 
 from .group_log import CONSUMER, RecordedGeneration
 
@@ -130,7 +131,7 @@ def recorded_group(
 ) -> GroupSpec:
     """Returns the group as its leader's assignor saw it. Errors: GroupError."""
     members = tuple(
-        wire.sent_member(
+        sent_member(
             member.member_id,
             member.subscription,
             assignor if assignor in _OWN_USER_DATA else one.protocol or "",

@@ -26,7 +26,6 @@ import importlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors import consumer, share, streams
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import in_runs, quoted
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
@@ -76,9 +75,9 @@ DESCRIBE_APIS = {
 Described = BrokerGroup | DescribedStreamsGroup
 
 _ASSIGNORS = {
-    ("consumer", "uniform"): consumer.uniform.NAME,
-    ("consumer", "range"): consumer.range.NAME,
-    ("share", "simple"): share.simple.NAME,
+    ("consumer", "uniform"): "consumer/uniform",
+    ("consumer", "range"): "consumer/range",
+    ("share", "simple"): "share/simple",
 }
 
 
@@ -190,7 +189,7 @@ def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, Stream
             int(found[STANDBY_REPLICAS]["value"]),
             f"streams/{name}"
             if (name := found.get(ASSIGNOR_NAME, {}).get("value"))
-            else streams.sticky.NAME,
+            else "streams/sticky",
         )
         for group_id, found in settings.get("group", {}).items()
         if STANDBY_REPLICAS in found

@@ -11,7 +11,6 @@ Source   Kafka's DescribeGroups and ConsumerProtocol messages; ConsumerCoordinat
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-import kafka_rebalance.wire as wire
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import (
     NEWEST_SUBSCRIPTION,
@@ -20,6 +19,8 @@ from kafka_rebalance.group.model import (
     TopicPartition,
 )
 from kafka_rebalance.notes.listed import is_cooperative, may_mix
+from kafka_rebalance.wire import consumer_protocol as wire
+from kafka_rebalance.wire.sent_members import leader_library, sent_member
 
 _Line = dict[str, Any]
 _T = TypeVar("_T")
@@ -46,7 +47,7 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
         "group_id": group.group_id,
         "generation_id": generation_id,
         "assignor": assignor,
-        "leader_library": wire.leader_library(given, [one.subscription_version for one in sent]),
+        "leader_library": leader_library(given, [one.subscription_version for one in sent]),
         **({} if protocol is None else {"rebalance_protocol": protocol}),
         "topics": [],
         "members": [
@@ -59,7 +60,7 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
 def sent_members(group: Any) -> tuple[Member, ...]:
     """Returns a described group's members with what they sent in their last JoinGroup."""
     return tuple(
-        wire.sent_member(
+        sent_member(
             one.member_id,
             _read(wire.decode_subscription, one.member_metadata, f"members[{i}].subscription"),
             group.protocol_data,

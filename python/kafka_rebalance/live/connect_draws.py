@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kafka_rebalance.assignors.connect import Task, Work
+from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.assignors.registry import Engine
-from kafka_rebalance.connect import RoundAnswer
+from kafka_rebalance.connect.cluster import RoundAnswer
 from kafka_rebalance.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8

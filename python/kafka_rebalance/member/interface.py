@@ -9,7 +9,7 @@ An event reports something that happened; an effect asks the host to do somethin
     Tick, Vouched, Polled, CallbackCompleted                  the host
 """
 
-from kafka_rebalance.assignors.connect import Work
+from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Frozen, Request, Response, Tick

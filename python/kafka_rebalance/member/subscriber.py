@@ -24,19 +24,19 @@ from dataclasses import dataclass, field
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.wire import (
+from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol, JoinGroupResponse
+from kafka_rebalance.wire.consumer_protocol import (
     AssignmentData,
     Subscription,
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
-    sent_member,
 )
-from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol, JoinGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Response
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse
+from kafka_rebalance.wire.sent_members import sent_member
 
 from .answers import OFFSET_COMMIT, Reaction, react
 from .config import ConsumerConfig

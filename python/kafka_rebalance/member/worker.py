@@ -30,7 +30,9 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from kafka_rebalance.assignors.connect import ConnectSpec, Memory, Task, Work, assign_eager, handle
+from kafka_rebalance.assignors.connect.engines import assign_eager, handle
+from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory
+from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.wire import connect_protocol as wire
 from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, JoinGroupResponse
 from kafka_rebalance.wire.messages import Response

@@ -12,9 +12,10 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE, assigns_tasks, share
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.broker_rounds import joined_together
-from kafka_rebalance.plans.changes import BounceMembers, Change, SwitchAssignor, SwitchProtocol
-from kafka_rebalance.plans.changes.bounces import AWAY_MS
-from kafka_rebalance.plans.changes.protocol import copies_user_data
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
+from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
+from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.protocol import SwitchProtocol, copies_user_data
 from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.plans.changes import RemoveTopics
+from kafka_rebalance.plans.changes.topics import RemoveTopics
 from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Step

@@ -24,15 +24,10 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE, library_of, protocol
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec, counted
-from kafka_rebalance.plans.changes import (
-    AddPartitions,
-    AddTopics,
-    Change,
-    RemoveMembers,
-    RemoveTopics,
-    Resubscribe,
-)
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.made_up import PLANNED, Draw
+from kafka_rebalance.plans.changes.members import RemoveMembers
+from kafka_rebalance.plans.changes.topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
 from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, LIBRDKAFKA, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, replay
 from kafka_rebalance.plans.samples import enough_draws

@@ -17,7 +17,8 @@ from kafka_rebalance.assignors.registry import STREAM, assigns_tasks
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.changes import AddPartitions, Change
+from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.topics import AddPartitions
 
 STOPS = (
     "a topic that it reads grows. Kafka Streams never adds partitions to its changelog and "

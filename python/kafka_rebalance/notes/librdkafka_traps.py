@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
 from .never_ends import MOST_PLAYS, MOST_WORK, simple_changes, work

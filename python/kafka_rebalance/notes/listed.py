@@ -10,7 +10,7 @@ Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all li
 
 from collections.abc import Iterator
 
-from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, protocol_name
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec

@@ -11,7 +11,7 @@ Source   ConsumerCoordinator.onJoinComplete, ClassicGroup (Kafka 4.4.0: SyncGrou
 
 from collections.abc import Iterator
 
-from kafka_rebalance.plans.changes import AddPartitions, Resubscribe
+from kafka_rebalance.plans.changes.topics import AddPartitions, Resubscribe
 from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 

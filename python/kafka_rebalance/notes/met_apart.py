@@ -17,7 +17,7 @@ from typing import Self
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.edits import Edited, GroupEvent
 from kafka_rebalance.plans.changes.made_up import MadeUp
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, played

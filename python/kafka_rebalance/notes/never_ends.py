@@ -23,17 +23,14 @@ from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
 from kafka_rebalance.errors import GroupError, NeverEnds, shown
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec, require_group
-from kafka_rebalance.plans.changes import (
-    AddMembers,
-    BounceMembers,
-    Change,
-    RemoveMembers,
-    Resubscribe,
-    SwitchAssignor,
-)
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
+from kafka_rebalance.plans.changes.bounces import BounceMembers
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
 from kafka_rebalance.plans.changes.made_up import MadeUp
+from kafka_rebalance.plans.changes.members import AddMembers, RemoveMembers
 from kafka_rebalance.plans.changes.other_assignor import restarted_with, run_by
+from kafka_rebalance.plans.changes.topics import Resubscribe
 from kafka_rebalance.plans.playing import at_change, play_led
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.plans.changes import BounceMembers, Change, RemoveMembers
-from kafka_rebalance.plans.changes.bounces import heartbeat_ms
+from kafka_rebalance.plans.changes.bounces import BounceMembers, heartbeat_ms
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.made_up import PLANNED
+from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, replay
 
 _MOST_PERMUTED = 3

@@ -9,7 +9,8 @@ from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, protocol_n
 from kafka_rebalance.errors import shown
 from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.changes import Change, SwitchAssignor
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.clients import (
     AIOKAFKA,
     CLIENTS,

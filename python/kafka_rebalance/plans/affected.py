@@ -13,8 +13,9 @@ from typing import TypeVar
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import AddPartitions, Change, RemoveTopics, Resubscribe
+from .changes.change import Change
 from .changes.made_up import MadeUp
+from .changes.topics import AddPartitions, RemoveTopics, Resubscribe
 
 AnswerOrError = TypeVar("AnswerOrError")
 

@@ -27,7 +27,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-from kafka_rebalance.assignors import RebalanceProtocol, assign
+from kafka_rebalance.assignors.assigning import assign
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import Engine, assigns_tasks, shares_partitions
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
 from kafka_rebalance.group.model import Member

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from functools import partial
 
 import kafka_rebalance._core as _core
-from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.assigning import from_columns, partitions_from
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import Change
+from .changes.change import Change
 from .changes.edits import AS_IT_IS, Edited
 from .changes.made_up import MadeUp
 from .rounds import Round, Step, as_claimed, claiming, lists_eager

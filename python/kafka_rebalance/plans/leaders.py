@@ -26,11 +26,12 @@ from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import Change, SwitchAssignor, SwitchProtocol
+from .changes.assignor import SwitchAssignor
+from .changes.change import Change
 from .changes.edits import find_member
 from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by
-from .changes.protocol import lacking
+from .changes.protocol import SwitchProtocol, lacking
 from .clients import LACK_CONSUMER_PROTOCOL, client_of, library_evidence
 from .group_kinds import CONSUMER
 from .rebalance_plan import RebalancePlan, parse_changes, plan

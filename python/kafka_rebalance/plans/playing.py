@@ -9,10 +9,13 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .broker_rounds import play_by_broker, play_shared
-from .changes import AddMembers, BounceMembers, Change, RemoveMembers, SwitchProtocol
+from .changes.bounces import BounceMembers
+from .changes.change import Change
 from .changes.edits import AS_IT_IS, Edited, GroupEvent
 from .changes.made_up import MadeUp
-from .possible import Possible, best_possible
+from .changes.members import AddMembers, RemoveMembers
+from .changes.protocol import SwitchProtocol
+from .possible.optimum import Possible, best_possible
 from .rounds import Played, Step, play
 
 NOT_PLAYED = "of a streams group, the plan plays only members that join, leave or restart"

@@ -52,16 +52,18 @@ from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted
 
-from .changes import Change, SwitchAssignor, SwitchProtocol, change_from_text
+from .changes.assignor import SwitchAssignor
+from .changes.change import Change
 from .changes.edits import AS_IT_IS
 from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
 from .changes.other_assignor import restarted_with
+from .changes.protocol import SwitchProtocol
+from .changes.text import change_from_text
 from .core_plan import CorePlan, core_step
 from .explanation import explain
 from .figures import Figures, as_dict, count_rows, figure_rows, rack_share
 from .playing import at_change, play_changes
-from .possible import Possible
-from .possible.optimum import from_core
+from .possible.optimum import Possible, from_core
 from .rounds import Round, Step, protocol_of
 from .samples import Samples, count_ends, counted_in_core, enough_draws
 from .summary import summary

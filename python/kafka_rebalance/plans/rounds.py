@@ -29,8 +29,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from kafka_rebalance.assignors import RebalanceProtocol, assign
+from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.librdkafka.subscriptions import reported
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,

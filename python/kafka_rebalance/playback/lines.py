@@ -5,12 +5,11 @@ a trace.
 
 from collections.abc import Iterable, Sequence
 
-from kafka_rebalance.assignors.connect import Work
+from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.coordinator.machine.events import LogRecord
 from kafka_rebalance.member import interface
 from kafka_rebalance.member.worker import assigned_work, revoked_work
 from kafka_rebalance.wire import classic_groups as classic
-from kafka_rebalance.wire import decode_assignment, decode_subscription
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
@@ -20,6 +19,7 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroup,
 )
 from kafka_rebalance.wire.connect_protocol import decode_connect_assignment, decode_connect_metadata
+from kafka_rebalance.wire.consumer_protocol import decode_assignment, decode_subscription
 from kafka_rebalance.wire.messages import Request, Response
 from kafka_rebalance.wire.offsets import (
     OffsetCommit,

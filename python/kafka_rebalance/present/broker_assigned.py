@@ -11,19 +11,21 @@ group will begin to read.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.notes.note import Note, far_finding, leaderless_finding
 from kafka_rebalance.plans.figures import Reader, share_in_racks
-from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember
-from kafka_rebalance.wire.streams_groups import (
-    DescribedStreamsGroup,
-    DescribedStreamsMember,
-    DescribedTaskOffset,
-    TaskLists,
-)
+
+if TYPE_CHECKING:
+    from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember
+    from kafka_rebalance.wire.streams_groups import (
+        DescribedStreamsGroup,
+        DescribedStreamsMember,
+        DescribedTaskOffset,
+        TaskLists,
+    )
 
 Lags = Mapping[TopicPartition, int]
 """The records not yet consumed, for each partition with a committed offset."""
@@ -135,7 +137,7 @@ class AssignedByBroker(_AssignedByBroker):
             (one.member_id, one.rack_id or None, one.assigned) for one in self.described.members
         ]
 
-    def lag_of(self, member: BrokerMember) -> int | None:
+    def lag_of(self, member: "BrokerMember") -> int | None:
         """Returns the sum of the known lags of a member's partitions; None if none is known."""
         return lag_in(self.lags, member.assigned)
 
@@ -148,7 +150,7 @@ class AssignedByBroker(_AssignedByBroker):
         more = {"assignor": group.assignor_name or None}
         return self._dict(group.group_type, more, rack_share=self.rack_share)
 
-    def of_member(self, member: BrokerMember) -> dict[str, Any]:
+    def of_member(self, member: "BrokerMember") -> dict[str, Any]:
         target = member.target
         return {
             "is_classic": member.is_classic,
@@ -169,7 +171,7 @@ class StreamsGroupWithLag(_AssignedByBroker):
         return Balance.of([len(one.assigned.active) for one in self.described.members])
 
     @property
-    def processes(self) -> Mapping[str, Sequence[DescribedStreamsMember]]:
+    def processes(self) -> Mapping[str, Sequence["DescribedStreamsMember"]]:
         """Returns each process id with its members, in the order of the description."""
         found: dict[str, list[DescribedStreamsMember]] = {}
         for member in self.described.members:
@@ -180,7 +182,7 @@ class StreamsGroupWithLag(_AssignedByBroker):
     def findings(self) -> tuple[Note, ...]:
         return (*self._leaderless(), *_streams_findings(self.described))
 
-    def lag_of(self, member: DescribedStreamsMember) -> int | None:
+    def lag_of(self, member: "DescribedStreamsMember") -> int | None:
         """Returns the sum of the known lags of a member's active tasks; None if none is known."""
         reads = tasks_of(self.described)
         return lag_in(self.lags, [tp for task in member.assigned.active for tp in reads[task]])
@@ -206,7 +208,7 @@ class StreamsGroupWithLag(_AssignedByBroker):
         }
         return self._dict("streams", more)
 
-    def of_member(self, member: DescribedStreamsMember) -> dict[str, Any]:
+    def of_member(self, member: "DescribedStreamsMember") -> dict[str, Any]:
         return {
             "topology_epoch": member.topology_epoch,
             "process_id": member.process_id,
@@ -216,7 +218,7 @@ class StreamsGroupWithLag(_AssignedByBroker):
         }
 
 
-def tasks_of(group: DescribedStreamsGroup) -> _Tasks:
+def tasks_of(group: "DescribedStreamsGroup") -> _Tasks:
     """Returns each active task of members or targets, with the partitions that it reads."""
     sources = {one.subtopology_id: one.read_topics for one in group.subtopologies}
     lists = [tasks for one in group.members for tasks in (one.assigned, one.target)]
@@ -227,7 +229,7 @@ def tasks_of(group: DescribedStreamsGroup) -> _Tasks:
     }
 
 
-def _texts(tasks: TaskLists) -> dict[str, list[str]]:
+def _texts(tasks: "TaskLists") -> dict[str, list[str]]:
     """Returns the names that Kafka Streams gives tasks, such as `0_1`, by kind."""
     return {
         kind: [f"{task.topic}_{task.partition}" for task in some]
@@ -238,22 +240,22 @@ def _texts(tasks: TaskLists) -> dict[str, list[str]]:
 # Findings -----------------------------------------------------------------------------------------
 
 
-def is_reconciling(member: BrokerMember) -> bool:
+def is_reconciling(member: "BrokerMember") -> bool:
     """Returns whether the member does not yet own exactly its target."""
     return member.target is not None and set(member.target) != set(member.assigned)
 
 
-def _ids(group: BrokerGroup | DescribedStreamsGroup, which: Callable[[Any], object]) -> _Ids:
+def _ids(group: "BrokerGroup | DescribedStreamsGroup", which: Callable[[Any], object]) -> _Ids:
     return tuple(one.member_id for one in group.members if which(one))
 
 
-def _assigning(group: BrokerGroup | DescribedStreamsGroup) -> Iterator[Note]:
+def _assigning(group: "BrokerGroup | DescribedStreamsGroup") -> Iterator[Note]:
     if group.members and group.assignment_epoch < group.group_epoch:
         text = "the group has changed, and the broker has not computed a new target yet"
         yield Note("assigning", text)
 
 
-def _findings(group: BrokerGroup) -> Iterator[Note]:
+def _findings(group: "BrokerGroup") -> Iterator[Note]:
     if moving := _ids(group, is_reconciling):
         yield Note("reconciling", "they do not own their target yet", moving)
     yield from _assigning(group)
@@ -265,7 +267,7 @@ def _findings(group: BrokerGroup) -> Iterator[Note]:
         yield Note("mixed", "they joined with the classic protocol", classic)
 
 
-def _streams_findings(group: DescribedStreamsGroup) -> Iterator[Note]:
+def _streams_findings(group: "DescribedStreamsGroup") -> Iterator[Note]:
     if group.group_state == "NotReady":
         text = "the broker has not validated the topology, for example because a source topic is "
         text += "missing or topics that are joined differ in partitions: nobody has a task"
@@ -284,11 +286,11 @@ def _streams_findings(group: DescribedStreamsGroup) -> Iterator[Note]:
     yield from _behind(group)
 
 
-def _offsets(reported: Iterable[DescribedTaskOffset]) -> dict[TopicPartition, int]:
+def _offsets(reported: Iterable["DescribedTaskOffset"]) -> dict[TopicPartition, int]:
     return {TopicPartition(task, number): offset for task, number, offset in reported}
 
 
-def _without_standby(group: DescribedStreamsGroup) -> Iterator[Note]:
+def _without_standby(group: "DescribedStreamsGroup") -> Iterator[Note]:
     """Yields a finding if some stateful tasks have a standby task, and others have none."""
     stateful = {one.subtopology_id for one in group.subtopologies if one.state_changelog_topics}
     standby = {task for one in group.members for task in one.assigned.standby}
@@ -299,7 +301,7 @@ def _without_standby(group: DescribedStreamsGroup) -> Iterator[Note]:
         yield Note("no standby", text, partitions=bare)
 
 
-def _behind(group: DescribedStreamsGroup) -> Iterator[Note]:
+def _behind(group: "DescribedStreamsGroup") -> Iterator[Note]:
     """Yields a finding on standby and warm-up tasks whose state is behind the changelog."""
     for one in group.members:
         ends = _offsets(one.task_end_offsets)

@@ -4,17 +4,19 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.assignors.connect import Task, Work
+from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.notes.note import Note
-from kafka_rebalance.wire.connect_protocol import (
-    ConnectAssignment,
-    ConnectMetadata,
-    Connectors,
-    Tasks,
-)
+
+if TYPE_CHECKING:
+    from kafka_rebalance.wire.connect_protocol import (
+        ConnectAssignment,
+        ConnectMetadata,
+        Connectors,
+        Tasks,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +29,16 @@ class ConnectWorker:
     member_id: str
     client_id: str
     client_host: str
-    metadata: ConnectMetadata
-    assignment: ConnectAssignment
+    metadata: "ConnectMetadata"
+    assignment: "ConnectAssignment"
 
     @property
     def work(self) -> Work:
         """Returns the work that the worker reported, minus its revoked work, plus its new work."""
-        ran, new = self.metadata.assignment or ConnectAssignment(), self.assignment
+        ran, new = self.metadata.assignment, self.assignment
         revoked = _work(new.revoked_connectors, new.revoked_tasks)
-        return _work(ran.connectors, ran.tasks) - revoked + _work(new.connectors, new.tasks)
+        before = Work() if ran is None else _work(ran.connectors, ran.tasks)
+        return before - revoked + _work(new.connectors, new.tasks)
 
     def to_dict(self) -> dict[str, Any]:
         work = self.work
@@ -95,7 +98,7 @@ class ConnectGroup:
         }
 
 
-def _work(connectors: Connectors, tasks: Tasks) -> Work:
+def _work(connectors: "Connectors", tasks: "Tasks") -> Work:
     return Work.of(connectors, (Task(*task) for task in tasks))
 
 

@@ -32,7 +32,7 @@ from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.figures import rack_share
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.leaders import library as library_of_member
-from kafka_rebalance.plans.possible import best_possible
+from kafka_rebalance.plans.possible.optimum import best_possible
 from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
 from .broker_assigned import Lags, WithLag, lag_in

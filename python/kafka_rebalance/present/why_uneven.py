@@ -18,7 +18,6 @@ Source   RangeAssignor, RoundRobinAssignor, AbstractStickyAssignor (Kafka 4.4.0)
 
 from collections import Counter
 
-from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.registry import protocol_name
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
@@ -53,9 +52,11 @@ def why_uneven(group: GroupSpec, assignment: Assignment, plan: RebalancePlan) ->
 def _of_range(
     group: GroupSpec, assignor: str, assignment: Assignment, *, different: bool
 ) -> str | None:
+    from kafka_rebalance.assignors.classic.range import topic_shares
+
     held = {m: Counter(topic for topic, _ in owned) for m, owned in assignment.items()}
     topics, in_order = 0, True
-    for topic in ranges.topic_shares(group):
+    for topic in topic_shares(group):
         over = [held[one.member_id][topic.name] - topic.share for one in topic.subscribers]
         if not {*over} <= {0, 1}:
             return None

@@ -17,24 +17,23 @@ from dataclasses import asdict, dataclass, field, replace
 from random import Random
 from typing import Any
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec, counted
-from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.simulator import (
+from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.simulator.from_group import scenario_from_group
+from kafka_rebalance.simulator.measure import stops, totals
+from kafka_rebalance.simulator.run import Run
+from kafka_rebalance.simulator.scenario import (
     Costs,
     Happening,
     Kind,
     MemberConfig,
     MemberPlan,
-    Run,
     Scenario,
-    Spread,
-    scenario_from_group,
-    simulate,
-    stops,
-    totals,
 )
+from kafka_rebalance.simulator.seeds import Spread
+from kafka_rebalance.simulator.simulation import simulate
 
 from .controllers import Assumed, roll
 from .manifests import Workload

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
 
-from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.simulator import Scenario
+from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.simulator.scenario import Scenario
 
 from .controllers import CLOSES, Assumed, roll
 from .manifests import ROLLING, STATEFUL_SET, Workload

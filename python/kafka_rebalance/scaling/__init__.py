@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many members: what each number of members of a group brings, and what the step costs."""
 
-from .choice import choose
-from .counts import Count, Scaled, scale
-from .steps import Given, Loads, Ranges
+from kafka_rebalance.lazy import lazily
 
-__all__ = ["Count", "Given", "Loads", "Ranges", "Scaled", "choose", "scale"]
+__getattr__, __dir__ = lazily(globals())

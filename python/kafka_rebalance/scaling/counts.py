@@ -17,10 +17,9 @@ from kafka_rebalance.group.field_paths import integer
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.notes.leaders import no_answer
-from kafka_rebalance.plans import RebalancePlan, plans_by_leader
-from kafka_rebalance.plans.changes import AddMembers, RemoveMembers
-from kafka_rebalance.plans.changes.members import MOST_NEW_MEMBERS
-from kafka_rebalance.plans.leaders import has_no_answer
+from kafka_rebalance.plans.changes.members import MOST_NEW_MEMBERS, AddMembers, RemoveMembers
+from kafka_rebalance.plans.leaders import has_no_answer, plans_by_leader
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.simulator.timing import Timed, timed_or_why
 
 from .sentences import answer, is_less

@@ -19,10 +19,9 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
-from kafka_rebalance.plans import RebalancePlan
-from kafka_rebalance.plans.changes import RemoveMembers
 from kafka_rebalance.plans.changes.made_up import PLANNED, Draw
-from kafka_rebalance.plans.rebalance_plan import replay
+from kafka_rebalance.plans.changes.members import RemoveMembers
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, replay
 from kafka_rebalance.plans.samples import enough_draws
 
 Given = Mapping[TopicPartition, float] | Mapping[str, float] | Mapping[TopicPartition | str, float]

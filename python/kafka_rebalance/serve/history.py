@@ -3,9 +3,9 @@
 
 from collections import Counter, deque
 
-from kafka_rebalance.coordinator import Group
+from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.wire import by_topic, decode_assignment
+from kafka_rebalance.wire.consumer_protocol import by_topic, decode_assignment
 from kafka_rebalance.wire.messages import Frozen
 
 MOST_GENERATIONS = 10_000

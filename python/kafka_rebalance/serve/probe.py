@@ -18,7 +18,7 @@ from itertools import count
 from typing import Any, Self
 
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.wire import decode_assignment, decode_subscription
+from kafka_rebalance.wire.consumer_protocol import decode_assignment, decode_subscription
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from .cluster import Cluster, ServedTopic

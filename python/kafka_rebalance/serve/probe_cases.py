@@ -12,13 +12,13 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.contract import parse
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.wire import (
+from kafka_rebalance.wire.consumer_protocol import (
+    Subscription,
     decode_subscription,
     encode_cooperative_user_data,
     encode_sticky_user_data,
     encode_subscription,
 )
-from kafka_rebalance.wire.consumer_protocol import Subscription
 
 from .cluster import ServedTopic
 from .frames import subscription

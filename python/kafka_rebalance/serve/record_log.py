@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kafka_rebalance.coordinator import Append, LogEntry
+from kafka_rebalance.coordinator.machine.events import Append, LogEntry
 from kafka_rebalance.errors import GroupError
 
 from .frames import NewRecordBatch, Record, SerialError, read_batch, write_new_batch

@@ -17,8 +17,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
-from kafka_rebalance.coordinator import Coordinator, CoordinatorConfig, DeadlineKey
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.coordinator import Coordinator
 from kafka_rebalance.coordinator.machine import events
+from kafka_rebalance.coordinator.machine.deadlines import DeadlineKey
 from kafka_rebalance.wire.classic_groups import Heartbeat, JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Tick

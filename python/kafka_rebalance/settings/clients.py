@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
-from kafka_rebalance.simulator import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig
 
 Library = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
 LIBRARIES: tuple[Library, ...] = get_args(Library)

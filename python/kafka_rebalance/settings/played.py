@@ -11,20 +11,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import counted
-from kafka_rebalance.simulator import (
-    ConsumerConfig,
-    Gap,
-    Happening,
-    Kind,
-    MemberPlan,
-    Run,
-    Scenario,
-    TopicPlan,
-    simulate,
-)
+from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.simulator.intervals import Gap
+from kafka_rebalance.simulator.run import Run
+from kafka_rebalance.simulator.scenario import Happening, Kind, MemberPlan, Scenario, TopicPlan
+from kafka_rebalance.simulator.simulation import simulate
 
 
 class Setup(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.notes.findings import Severity
 

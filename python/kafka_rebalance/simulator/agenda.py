@@ -5,8 +5,8 @@ import heapq
 from dataclasses import dataclass
 from itertools import count
 
-from kafka_rebalance.coordinator import Appended, PatternsDue
-from kafka_rebalance.member import ConfigurationUpdated, Send
+from kafka_rebalance.coordinator.machine.events import Appended, PatternsDue
+from kafka_rebalance.member.interface import ConfigurationUpdated, Send
 from kafka_rebalance.wire.messages import Response
 
 from .scenario import Happening

@@ -15,15 +15,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from kafka_rebalance.coordinator import ClusterTopic, TopicsChanged
+from kafka_rebalance.coordinator.machine.events import ClusterTopic, TopicsChanged
 from kafka_rebalance.group.model import Topic, id_text, uuid_of
-from kafka_rebalance.member import AnyConsumer, AsyncConsumer, Consumer, MetadataUpdated
+from kafka_rebalance.member.consumer import Consumer
+from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
+from kafka_rebalance.member.interface import MetadataUpdated
 from kafka_rebalance.member.subscriber import subscribed_topics
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse
 
 from .agenda import Agenda, Refresh
 from .intervals import Holds
-from .process import Process
+from .process import AnyConsumer, Process
 from .scenario import Happening, Kind, Scenario
 
 

@@ -33,39 +33,19 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec, require_group
-from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.member.config import CONSUMER
-from kafka_rebalance.plans.changes import (
-    AddMembers,
-    AddPartitions,
-    AddTopics,
-    BounceMembers,
-    Change,
-    RemoveMembers,
-    RemoveTopics,
-    apply,
-)
-from kafka_rebalance.plans.changes.bounces import AWAY_MS
+from kafka_rebalance.member.config import CONSUMER, ConsumerConfig
+from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
+from kafka_rebalance.plans.changes.change import Change, apply
 from kafka_rebalance.plans.changes.edits import find_member
 from kafka_rebalance.plans.changes.made_up import prefix_of
+from kafka_rebalance.plans.changes.members import AddMembers, RemoveMembers
+from kafka_rebalance.plans.changes.topics import AddPartitions, AddTopics, RemoveTopics
 from kafka_rebalance.plans.clients import JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.rounds import lists_eager
 
+from .playable import PLAYABLE
 from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
-
-PLAYABLE = (
-    "add-members",
-    "remove-members",
-    "remove-member",
-    "remove-rack",
-    "remove-client",
-    "partitions",
-    "add-topics",
-    "remove-topics",
-    "bounce-members",
-)
-"""The verbs of the changes that the simulator can play."""
 
 _NAMELESS = 'the group has none; write it into its line, as "assignor":"range"'
 

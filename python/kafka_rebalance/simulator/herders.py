@@ -4,7 +4,8 @@
 from collections import deque
 from collections.abc import Mapping
 
-from kafka_rebalance.member import ConfigurationUpdated, Worker
+from kafka_rebalance.member.interface import ConfigurationUpdated
+from kafka_rebalance.member.worker import Worker
 
 from .agenda import Agenda, ClientRequest, Read, Started
 from .intervals import Holds

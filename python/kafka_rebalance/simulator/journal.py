@@ -8,7 +8,7 @@ handles, so a run can be replayed from its journal.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kafka_rebalance.coordinator import (
+from kafka_rebalance.coordinator.machine.events import (
     CoordinatorEvent,
     Effect,
     Received,
@@ -17,7 +17,7 @@ from kafka_rebalance.coordinator import (
     Transition,
 )
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
+from kafka_rebalance.member.interface import FetchMetadata, MemberEffect, MemberEvent, Send
 from kafka_rebalance.playback.lines import IdNames, effect_line, listed, response_line
 from kafka_rebalance.wire.broker_groups import (
     ConsumerGroupHeartbeat,

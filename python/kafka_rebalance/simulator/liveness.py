@@ -10,14 +10,16 @@ silent   The coordinator runs with `vouched`: it times a member's session only a
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_rebalance.coordinator import Group, Heard, Silent
+from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.member import AnyMember, AsyncConsumer, Vouched
+from kafka_rebalance.coordinator.machine.events import Heard, Silent
+from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
+from kafka_rebalance.member.interface import Vouched
 from kafka_rebalance.wire.messages import GroupState
 
 from .agenda import Agenda
 from .broker import Broker
-from .process import Process
+from .process import AnyMember, Process
 
 
 @dataclass(eq=False, slots=True)

@@ -8,7 +8,25 @@ The application does not poll while it processes records.
 import random
 from dataclasses import dataclass, field, replace
 
-import kafka_rebalance.member as m
+from kafka_rebalance.member.config import WorkerConfig
+from kafka_rebalance.member.consumer import Consumer
+from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
+from kafka_rebalance.member.interface import (
+    Assigned,
+    Close,
+    Fatal,
+    Lost,
+    MemberEffect,
+    MemberEvent,
+    PendingRevocation,
+    Poll,
+    Polled,
+    Revoked,
+    Send,
+    Start,
+    Stop,
+)
+from kafka_rebalance.member.worker import Worker
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup
 from kafka_rebalance.wire.messages import Tick
@@ -19,7 +37,9 @@ from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
 
 _HEARTBEATS = (Heartbeat, ConsumerGroupHeartbeat)
-Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
+AnyConsumer = Consumer | AsyncConsumer
+AnyMember = AnyConsumer | Worker
+Sends = list[tuple[int, Send]]  # requests, each with the time at which it leaves the process
 
 
 @dataclass(slots=True)
@@ -31,7 +51,7 @@ class Process:
     holds: Holds
     phase_ms: int
     journal: list[Entry] | None = None
-    member: m.AnyMember | None = None
+    member: AnyMember | None = None
     incarnation: int = 0
     wake: Wake = field(init=False)  # the events of this incarnation's timers
     poll_now: PollNow = field(init=False)
@@ -43,7 +63,7 @@ class Process:
     idle_since_ms: int | None = None  # heartbeats are not simulated since then; None: they are
     owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
     gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
-    crashed: m.Fatal | None = None
+    crashed: Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
     reads_nothing: bool = False  # an eager member repeats its commit before a join
     empty_handed: list[int] = field(default_factory=list)  # the times of empty assignments
@@ -61,34 +81,31 @@ class Process:
     def held(self) -> list[str]:
         """Returns the names of the member's partitions, or of its connectors and tasks."""
         match self.member:
-            case (
-                m.Consumer(owned_partitions=partitions)
-                | m.AsyncConsumer(owned_partitions=partitions)
-            ):
+            case Consumer(owned_partitions=partitions) | AsyncConsumer(owned_partitions=partitions):
                 return [str(one) for one in partitions]
-            case m.Worker(running=work):
+            case Worker(running=work):
                 return work.names()
         return []
 
     @property
     def holds_any(self) -> bool:
         member = self.member
-        return bool(member.owned_partitions if isinstance(member, m.AnyConsumer) else self.held)
+        return bool(member.owned_partitions if isinstance(member, AnyConsumer) else self.held)
 
-    def start(self, config: MemberConfig) -> m.AnyMember:
+    def start(self, config: MemberConfig) -> AnyMember:
         self.incarnation += 1
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
         self.plan = replace(self.plan, config=config)
         # Each process has its own random generator, so processes do not affect each other's draws.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
-        if isinstance(config, m.WorkerConfig):
-            self.member = m.Worker(config, url=f"http://{self.name}/", rng=rng)
+        if isinstance(config, WorkerConfig):
+            self.member = Worker(config, url=f"http://{self.name}/", rng=rng)
         elif config.is_classic:
-            self.member = m.Consumer(config, rng=rng)
+            self.member = Consumer(config, rng=rng)
         else:
             ids = self.plan.member_ids[self.incarnation - 1 :]
-            self.member = m.AsyncConsumer(config, rng=rng, member_id=ids[0] if ids else "")
+            self.member = AsyncConsumer(config, rng=rng, member_id=ids[0] if ids else "")
         self.busy_until_ms = self.polls_from_ms = self.frozen_until_ms = 0
         self.polled_ms = -1
         self.idle_since_ms = self.crashed = self.returns_at_ms = None
@@ -101,15 +118,15 @@ class Process:
             self.holds.give(one, self.name, now_ms)
         self.member = None
 
-    def handle(self, event: m.MemberEvent, now_ms: int) -> Sends:
+    def handle(self, event: MemberEvent, now_ms: int) -> Sends:
         """Handles one event; returns the requests that leave the process, each with its time."""
         if self.member is None:
             return []
-        if isinstance(event, m.Poll):
+        if isinstance(event, Poll):
             self.polled_ms = now_ms
         # A separate thread handles heartbeats and timeouts; it does not wait for callbacks.
-        is_background = isinstance(event, Tick) or isinstance(self.member, m.AsyncConsumer)
-        waits = not is_background or isinstance(event, m.Close)
+        is_background = isinstance(event, Tick) or isinstance(self.member, AsyncConsumer)
+        waits = not is_background or isinstance(event, Close)
         at = max(now_ms, self.busy_until_ms) if waits else now_ms
         if isinstance(event, Tick) and self.member.poll_until_ms <= now_ms:
             self.report_polls(now_ms)
@@ -121,20 +138,20 @@ class Process:
         if _gives_up(effects):
             self.gave_up_in = before
         sends = self._carry_out(effects, at)
-        if isinstance(self.member, m.AsyncConsumer) and _calls_back(effects):
+        if isinstance(self.member, AsyncConsumer) and _calls_back(effects):
             self.returns_at_ms = self.busy_until_ms
         return sends
 
     def report_polls(self, now_ms: int) -> None:
         """Reports that the application has polled, unless it is stuck or in a callback."""
         busy_until_ms = max(self.busy_until_ms, self.polls_from_ms, self.frozen_until_ms)
-        if isinstance(self.member, m.Worker) or busy_until_ms > now_ms:
+        if isinstance(self.member, Worker) or busy_until_ms > now_ms:
             return
         process = self.plan.work.process_ms
         last = now_ms - (now_ms - self.phase_ms) % process if process and self.holds_any else now_ms
-        self._handle(m.Polled(max(last, busy_until_ms)), now_ms)
+        self._handle(Polled(max(last, busy_until_ms)), now_ms)
 
-    def _handle(self, event: m.MemberEvent, now_ms: int) -> list[m.MemberEffect]:
+    def _handle(self, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
         assert self.member is not None
         effects = self.member.handle(event, now_ms)
         if self.journal is not None:
@@ -143,32 +160,32 @@ class Process:
             self.journal.append(MemberEntry(now_ms, *entry))
         return effects
 
-    def _carry_out(self, effects: list[m.MemberEffect], at: int) -> Sends:
+    def _carry_out(self, effects: list[MemberEffect], at: int) -> Sends:
         sends = Sends()
         for effect in effects:
             match effect:
-                case m.Send():
+                case Send():
                     if self.is_cold and isinstance(effect.request, SyncGroup):
                         at += self.plan.work.cold_ms
                         self.is_cold = False
                     if self.owes_heartbeat and isinstance(effect.request, _HEARTBEATS):
                         self.owes_heartbeat = False
                     sends.append((at, effect))
-                case m.PendingRevocation(partitions):
+                case PendingRevocation(partitions):
                     for one in partitions:
                         self.holds.give(str(one), self.name, at)
-                case m.Revoked(partitions) | m.Lost(partitions):
+                case Revoked(partitions) | Lost(partitions):
                     at = self._give([str(one) for one in partitions], at)
-                case m.Assigned(partitions):
+                case Assigned(partitions):
                     at = self._take([str(one) for one in partitions], at)
                     if not self.holds_any:
                         self.empty_handed.append(at)
-                case m.Stop(work):
+                case Stop(work):
                     at = self._give(work.names(), at)
-                case m.Start(work):
+                case Start(work):
                     at = self._take(work.names(), at)
                     self.started += ((at, connector) for connector in work.connectors)
-                case m.Fatal():
+                case Fatal():
                     self.crashed = effect
                 case _:
                     pass
@@ -202,7 +219,7 @@ class Process:
 
     def reads_at_ms(self, now_ms: int) -> int:
         """Returns when the process reads a response that has arrived: now, or in its next poll."""
-        if not isinstance(self.member, m.Consumer) or not self.member.reads_in_poll:
+        if not isinstance(self.member, Consumer) or not self.member.reads_in_poll:
             return now_ms
         return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
 
@@ -218,14 +235,14 @@ class Process:
         return from_ms + (self.phase_ms - from_ms) % process
 
 
-def _gives_up(effects: list[m.MemberEffect]) -> bool:
+def _gives_up(effects: list[MemberEffect]) -> bool:
     """Returns whether the effects come from an assignment that revokes partitions or work."""
     first = effects[0]
-    if isinstance(first, m.Stop):
+    if isinstance(first, Stop):
         return first.is_revoked
-    revokes = isinstance(first, m.Revoked) and len(effects) > 1
-    return revokes and isinstance(effects[1], m.Assigned)
+    revokes = isinstance(first, Revoked) and len(effects) > 1
+    return revokes and isinstance(effects[1], Assigned)
 
 
-def _calls_back(effects: list[m.MemberEffect]) -> bool:
-    return any(isinstance(one, m.Revoked | m.Assigned | m.Lost) for one in effects)
+def _calls_back(effects: list[MemberEffect]) -> bool:
+    return any(isinstance(one, Revoked | Assigned | Lost) for one in effects)

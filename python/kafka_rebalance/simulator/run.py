@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_rebalance.coordinator import Transition
 from kafka_rebalance.coordinator.broker_assigned.group import INITIAL_EPOCH
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
+from kafka_rebalance.coordinator.machine.events import Transition
 from kafka_rebalance.wire.messages import GroupState
 
 from .intervals import Gap, Hold

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.contract import check_topic_id
 from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.field_paths import a_type, objects
-from kafka_rebalance.member import ConsumerConfig, WorkerConfig
-from kafka_rebalance.member.config import CLASSIC, CONSUMER
+from kafka_rebalance.member.config import CLASSIC, CONSUMER, ConsumerConfig, WorkerConfig
 
 from .network import Network
 

@@ -30,10 +30,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import read_text
-from kafka_rebalance.member import ConsumerConfig, WorkerConfig
+from kafka_rebalance.member.config import ConsumerConfig, WorkerConfig
 
 from . import typed_values as reading
 from .network import Network

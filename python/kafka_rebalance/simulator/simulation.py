@@ -14,11 +14,20 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-import kafka_rebalance.member as m
-from kafka_rebalance.coordinator import Appended, Coordinator, PatternsDue, Received, Transition
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
+from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.coordinator.machine.events import Appended, PatternsDue, Received, Transition
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.member.consumer import Consumer
+from kafka_rebalance.member.interface import (
+    Answered,
+    CallbackCompleted,
+    ConfigurationUpdated,
+    MemberEvent,
+    MetadataUpdated,
+    Poll,
+)
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeatResponse
 from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
 from kafka_rebalance.wire.messages import GroupState, Response, Tick
@@ -32,7 +41,7 @@ from .intervals import Holds
 from .journal import Entry, EpochEntry
 from .liveness import Liveness
 from .network import Wire
-from .process import Process
+from .process import AnyConsumer, Process
 from .run import Rebalances, Run, happenings_with_late_starts, joined_ms
 from .scenario import Happening, Kind, MemberPlan, Scenario
 
@@ -161,7 +170,7 @@ class Simulation:
             if process.idle_since_ms is not None:
                 self._liveness.wake(process)
             self._metadata.match_again(process, self._agenda.now_ms)
-            self._deliver(event.process, event.incarnation, m.Poll(self._positions(process)))
+            self._deliver(event.process, event.incarnation, Poll(self._positions(process)))
 
     def _refresh(self, event: scheduled.Refresh) -> None:
         if self._agenda.is_due(event):
@@ -173,7 +182,7 @@ class Simulation:
         self._deliver(event.process, event.incarnation, event.news)
 
     def _return(self, event: scheduled.Returned) -> None:
-        self._deliver(event.process, event.incarnation, m.CallbackCompleted())
+        self._deliver(event.process, event.incarnation, CallbackCompleted())
 
     def _tick(self, _: scheduled.TickNow) -> None:
         if self._tick_at == self._agenda.now_ms:
@@ -200,17 +209,17 @@ class Simulation:
                 process.owes_heartbeat = True
             if isinstance(response, JoinGroupResponse):
                 self._metadata.learn_topics(process, response, now_ms)
-        self._deliver(event.process, event.incarnation, m.Answered(event.request_id, response))
+        self._deliver(event.process, event.incarnation, Answered(event.request_id, response))
 
-    def _deliver_metadata(self, process: Process, news: m.MetadataUpdated) -> None:
+    def _deliver_metadata(self, process: Process, news: MetadataUpdated) -> None:
         self._liveness.wake(process)
         self._deliver(process.name, process.incarnation, news)
 
-    def _deliver(self, name: str, incarnation: int, event: m.MemberEvent) -> None:
+    def _deliver(self, name: str, incarnation: int, event: MemberEvent) -> None:
         """Passes an event to a process, unless this incarnation has ended or is frozen."""
         process, now_ms = self._processes[name], self._agenda.now_ms
         member = process.member
-        answer = event.response if isinstance(event, m.Answered) else None
+        answer = event.response if isinstance(event, Answered) else None
         if process.incarnation != incarnation or member is None:
             if isinstance(answer, JoinGroupResponse):
                 # No process knows the new member id, so no heartbeats will come for it.
@@ -224,7 +233,7 @@ class Simulation:
             self._liveness.report_heard(member.member_id)
         before = member.member_id
         sends = process.handle(event, now_ms)
-        if isinstance(member, m.Consumer) and member.reads_nothing != process.reads_nothing:
+        if isinstance(member, Consumer) and member.reads_nothing != process.reads_nothing:
             process.reads_nothing = member.reads_nothing
             self._holds.stick(name, now_ms, is_stuck=process.reads_nothing)
         if before and member.member_id != before:
@@ -250,15 +259,15 @@ class Simulation:
             self._metadata.refresh_early(process, now_ms)
         self._schedule(process)
 
-    def _put_off(self, process: Process, event: m.MemberEvent) -> None:
+    def _put_off(self, process: Process, event: MemberEvent) -> None:
         """Schedules an event of a frozen process again, for the time after the freeze."""
         name, incarnation = process.name, process.incarnation
         later: scheduled.ScheduledEvent
-        if isinstance(event, m.Answered):
+        if isinstance(event, Answered):
             later = scheduled.Reply(name, incarnation, event.request_id, event.response)
-        elif isinstance(event, m.CallbackCompleted):
+        elif isinstance(event, CallbackCompleted):
             later = scheduled.Returned(name, incarnation)
-        elif isinstance(event, m.ConfigurationUpdated):
+        elif isinstance(event, ConfigurationUpdated):
             later = scheduled.Read(name, incarnation, self._herders.config.newest())
         else:
             self._schedule(process)
@@ -338,7 +347,7 @@ class Simulation:
         records.
         """
         member, now_ms = process.member, self._agenda.now_ms
-        owned = member.owned_partitions if isinstance(member, m.AnyConsumer) else ()
+        owned = member.owned_partitions if isinstance(member, AnyConsumer) else ()
         return tuple([(one, now_ms) for one in owned])
 
     def _result(self) -> Run:

@@ -14,7 +14,9 @@ from typing import Any
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.member.config import CLASSIC, CONSUMER
-from kafka_rebalance.plans.changes import BounceMembers, Change, RemoveTopics
+from kafka_rebalance.plans.changes.bounces import BounceMembers
+from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.topics import RemoveTopics
 
 from .from_group import Pace, check_playable, scenario_from_group
 from .scenario import Scenario

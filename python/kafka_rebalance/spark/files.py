@@ -27,7 +27,7 @@ from kafka_rebalance.bulk.parts import Job, WrittenPart
 from kafka_rebalance.bulk.splits import Split, cut
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group.model import MAX_PARTITIONS
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes.change import Change
 
 from . import jobs, paths, schema
 from .calls import NOT_COMPARED, NOT_PLANNED, Call, assign_call, compare_call, plan_call, unread

@@ -12,7 +12,7 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes.change import Change
 
 from . import schema
 from .calls import (

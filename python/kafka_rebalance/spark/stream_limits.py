@@ -7,7 +7,7 @@ Offsets are the JSON that Spark keeps, such as {"0": 183}: partition number -> n
 from collections.abc import Mapping
 from itertools import pairwise
 
-from kafka_rebalance.live import ClusterError
+from kafka_rebalance.errors import ClusterError
 from kafka_rebalance.live.log_records import Bounds
 
 Offsets = dict[str, int]

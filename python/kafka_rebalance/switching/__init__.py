@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds which assignor or protocol is better for a group, and the way to change to it."""
 
-from .comparison import Comparison, compare
-from .migrations import Migration
-from .recommendation import Candidate
-from .rounds import Bounce
+from kafka_rebalance.lazy import lazily
 
-__all__ = ["Bounce", "Candidate", "Comparison", "Migration", "compare"]
+__getattr__, __dir__ = lazily(globals())

@@ -26,8 +26,11 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
-from kafka_rebalance.plans.changes import AddMembers, Change, SwitchAssignor, SwitchProtocol
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.edits import AS_IT_IS
+from kafka_rebalance.plans.changes.members import AddMembers
+from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 from kafka_rebalance.plans.rebalance_plan import parse_changes, plan
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors import consumer
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import Engine, protocol_name
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.broker_rounds import play_by_broker
-from kafka_rebalance.plans.changes import BounceMembers
 from kafka_rebalance.plans.changes.assignor import AssignorNames, is_cooperative, restarts
+from kafka_rebalance.plans.changes.bounces import BounceMembers
 from kafka_rebalance.plans.changes.made_up import MadeUp
 from kafka_rebalance.plans.playing import play_led
 from kafka_rebalance.plans.rounds import Round, lists_eager
@@ -122,7 +121,7 @@ def is_large(group: GroupSpec) -> bool:
     return len(group.members) * partitions > MOST_IN_PYTHON
 
 
-BROKERS_DEFAULT = consumer.uniform.NAME
+BROKERS_DEFAULT = "consumer/uniform"
 """The assignor of a group whose members name none, with the brokers' default settings."""
 
 

@@ -25,12 +25,17 @@ constrained algorithm assigns next, else the general one.
 Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assignors (Kafka 4.4.0).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_grouping_order, java_hash_order, name_key
+from kafka_rebalance.wire.consumer_protocol import (
+    encode_cooperative_user_data,
+    encode_sticky_user_data,
+)
 
 from .subscriptions import members_in_order
 
@@ -126,6 +131,15 @@ def sent_by_cooperative(member: Member) -> Sent:
     if generation == NO_GENERATION:
         generation = user_data_generation(member)
     return Sent(_in_field(member), generation, field_generation(member))
+
+
+def sticky_user_data(owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+    """Returns the user data of StickyAssignor; None before the member's first assignment."""
+    return None if owned is None else encode_sticky_user_data(owned, generation)
+
+
+def cooperative_user_data(_: Sequence[TopicPartition] | None, generation: int) -> bytes:
+    return encode_cooperative_user_data(generation)
 
 
 def user_data_generation(member: Member) -> int:

@@ -3,7 +3,3 @@
 
 Docs     docs/behaviour/server-side.md
 """
-
-from . import heterogeneous, homogeneous, range, targets, uniform
-
-__all__ = ["heterogeneous", "homogeneous", "range", "targets", "uniform"]

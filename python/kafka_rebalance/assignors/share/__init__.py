@@ -3,7 +3,3 @@
 
 Docs     docs/behaviour/server-side.md
 """
-
-from . import simple
-
-__all__ = ["simple"]

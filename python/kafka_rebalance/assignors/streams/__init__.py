@@ -6,7 +6,3 @@ group with the protocol `stream`: `leader` calls them, and `engines` runs `leade
 
 Docs     docs/behaviour/server-side.md, docs/streams.md
 """
-
-from . import sticky
-
-__all__ = ["sticky"]

@@ -20,9 +20,9 @@ from typing import ClassVar
 
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.errors import KafkaRebalanceError, WireError
-from kafka_rebalance.wire import decode_subscription
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroup, JoinGroupProtocol
+from kafka_rebalance.wire.consumer_protocol import decode_subscription
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, common_fields
 

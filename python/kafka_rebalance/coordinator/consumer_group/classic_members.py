@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
 from kafka_rebalance.wire import classic_groups as wire
 from kafka_rebalance.wire.broker_groups import TopicPartitions
 from kafka_rebalance.wire.broker_records import ClassicMetadata
+from kafka_rebalance.wire.consumer_protocol import Subscription, by_topic, decode_subscription
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log

@@ -21,8 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, protocol_name, unknown
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.group.model import Member, RebalanceProtocolName, quoted

@@ -32,18 +32,18 @@ C2: t[0, 1]
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import from_columns
-from kafka_rebalance.assignors.balance.balanced import by_place, hand_out
-from kafka_rebalance.assignors.balance.classes import Classes, classify
-from kafka_rebalance.assignors.balance.levels import ClassLevel, levels
-from kafka_rebalance.assignors.balance.network import level_flow, lots_of
 from kafka_rebalance.assignors.registry import Engine, check_engine
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.balance.classes import Classes
+    from kafka_rebalance.assignors.balance.levels import ClassLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,11 @@ def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     if check_engine(engine) == "rust":
         member_ids = tuple(member.member_id for member in group.members)
         return from_core(_core.best_possible(group.interned()), member_ids)
+    from kafka_rebalance.assignors.balance.balanced import by_place, hand_out
+    from kafka_rebalance.assignors.balance.classes import classify
+    from kafka_rebalance.assignors.balance.levels import levels
+    from kafka_rebalance.assignors.balance.network import level_flow, lots_of
+
     # 1.
     classes = classify(group)
     # 2.
@@ -149,7 +154,7 @@ def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     )
 
 
-def _named(group: GroupSpec, classes: Classes, level: ClassLevel) -> Level:
+def _named(group: GroupSpec, classes: "Classes", level: "ClassLevel") -> Level:
     members = sorted(m for k in level.members for m in classes.members[k])
     return Level(
         level.load,

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.group.spec import GroupSpec

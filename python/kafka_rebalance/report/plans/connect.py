@@ -4,10 +4,8 @@
 from collections.abc import Iterable
 from itertools import groupby
 
-from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.assignors.connect.work import task_key
-from kafka_rebalance.connect import RoundAnswer
-from kafka_rebalance.connect.cluster import backing_off, idle
+from kafka_rebalance.assignors.connect.work import Work, task_key
+from kafka_rebalance.connect.cluster import RoundAnswer, backing_off, idle
 from kafka_rebalance.group.html_tables import clipped
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.live.connect_draws import Item, Variation, Varying

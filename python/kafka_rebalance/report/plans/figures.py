@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from kafka_rebalance.notes.broker import other_course
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.notes.other_courses import other_pause
-from kafka_rebalance.plans import Figures, RebalancePlan
-from kafka_rebalance.plans.figures import figure_rows
+from kafka_rebalance.plans.figures import Figures, figure_rows
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_table

@@ -6,7 +6,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from kafka_rebalance.notes.lost_rack import BEFORE, lost_rack_text
 from kafka_rebalance.notes.note import Note
-from kafka_rebalance.plans import LedPlan, RebalancePlan
+from kafka_rebalance.plans.leaders import LedPlan
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.report.text.names import counted, shortened
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_table

@@ -8,8 +8,9 @@ from itertools import groupby
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
-from kafka_rebalance.plans import RebalancePlan, Round
 from kafka_rebalance.plans.figures import count_rows, figure_rows
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+from kafka_rebalance.plans.rounds import Round
 from kafka_rebalance.report.text.names import counted, shortened
 from kafka_rebalance.report.text.pages import page, scrolled, table
 

@@ -8,10 +8,12 @@ from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.notes.lost_rack import step_note
-from kafka_rebalance.plans import RebalancePlan, Round, Samples, Step
-from kafka_rebalance.plans.changes import SwitchAssignor
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.made_up import Basis
 from kafka_rebalance.plans.explanation import outcome
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+from kafka_rebalance.plans.rounds import Round, Step
+from kafka_rebalance.plans.samples import Samples
 from kafka_rebalance.report.text.names import (
     counted,
     cut,

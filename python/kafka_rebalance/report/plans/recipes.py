@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints how members of each client library change to another assignor, with settings to paste."""
 
-from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import protocol_name
 from kafka_rebalance.notes.switches import (
     TOGETHER,
@@ -10,8 +10,7 @@ from kafka_rebalance.notes.switches import (
     way_back_lines,
     way_text,
 )
-from kafka_rebalance.plans import Recipe
-from kafka_rebalance.plans.clients import CLIENTS
+from kafka_rebalance.plans.clients import CLIENTS, Recipe
 from kafka_rebalance.plans.rounds import protocol_of
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_wrapped

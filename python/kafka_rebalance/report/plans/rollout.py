@@ -6,8 +6,8 @@ from collections.abc import Callable
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
-from kafka_rebalance.rollout import Forecast
-from kafka_rebalance.simulator import Spread
+from kafka_rebalance.rollout.forecast import Forecast
+from kafka_rebalance.simulator.seeds import Spread
 
 from .figures import seconds_text
 

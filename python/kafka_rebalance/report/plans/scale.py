@@ -8,7 +8,7 @@ from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.pages import bar_chart, page, table
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
-from kafka_rebalance.scaling import Count, Scaled
+from kafka_rebalance.scaling.counts import Count, Scaled
 
 from .figures import median_text
 

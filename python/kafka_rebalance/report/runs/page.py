@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.pages import page, table
-from kafka_rebalance.simulator import Run, settlings, totals
-from kafka_rebalance.simulator.measure import stops_of
+from kafka_rebalance.simulator.measure import settlings, stops_of, totals
+from kafka_rebalance.simulator.run import Run
 
 from .run import (
     chapter_columns,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_rebalance.errors import MissingExtra
-from kafka_rebalance.simulator import Run
 from kafka_rebalance.simulator.measure import unheld
+from kafka_rebalance.simulator.run import Run
 
 
 def write_runs(runs: Mapping[str, Run], path: Path) -> None:

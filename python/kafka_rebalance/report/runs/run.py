@@ -6,8 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_table
-from kafka_rebalance.simulator import Run, Stopped, Totals, settlings, totals
-from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability, without_reader
+from kafka_rebalance.simulator.measure import (
+    Stopped,
+    Totals,
+    chapters,
+    settlings,
+    stops_of,
+    totals,
+    unavailability,
+    without_reader,
+)
+from kafka_rebalance.simulator.run import Run
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread
 
 _MOST_ROWS = 60

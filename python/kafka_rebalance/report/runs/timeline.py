@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kafka_rebalance.errors import shown
-from kafka_rebalance.simulator import Run
 from kafka_rebalance.simulator.intervals import partition_key
 from kafka_rebalance.simulator.measure import unheld, unworked
+from kafka_rebalance.simulator.run import Run
 
 _QUIET_MS = 20_000  # a longer time without events is cut out of the axis
 _MARGIN = 0.06  # the margin as a share of the busy time; it is at least 2.5 s

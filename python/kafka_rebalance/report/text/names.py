@@ -8,7 +8,6 @@ from itertools import groupby
 
 from kafka_rebalance.errors import shown
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.plans.changes.made_up import own_short_name
 
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
@@ -39,6 +38,8 @@ def member_names(
     A member of a group that the broker assigns chose a bare UUID: its name begins with its client
     id, unless two names were then alike.
     """
+    from kafka_rebalance.plans.changes.made_up import own_short_name
+
     made_up = set(made_up)
     names = short_names(client_ids, made_up)
     own = {id_: own_short_name(client_id, id_) for id_, client_id in client_ids.items()}

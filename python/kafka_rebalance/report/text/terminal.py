@@ -18,7 +18,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from kafka_rebalance.errors import shown
@@ -97,7 +96,7 @@ def shown_streams() -> Iterator[None]:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # A closed stream (`>&-`) is None. The null device takes its place, in this order, or the
         # next file that is opened would get its number.
-        stream: Any = getattr(sys, name) or Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
+        stream: Any = getattr(sys, name) or open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
         if mode == "w" and isinstance(stream, TextIOWrapper):
             # Data is UTF-8 in every locale; text that UTF-8 cannot encode is escaped.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

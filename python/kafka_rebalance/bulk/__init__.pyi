@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from .batch import assign_batch as assign_batch
+from .batch import compare_batch as compare_batch
+from .batch import plan_batch as plan_batch
+from .lines import LineAnswer as LineAnswer
+from .lines import assign_lines as assign_lines

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from kafka_rebalance.coordinator.config import CoordinatorConfig as CoordinatorConfig
+from kafka_rebalance.member.config import ConsumerConfig as ConsumerConfig
+from kafka_rebalance.member.config import WorkerConfig as WorkerConfig
+
+from .from_group import Pace as Pace
+from .from_group import scenario_from_group as scenario_from_group
+from .intervals import Gap as Gap
+from .intervals import Hold as Hold
+from .journal import CoordinatorEntry as CoordinatorEntry
+from .journal import Entry as Entry
+from .journal import EpochEntry as EpochEntry
+from .journal import MemberEntry as MemberEntry
+from .measure import Settling as Settling
+from .measure import Stopped as Stopped
+from .measure import Totals as Totals
+from .measure import settlings as settlings
+from .measure import stops as stops
+from .measure import totals as totals
+from .network import Network as Network
+from .run import Absence as Absence
+from .run import Rebalance as Rebalance
+from .run import Run as Run
+from .scenario import Costs as Costs
+from .scenario import Happening as Happening
+from .scenario import Kind as Kind
+from .scenario import MemberConfig as MemberConfig
+from .scenario import MemberPlan as MemberPlan
+from .scenario import Scenario as Scenario
+from .scenario import TopicPlan as TopicPlan
+from .scenario_files import load as load
+from .scenario_files import ready as ready
+from .seeds import Part as Part
+from .seeds import SeedRuns as SeedRuns
+from .seeds import Spread as Spread
+from .seeds import simulate_seeds as simulate_seeds
+from .simulation import simulate as simulate
+from .timing import Timed as Timed

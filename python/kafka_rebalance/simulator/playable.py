@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The changes that the simulator can play; the command's help needs nothing else of this room."""
+
+PLAYABLE = (
+    "add-members",
+    "remove-members",
+    "remove-member",
+    "remove-rack",
+    "remove-client",
+    "partitions",
+    "add-topics",
+    "remove-topics",
+    "bounce-members",
+)
+"""The verbs of the changes that the simulator can play."""

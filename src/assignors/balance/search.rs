@@ -196,12 +196,11 @@ impl<'s> State<'s> {
         let weight = |i: Part| loads.weight[i as usize];
         let (mine, theirs) = (loads.pool_of[m as usize], loads.pool_of[other as usize]);
         let (load, load_other) = (self.load[m as usize], self.load[other as usize]);
-        let more = loads
-            .level(m, load)
-            .checked_sub(loads.level(other, load_other));
-        let Some(more) = more.filter(|&more| more > 0) else {
+        let level = loads.level(m, load);
+        let more = level.saturating_sub(loads.level(other, load_other));
+        if more == 0 {
             return;
-        };
+        }
         // With this difference of weights, both are equally full afterwards.
         let ideal = more / Level::from(loads.factor[m as usize] + loads.factor[other as usize]);
         let after = |change: u64| {

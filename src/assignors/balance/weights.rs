@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `assignors/balance/weights.py`: the weights and capacities of a group in whole numbers.
 
+use std::cmp::Reverse;
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -52,26 +53,12 @@ impl Deref for Loads {
 impl Loads {
     pub fn of(group: &GroupSpec) -> Self {
         let classes = Classes::of(group);
-        let raw = weights(group);
-        let read = |t: &usize| classes.class_of_topic[*t] != NO_CLASS;
-        let total: u128 = (0..raw.len()).filter(read).flat_map(|t| &raw[t]).sum();
-        let shift = (u128::BITS - total.leading_zeros()).saturating_sub(MOST_BITS);
-        let ranks = group.topic_ranks();
-        let mut found: Vec<(u64, u32, TopicPartition)> = Vec::new();
-        for t in (0..raw.len()).filter(read) {
-            for (partition, weight) in (0..).zip(&raw[t]) {
-                let topic = t as u32;
-                let tp = TopicPartition { topic, partition };
-                // Heavier partitions come first.
-                found.push((!((weight >> shift) as u64), ranks[t], tp));
-            }
-        }
-        found.sort_unstable_by_key(|&(weight, rank, tp)| (weight, rank, tp.partition));
+        let (found, shift) = sorted_partitions(group, &classes);
         let capacities = classes
             .order
             .iter()
             .map(|&m| group.members[m as usize].capacity);
-        let (factor, scale) = factors(capacities.map(|one| millionths(one)).collect());
+        let (factor, scale) = factors(capacities.map(millionths).collect());
         let mut place: Vec<Place> = vec![NOBODY; group.members.len()];
         let mut numbers: FxHashMap<(u32, u64), u32> = FxHashMap::default();
         let (mut pools, mut pool_of) = (Vec::new(), Vec::new());
@@ -99,13 +86,12 @@ impl Loads {
             NOBODY => NOBODY,
             m => place[m as usize],
         });
-        let class_of =
-            |&(.., tp): &(u64, u32, TopicPartition)| classes.class_of_topic[tp.topic as usize];
+        let class_of = |one: &Sorted| classes.class_of_topic[one.2.topic as usize];
         Self {
             parts: (0..found.len() as Part).collect(),
             owner: owner.collect(),
             base: Rc::new(Base {
-                weight: found.iter().map(|one| !one.0).collect(),
+                weight: found.iter().map(|one| one.0.0).collect(),
                 topic_class: found.iter().map(class_of).collect(),
                 reads: reads.collect(),
                 partitions: found.iter().map(|one| one.2).collect(),
@@ -162,6 +148,28 @@ impl Loads {
     pub fn member(&self, place: Place) -> MemberId {
         self.classes.order[place as usize]
     }
+}
+
+/// A partition, its weight so that heavier ones come first, and the rank of its topic.
+type Sorted = (Reverse<u64>, u32, TopicPartition);
+
+/// The partitions that have a reader, and how many of their last bits the weights lose.
+fn sorted_partitions(group: &GroupSpec, classes: &Classes) -> (Vec<Sorted>, u32) {
+    let raw = weights(group);
+    let read = |t: &usize| classes.class_of_topic[*t] != NO_CLASS;
+    let total: u128 = (0..raw.len()).filter(read).flat_map(|t| &raw[t]).sum();
+    let shift = (u128::BITS - total.leading_zeros()).saturating_sub(MOST_BITS);
+    let ranks = group.topic_ranks();
+    let mut found: Vec<Sorted> = Vec::new();
+    for t in (0..raw.len()).filter(read) {
+        for (partition, weight) in (0..).zip(&raw[t]) {
+            let topic = t as u32;
+            let tp = TopicPartition { topic, partition };
+            found.push((Reverse((weight >> shift) as u64), ranks[t], tp));
+        }
+    }
+    found.sort_unstable_by_key(|&(weight, rank, tp)| (weight, rank, tp.partition));
+    (found, shift)
 }
 
 /// The weights of each declared topic, in millionths.

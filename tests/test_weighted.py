@@ -138,14 +138,14 @@ def test_its_own_answer_stays() -> None:
 
 
 def test_nothing_is_taken_within_the_tolerance_or_below_the_gain() -> None:
-    topic = Topic("t", 4, weights=(60, 40, 50, 40))
+    topic = Topic("t", 4, weights=(60, 50, 50, 40))
     a = Member("a", ("t",), owned_partitions=(kr.TopicPartition("t", 0), kr.TopicPartition("t", 1)))
     b = Member("b", ("t",), owned_partitions=(kr.TopicPartition("t", 2), kr.TopicPartition("t", 3)))
     group = GroupSpec("g", (topic,), (a, b))
-    assert figures(group, "weighted?tolerance=6%")["kept_because"] == "tolerance"
-    assert figures(group, "weighted?tolerance=1%")["kept_because"] == "min_gain"
-    free = figures(group, "weighted?tolerance=1%&min-gain=1%&budget=none")
-    assert (free["taken"], free["greatest"], free["exact"]) == (2, 100.0, False)
+    assert figures(group, "weighted?tolerance=10%")["kept_because"] == "tolerance"
+    assert figures(group, "weighted?tolerance=1%&budget=none")["kept_because"] == "min_gain"
+    free = figures(group, "weighted?tolerance=1%&min-gain=5%&budget=none")
+    assert (free["taken"], free["greatest"], free["exact"]) == (2, 100.0, True)
     assert figures(group, "weighted?tolerance=1%&min-gain=1%&budget=0")["taken"] == 0
 
 

@@ -204,6 +204,9 @@ struct Stage<'s> {
     target: Level,
 }
 
+/// The greatest level but at least the target, the taken partitions, and the sums of squares of
+/// loads and of counts: the lower, the better.
+type Key = (Level, i64, u128, u128);
 type Even<'e> = Option<&'e dyn Fn() -> Vec<Place>>;
 
 impl<'s> Stage<'s> {
@@ -299,7 +302,7 @@ impl<'s> Stage<'s> {
         let least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
         // In large groups, one partition in a thousand more is as good as the least.
         let enough = budget.min(least + total / 1000);
-        let mut best: Option<((Level, i64, u128, u128), Vec<Place>)> = None;
+        let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {
             hand_out(loads, &mut start, self.effort);
             if self.greatest(&start) <= target && loads.taken(&start) <= enough {
@@ -340,7 +343,7 @@ impl<'s> Stage<'s> {
         found
     }
 
-    fn key(&self, state: &State) -> (Level, i64, u128, u128) {
+    fn key(&self, state: &State) -> Key {
         let total: u64 = state.load.iter().sum();
         let shift = (u64::BITS - total.leading_zeros()).saturating_sub(36);
         let loads = state.load.iter().zip(&self.loads.factor);

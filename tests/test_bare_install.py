@@ -50,7 +50,7 @@ def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("plan", *ONE), "partitions a member"),
+        (("plan", *ONE), "partitions per member"),
         (("plan", SAMPLE, "--add-members", "1"), "cooperative-sticky"),
         (("compare", *ONE), " cooperative-sticky <"),
         (("compare", SAMPLE, "--add-members", "1"), "cooperative-sticky"),
@@ -59,7 +59,7 @@ def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
         (("describe", *ONE[:3]), "chat-moderation"),
         (("describe", SAMPLE, "--all"), "recommendations"),
         (("simulate", "rolling-bounce", "--compare", "eager,cooperative"), " cooperative"),
-        (("simulate", "rolling-bounce", "--seeds", "2"), "settles in"),
+        (("simulate", "rolling-bounce", "--seeds", "2"), "stable after"),
         (("simulate", "--list"), "seven-topics"),
         (("connect", "SCRIPT"), "round 1"),
     ],

@@ -183,7 +183,9 @@ def test_rounds_of_an_eager_group_are_as_long_as_those_of_sticky(
     compared = replace(kr.compare(group, ["add-members=1"]), recommended="sticky")
     print_comparison(compared, {COOPERATIVE: seconds(100), "sticky": seconds(900)}, "assumed")
     text = " ".join(capsys.readouterr().out.split())
-    assert "0.9 partition-seconds unread under sticky, 0.1 under cooperative-sticky" in text
+    assert (
+        "0.9 partition-seconds without a reader under sticky, 0.1 under cooperative-sticky" in text
+    )
     assert ("Rounds differ in length" in text) == differ
 
 

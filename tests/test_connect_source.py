@@ -233,7 +233,7 @@ def test_results_that_do_not_depend_on_the_order_are_called_certain(
     with connect(S3_PAGES) as url:
         assert main(["connect", "--url", url, "--then", f"worker {B} leaves"]) == 0
     shown = capsys.readouterr().out
-    assert "The rounds above do not depend on them: equal in 64 draws." in shown
+    assert "The rounds above do not depend on them: equal in 64 samples." in shown
     assert f"\n\nAssumed: {B} did not lead. Of a leader ask" in shown
 
 

@@ -9,14 +9,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
-import socket
 import subprocess
-import time
-import urllib.parse
-import urllib.request
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -26,30 +20,26 @@ from kafka_rebalance.cli import _parser
 pytest.importorskip("prometheus_client", reason="no prometheus-client: see the extra `exporter`")
 
 from kafka_rebalance.follow import exporter as exporter_module
-from kafka_rebalance.follow.exporter import _OWN
 from kafka_rebalance.follow.metrics import FAMILIES, PREFIX
-from tests.support.processes import wait_or_kill
+from tests.support.prometheus import DEPLOY, IS_INSTALLED, Prometheus, ask, await_value
 from tests.test_exporter import VECTORS, Pages, line, of_log, records, seen
 
 if TYPE_CHECKING:
-    pass
+    from pathlib import Path
 
-DEPLOY = Path(__file__).parent.parent / "deploy"
 RULES = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"][0]["rules"]
 DASHBOARD = json.loads((DEPLOY / "dashboard.json").read_text())
 QUERIES = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
-PATIENCE_S = 60.0
 
 needs_promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None or shutil.which("prometheus") is None,
-    reason="no promtool: apt-get install prometheus",
+    not IS_INSTALLED, reason="no promtool: apt-get install prometheus"
 )
 
 
 @pytest.mark.parametrize("query", [*QUERIES, *(rule["expr"] for rule in RULES)])
 def test_each_query_names_metrics_that_exist(query: str) -> None:
     suffixes = {"counter": ("_total",), "summary": ("_sum", "_count"), "info": ("_info",)}
-    known = {f"{PREFIX}{name}" for name in (*_OWN, "source")}
+    known = set[str]()
     for name, (kind, _) in FAMILIES.items():
         known |= {f"{PREFIX}{name}{suffix}" for suffix in suffixes.get(kind, ("",))}
     named = set(re.findall(rf"{PREFIX}\w+", query))
@@ -94,7 +84,7 @@ def test_prometheus_scrapes_the_page_and_answers_each_query(
     monkeypatch.setattr(exporter_module, "_now_ms", lambda: now_ms)
     exporter = of_log(monkeypatch, read[: len(read) // 2])
     seen(monkeypatch, exporter, line("mixed", a=[0, 1, 2, 3, 4], b=[5], c=[]))
-    with Pages(exporter) as pages, prometheus(tmp_path, pages.server.server_port) as api:
+    with Pages(exporter) as pages, Prometheus(tmp_path, pages.server.server_port) as api:
         await_value(api, 'up{job="kafka-rebalance"} == 1')
         of_pages = pages.get("/metrics")[1]
         await_value(api, f"{PREFIX}rebalances_total")
@@ -111,57 +101,3 @@ def test_prometheus_scrapes_the_page_and_answers_each_query(
 
 def _filled(query: str) -> str:
     return query.replace("$group", ".*").replace("$__rate_interval", "1m")
-
-
-class prometheus:  # noqa: N801
-    """A Prometheus server that scrapes a port each second; `with` returns its address."""
-
-    def __init__(self, directory: Path, target: int) -> None:
-        config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
-        config["rule_files"] = [str(DEPLOY / "alerts.yml")]
-        [scrape] = config["scrape_configs"]
-        scrape |= {"scrape_interval": "1s", "scrape_timeout": "1s"}
-        scrape["static_configs"][0]["targets"] = [f"127.0.0.1:{target}"]
-        path = directory / "prometheus.yml"
-        path.write_text(yaml.safe_dump(config))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
-        options = {
-            "config.file": path,
-            "storage.tsdb.path": directory / "data",
-            "web.listen-address": self.address,
-        }
-        self.words = ["prometheus", *(f"--{name}={value}" for name, value in options.items())]
-        self.log = directory / "log"
-
-    def __enter__(self) -> str:
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(self.words, stdout=log, stderr=log)
-        return self.address
-
-    def __exit__(self, *_: object) -> None:
-        self.process.terminate()
-        wait_or_kill(self.process, 20)
-
-
-def ask(api: str, query: str) -> list[Any]:
-    """Returns the samples; a query that Prometheus refuses raises an HTTPError."""
-    url = f"http://{api}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        document = json.load(answer)
-    assert document["status"] == "success"
-    found: list[Any] = document["data"]["result"]
-    return found
-
-
-def await_value(api: str, query: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            if ask(api, query):
-                return
-        except (urllib.error.URLError, ConnectionError):
-            pass
-        assert time.monotonic() < deadline, query
-        time.sleep(0.2)

@@ -80,14 +80,14 @@ CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
     ),
     (
         _group({"a": 1, "b": 1}, _member("x", "a", "a0"), _member("y", "b", "b0")),
-        {"alone": ()},
+        {"one subscriber": ()},
     ),
     (
         _group({"a": 2}, _member("x", "a", "a0", version=1), _member("y", "a", "a1")),
         {"mixed": ()},
     ),
     (_racked("r1"), {}),
-    (_racked("r2"), {"far": ("a0",)}),
+    (_racked("r2"), {"across racks": ("a0",)}),
     (_group({"a": 1}, _member("x", "a", "a0"), assignor="stream"), {"foreign": ()}),
     (_eager({"a": 1}, _member("x", "a", "a0")), {"eager": ()}),
     # Kafka Streams assigns tasks, so an even number is unknown.
@@ -246,7 +246,10 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_command_shows_one_group_and_what_to_ask_next() -> None:
     ran = _run(str(SAMPLE), "--group", "telemetry")
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("telemetry, range, generation ")
+    assert ran.stdout.startswith(
+        "telemetry: some members own nothing; a more even assignment is possible.\n"
+        "telemetry, range, generation "
+    )
     assert "possible: 2-3" in ran.stdout
     asked = [line.split() for line in ran.stdout.splitlines() if line.startswith("  kafka-reb")]
     assert asked
@@ -260,7 +263,7 @@ def test_the_table_shows_on_which_host_and_with_which_client_a_member_runs(
 ) -> None:
     assert main(["describe", str(BY_LEADER), "--group", "kp-sticky"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split()[:4] == ["member", "host", "client", "owned"]
+    assert lines[3].split()[:4] == ["member", "host", "client", "owned"]
     of_members = [line.split()[1:3] for line in lines if " 127.0.0.1 " in line]
     assert of_members == [["127.0.0.1", "kafka-python"]] * 3
 
@@ -272,7 +275,7 @@ def test_partitions_that_nobody_reads_are_not_even(
     group = _group({"a": 4}, *(_member(f"x{n}", "a", *owned[n : n + 1]) for n in range(2)))
     print_description(describe(group), "FILE", everything=False)
     out = capsys.readouterr().out
-    assert f"Partitions a member: {len(owned) // 2} (possible: 2)." in out
+    assert f"Partitions per member: {len(owned) // 2} (possible: 2)." in out
     assert f"unread: a[{2 if owned else 0}-3]: no member owns " in out
     assert "Nothing to report" not in out
 
@@ -302,7 +305,7 @@ def test_the_assignor_has_the_name_that_plan_has(
     for word in ("describe", "plan"):
         assert main([word, *given]) == 0
         out = capsys.readouterr().out
-        titles.append(re.split("[,:] ", out[out.index(group_id) :])[:2])
+        titles.append(re.split("[,:] ", out[out.index(f"{group_id}, ") :])[:2])
     assert titles[0] == titles[1] == [group_id, titles[1][1]]
     assert "/" in titles[1][1]
     assert main(["describe", "--all", str(BY_LEADER)]) == 0

@@ -138,7 +138,7 @@ def test_a_consumer_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None
         ("modern-0", "-"),  # no committed offset
         ("modern-2", "1,200"),
     ]
-    assert "Partitions a member: 3, as even as possible." in lines
+    assert "Partitions per member: 3, as even as possible." in lines
     assert "Subscribed: t, u." in lines
     assert (
         "Lag: 1,205 records in 2 partitions; 7 partitions without a committed offset: their lag is "
@@ -167,6 +167,17 @@ def test_a_share_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed.endswith("  kafka-share-groups.sh --describe --offsets GIVEN\n")
 
 
+def test_a_group_without_members_says_so_with_its_lag(capsys: pytest.CaptureFixture[str]) -> None:
+    empty = replace(_decoded(CONSUMER, MODERN), members=(), group_state="Empty")
+    for lags, waits in (
+        ({TopicPartition("t", 0): 4000, TopicPartition("t", 1): 1000}, "5,000 records wait"),
+        ({TopicPartition("t", 0): 0}, "no record waits"),
+        (None, "no committed offset shows how many records wait"),
+    ):
+        print_assigned_by_broker(AssignedByBroker(empty, lags), "H", everything=False)
+        assert f"No members, so nobody reads; {waits}." in capsys.readouterr().out
+
+
 def test_a_member_that_moves_shows_its_target(capsys: pytest.CaptureFixture[str]) -> None:
     group = _decoded(CONSUMER, MODERN)
     first, *others = group.members
@@ -184,7 +195,7 @@ def test_a_member_that_moves_shows_its_target(capsys: pytest.CaptureFixture[str]
     print_assigned_by_broker(changed, "GIVEN", everything=False)
     printed = capsys.readouterr().out
     assert "t[0, 2, 4-5]   t[0, 2, 4]" in printed
-    assert "Partitions a member: 0-4.\n" in printed
+    assert "Partitions per member: 0-4.\n" in printed
     assert "Subscribed: t, u, pattern ^t.\n" in printed
 
 
@@ -201,8 +212,8 @@ def test_racks_and_leaders_are_those_of_the_table_of_all_groups(
     (lost,) = _partitions("u1")
     one = AssignedByBroker(group, {}, [lost, *_partitions("v0")], topics)
     far = {found.kind: found for found in one.findings}
-    assert far["far"].partitions == _partitions("t4")
-    assert far["far"].member_ids == (members[0].member_id,)
+    assert far["across racks"].partitions == _partitions("t4")
+    assert far["across racks"].member_ids == (members[0].member_id,)
     assert far["leaderless"].partitions == (lost,)
     assert (one.rack_share, one.without_committed_offset) == (4 / 5, 8)
     ids = {"t": "AAAAAAAAAAEAAAAAAAAAAg", "u": "AAAAAAAAAAEAAAAAAAAAAw"}
@@ -211,13 +222,15 @@ def test_racks_and_leaders_are_those_of_the_table_of_all_groups(
     table = describe(spec, lags={}, leaderless=[lost])
     assert table.rack_share == one.rack_share
     shown = {found.kind: found.partitions for found in table.findings}
-    assert {kind: shown[kind] for kind in ("far", "leaderless")} == {
-        kind: far[kind].partitions for kind in ("far", "leaderless")
+    assert {kind: shown[kind] for kind in ("across racks", "leaderless")} == {
+        kind: far[kind].partitions for kind in ("across racks", "leaderless")
     }
     print_assigned_by_broker(one, "GIVEN", everything=False)
     printed = capsys.readouterr().out
     assert "Read in the rack of a replica: 80%." in printed
-    assert "far: modern-1-unVy: t[4]: no replica is in the rack" in " ".join(printed.split())
+    assert "across racks: modern-1-unVy: t[4]: no replica is in the rack" in " ".join(
+        printed.split()
+    )
 
 
 class _Admin:

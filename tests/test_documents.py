@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +23,7 @@ from kafka_rebalance.settings.rules import RULES
 from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
+from tests.support.recorded_applications import recorded_line
 from tools import api_page, llms, rooms, settings_page
 
 if TYPE_CHECKING:
@@ -84,23 +87,24 @@ FOUND = [
 ]
 EXAMPLES = dict(FOUND)
 COMMANDS = [name for name in EXAMPLES if name.endswith("command")]
-SCRIPTS = [name for name in EXAMPLES if f"{name} output" in EXAMPLES and name != "spark"]
+FILES = [name for name in EXAMPLES if re.fullmatch(r"\w+\.(jsonl|txt|properties|yaml)", name)]
+ELSEWHERE = ("spark", "dataframes")
+SCRIPTS = [one for one in EXAMPLES if f"{one} output" in EXAMPLES and one not in ELSEWHERE]
 
 
 def test_the_pages_have_the_examples_that_are_run_here() -> None:
-    """Every example in FOUND is used: here, or in tests/spark/test_examples.py.
+    """Every example in FOUND is used: here, in tests/spark/test_examples.py or test_frames.py.
 
     No two examples share a name.
     """
     assert len(EXAMPLES) == len(FOUND)
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     on_spark = {"spark", "spark output", "by library", "inventory"}
-    assert EXAMPLES.keys() - run == {
-        "group.jsonl", "groups.txt", "mcp settings", "trace.txt", "orders.properties",
-        "deployment.yaml", *on_spark,
-    }  # fmt: skip
-    assert len(COMMANDS) == 21
-    assert len(SCRIPTS) == 5
+    frames = {"dataframes", "dataframes output"}
+    assert EXAMPLES.keys() - run == {*FILES, "mcp settings", *on_spark, *frames}
+    assert len(COMMANDS) == 30
+    assert len(SCRIPTS) == 7
+    assert len(FILES) == 7
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -121,8 +125,10 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     """Each command runs unchanged, and prints the output on the page; trailing blanks do not
     count.
     """
-    for file in ("group.jsonl", "groups.txt", "trace.txt", "orders.properties", "deployment.yaml"):
+    for file in FILES:
         (tmp_path / file).write_text(EXAMPLES[file], encoding="utf-8")
+    shutil.copy(ROOT / "docs" / "incident" / "records.jsonl.gz", tmp_path)
+    (tmp_path / "shop.jsonl").write_text(json.dumps(recorded_line(20)), encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     said = []

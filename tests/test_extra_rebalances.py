@@ -208,7 +208,7 @@ def test_a_plan_names_the_partitions_of_further_rebalances(
     change = ["--partitions", "payments=12"]
     assert main(["plan", str(file), *change]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "after this plan and after 32 draws, they move partitions 0 to 2 times more;" in text
+    assert "after this plan and after 32 samples, they move partitions 0 to 2 times more;" in text
     assert "orders-1 (here ck-coop-1-8dcb), payments-10 (here" in text
     assert main(["plan", str(file), *change, "--json"]) == 0
     (extra,) = noted(json.loads(capsys.readouterr().out), "lower bound")

@@ -22,7 +22,13 @@ def test_the_page_has_a_heading_for_each_finding_in_the_order_of_the_list() -> N
 def test_the_list_has_the_worst_severity_first() -> None:
     severities = [SEVERITIES.index(one.severity) for one in FINDINGS.values()]
     assert severities == sorted(severities)
-    assert rank("leaderless") < rank("unread") < rank("idle") < rank("alone") < rank("foreign")
+    assert (
+        rank("leaderless")
+        < rank("unread")
+        < rank("idle")
+        < rank("one subscriber")
+        < rank("foreign")
+    )
 
 
 def test_a_note_on_a_plan_has_no_severity() -> None:

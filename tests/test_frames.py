@@ -8,6 +8,11 @@ has pandas 2, because Spark does not support pandas 3.
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -22,7 +27,6 @@ from kafka_rebalance.data import captured_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SAMPLE = [json.loads(line) for line in captured_lines() if '"error"' not in line]
 
@@ -98,6 +102,21 @@ def test_pandas(file: str) -> None:
     is_newer = hasattr(pd.DataFrame, "from_arrow")  # pandas 3
     frame = pd.DataFrame.from_arrow(answers) if is_newer else answers.to_pandas()
     assert owners(frame.to_dict("records")) == EXPECTED
+
+
+def test_the_page(tmp_path: Path) -> None:
+    """The script of docs/dataframes.md prints what the page shows."""
+    page = (Path(__file__).parent.parent / "docs" / "dataframes.md").read_text(encoding="utf-8")
+    code, printed = re.findall(
+        r"<!-- example: dataframes.*?-->\n```\w+\n(.*?)```\n", page, re.DOTALL
+    )
+    (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(kr.__file__).parent.parent)},
+        capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert (ran.stdout, ran.stderr) == (printed, "")
 
 
 class Source:

@@ -31,18 +31,18 @@ VECTORS = Path(__file__).parent / "vectors" / "history"
 RELEASES = ("4.4.0", "3.6.2", "2.4.1")
 KNOWN_AS = {
     "created": "created",
-    "began": "start",
-    "came": "join",
-    "back": "back",
+    "started": "start",
+    "joined": "join",
+    "rejoined": "back",
     "left": "left",
     "timed out": "timeout",
     "gone": "not known",
     "resubscription": "subscription",
     "partitions added": "partitions",
     "second round": "follow_up",
-    "after-effect": "follow_up",
+    "follow-up": "follow_up",
     "static restart": "static_replaced",
-    "asked for": "rejoin",
+    "requested": "rejoin",
 }
 """Our cause -> the cause that the recording script wrote down."""
 
@@ -225,13 +225,13 @@ def test_conversions_to_the_consumer_protocol_and_back_are_told(
     told = [(row.generation_id, row.cause, row.causes[0].detail) for row in rows]
     assert told == [
         (0, "created", ""),
-        (1, "began", ""),
+        (1, "started", ""),
         (-1, "converted", "to the consumer protocol"),
         (2, "converted", "from the consumer protocol"),
-        (3, "after-effect", "all join again after the conversion"),
+        (3, "follow-up", "all join again after the conversion"),
         (-1, "converted", "to the consumer protocol"),
         (0, "created", ""),
-        (1, "began", ""),
+        (1, "started", ""),
     ]
     assert [row.gap for row in rows] == [0] * 8
     assert [row.is_rebalance for row in rows].count(True) == 3

@@ -120,7 +120,7 @@ def test_groups_that_cannot_be_played_count(
     printed = capsys.readouterr()
     assert "kafka-rebalance: bad: " in printed.err
     assert "good" not in printed.err
-    assert "Recorded: 1 rebalance, 1 move\n" in printed.out
+    assert "Recorded: 1 rebalance, 1 move.\n" in printed.out
     assert ["range", "1", "3", "3", "0"] in [line.split() for line in printed.out.splitlines()]
     assert main(["history", path, "--what-if", "--json"]) == 3
     groups = [json.loads(line)["group_id"] for line in capsys.readouterr().out.splitlines()]

@@ -81,7 +81,7 @@ def test_the_command_prints_only_patterns(capsys: pytest.CaptureFixture[str]) ->
 
 def _row(second: int, generation: int, **fields: Any) -> RecordedRebalance:
     time_ms = 1_000_000_000_000 + 1_000 * second
-    kinds = fields.pop("causes", ("came",))
+    kinds = fields.pop("causes", ("joined",))
     causes = tuple(Cause(kind) for kind in kinds)
     return RecordedRebalance(
         "g", 0, generation, time_ms, time_ms, generation, causes=causes, **fields
@@ -127,7 +127,7 @@ def test_restarts_among_other_causes_are_no_rolling_restart() -> None:
     """In each record in which a member came back, another member joined, too."""
     rows = [
         _row(
-            10 * i, i, members=2, causes=("came", "back"), joined=(f"n{i}",),
+            10 * i, i, members=2, causes=("joined", "rejoined"), joined=(f"n{i}",),
             back=(BackMember(f"x{i}", f"y{i}", f"x{i}", False, 500, None),),
         )
         for i in range(1, 4)
@@ -142,7 +142,7 @@ def test_the_session_to_set_covers_the_absences() -> None:
             4_000 * i,
             i,
             members=2,
-            causes=("back",),
+            causes=("rejoined",),
             back=(BackMember(f"x-{i}", f"x-{i + 1}", "x", False, 500, 1_000 * i),),
         )
         for i in range(1, 21)

@@ -264,8 +264,8 @@ def test_compare_has_the_answers_of_other_leaders(
     text = " ".join(capsys.readouterr().out.split())
     assert " g, which runs range: " in text
     assert text.endswith(
-        "If b leads with librdkafka/range: 1 rebalance, 3 moves, 1-2 partitions a member (--leader "
-        "MEMBER)."
+        "If b leads with librdkafka/range: 1 rebalance, 3 moves, 1-2 partitions per member "
+        "(--leader MEMBER)."
     )
     assert main(["compare", str(file), "--leader", "b"]) == 0
     assert (

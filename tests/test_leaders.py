@@ -188,7 +188,9 @@ def test_a_made_up_leader_is_short_with_a_star_and_named_as_what_it_is(
     assert f"{short}*" in said
     assert new not in said
     for name in (new, short, f"{short}*"):
-        with pytest.raises(kr.NotAffected, match="this id is made up, for a member that a plan"):
+        with pytest.raises(
+            kr.NotAffected, match="this id is a placeholder, for a member that a plan"
+        ):
             named_leader(one, name)
     with pytest.raises(kr.NotAffected, match=r'there is no member "c-9-1234"$'):
         named_leader(one, "c-9-1234")

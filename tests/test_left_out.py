@@ -91,7 +91,7 @@ def test_snapshot_says_whose_a_foreign_assignor_is(
 ) -> None:
     """`snapshot` writes the line, and warns that the assignor is another library's."""
     line = SETTLED.edited(assignor="stream").to_dict()
-    monkeypatch.setattr("kafka_rebalance.cli.snapshot.snapshot_lines", lambda *_, **__: [line])
+    monkeypatch.setattr("kafka_rebalance.live.snapshot_lines", lambda *_, **__: [line])
     assert main(["snapshot", "--bootstrap-server", "x:1"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out) == line
@@ -149,9 +149,10 @@ def test_the_output_says_what_the_samples_varied(sample: Path) -> None:
     """The output states which ids are guesses and how the samples varied them."""
     run = command("plan", sample, "--group", "orders", "--add-members", 1)
     assert "The client id orders-10 is a guess, the next number after the others" in run.stdout
-    assert "10 draws of client ids and UUIDs: 7 to 25 moves; 41 of 48 partitions end" in run.stdout
+    text = " ".join(run.stdout.split())
+    assert "In 10 samples of client ids and UUIDs: 7 to 25 moves; 41 of 48 partitions end" in text
     given = command("plan", sample, "--group", "orders", "--add-members", "1,client-id=orders-10")
-    assert "In 8 draws of UUIDs, every partition ends at one and the same member" in given.stdout
+    assert "In 8 samples of UUIDs, every partition ends at one and the same member" in given.stdout
 
 
 def test_a_made_up_member_can_be_named_by_its_short_id_though_draws_have_others(

@@ -97,7 +97,7 @@ def test_the_plan_begins_with_the_warning(
     text = " ".join(capsys.readouterr().out.split())
     assert text.startswith("WARNING: deleting gone can stop this group.")
     assert "until up to two times max.poll.interval.ms" in text
-    assert "has settled: 60" in text  # two times 300 s, and a few s
+    assert "is stable again: 60" in text  # two times 300 s, and a few s
     assert main([*command, "--json"]) == 0
     (waits,) = noted(json.loads(capsys.readouterr().out), "commit waits")
     assert waits == {"topics": ["gone"], "java": ["m0", "m1"], "aiokafka": [], "intervals": 2}

@@ -101,6 +101,6 @@ def test_the_text_says_that_topic_ids_are_made_up(
     file.write_text(json.dumps(line), encoding="utf-8")
     assert main(["plan", str(file), "--add-topics", "new=3"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "The ids of new topics are made up: brokers choose others" in text
-    assert "8 draws of topic ids" in text or "In 8 draws of topic ids" in text
+    assert "The ids of new topics are placeholders: brokers choose others" in text
+    assert "In 8 samples of topic ids" in text
     assert "new topics: Assumed: all members read the new topics from one target on" in text

@@ -35,7 +35,7 @@ def test_one_group_in_detail(sample: Path) -> None:
     assert "\n\npayments, cooperative-sticky: add-members=1\n" in run.stdout
     assert "add-members=1, round 2 (cooperative)" in run.stdout
     assert "has to wait for" in run.stdout
-    assert "1 id made up" in run.stdout
+    assert "1 member id is a placeholder" in run.stdout
     assert max(map(len, run.stdout.splitlines())) <= 100
 
 
@@ -92,7 +92,12 @@ def test_standard_input_explained(sample: Path) -> None:
 WRONG = {
     ("plan", "FILE", "--add-members", "x"): 'argument --add-members: "x" is not a number',
     ("plan", "FILE", "--change", "hop=1"): 'argument --change: "hop=1" begins with none of',
-    ("plan", "FILE", "--assignor", "Range"): '--assignor: "Range" is not known; known are range, ',
+    (
+        "plan",
+        "FILE",
+        "--assignor",
+        "Range",
+    ): '--assignor: "Range" is not known; known are range, ',
     ("plan", "FILE", "--add-members", "2,racks=b"): '"racks" is not a key; the keys are rack, ',
     ("plan", "FILE", "--add-members", "0"): "--add-members: 0 is not a number of members from 1",
     ("plan", "FILE", "--switch-protocol", "new"): '"new" is not consumer or classic',
@@ -291,7 +296,9 @@ def test_ranges_are_sent_to_json_only_where_they_are_not_shown(tmp_path: Path) -
     path.write_text(json.dumps(broker_line("consumer/uniform", [[0, 1, 2], [3, 4, 5]])))
     options = (path, "--add-members", "1")
     planned = " ".join(command("plan", *options, "--how-long").stdout.split())
-    assert re.search(r"Without a reader: [0-9.]+ partition-seconds \([0-9.]+ to [0-9.]+\)", planned)
+    assert re.search(
+        r"Without a reader: [0-9.]+ partition-seconds \([0-9.]+ to [0-9.]+ with", planned
+    )
     assert "--json" not in planned.partition("Without a reader")[2]
     assert "--json has the ranges" in " ".join(command("compare", *options).stdout.split())
     for words in (("plan", *options, "--how-long"), ("compare", *options)):

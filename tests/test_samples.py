@@ -61,7 +61,7 @@ def test_draws_in_which_the_assignor_throws_are_counted_and_printed(
     assert all(sum(ends.values()) == samples.draws for ends in samples.ends.values())
     print_plan(plan, samples, names_in_plan(plan), everything=False)
     printed = " ".join(capsys.readouterr().out.split())
-    failing = f"In {len(samples.throws)} of 8 draws of UUIDs, the rebalance fails: {name} raises"
+    failing = f"In {len(samples.throws)} of 8 samples, the rebalance fails: {name} raises"
     assert failing in printed
 
 
@@ -162,5 +162,5 @@ def test_the_command_plays_a_plan_once_and_all_draws_in_one_call(
     path = tmp_path / "groups.jsonl"
     path.write_text(pair("cooperative-sticky").to_json() + "\n")
     assert main(["plan", "--add-members", "1", str(path)]) == 0
-    assert "draws of" in capsys.readouterr().out
+    assert "samples of" in capsys.readouterr().out
     assert calls == {"plan": 1, "sample": 1}

@@ -351,7 +351,7 @@ def test_the_document_is_what_keda_reads() -> None:
 
 
 def test_the_page_shows_what_choose_returns() -> None:
-    page = (ROOT / "docs" / "how-many-consumers.md").read_text("utf-8")
+    page = (ROOT / "docs" / "scaling.md").read_text("utf-8")
     (call,) = re.findall(r"^choose\(group, (.*)\)$", page, re.MULTILINE)
     (shown,) = re.findall(r"^```json\n(.*)\n```$", page, re.MULTILINE)
     assert call == 'range(1, 49), rate={"orders": 900}, lag={"orders": 30_000}, capacity=100'

@@ -63,6 +63,20 @@ def test_topics_members_assignor_and_racks_are_the_groups() -> None:
     assert held == {*(f"t-{n}" for n in range(6)), "u-0", "u-1"}
 
 
+@pytest.mark.parametrize("fullest", ["one", "two"])
+def test_the_fullest_member_of_a_broker_stays_the_fullest(fullest: str) -> None:
+    """The broker is sticky: of 7 partitions, the member that joined first keeps 4."""
+    tps = tuple(kr.TopicPartition("t", n) for n in range(7))
+    owned = (
+        {"one": tps[:4], "two": tps[4:]} if fullest == "one" else {"one": tps[:3], "two": tps[3:]}
+    )
+    members = tuple(kr.Member(name, ("t",)).owning(of, 3) for name, of in owned.items())
+    group = kr.GroupSpec("g", (kr.Topic("t", 7),), members, "consumer/uniform")
+    run = simulate(scenario_from_group(group))
+    held = [one.member for one in run.holds if one.to_ms == run.until_ms]
+    assert max(held, key=held.count) == fullest
+
+
 def test_every_playable_change() -> None:
     scenario = _scenario(
         "bounce-members", "add-members=1", "remove-member=s-1", "partitions u=4", "remove-rack=a",

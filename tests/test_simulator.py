@@ -120,7 +120,7 @@ def test_a_pause_longer_than_the_poll_interval_loses_everything() -> None:
     config = ConsumerConfig(partition_assignment_strategy=("range",), max_poll_interval_ms=20_000)
     pause = Happening(at_ms=50_000, kind=Kind.PAUSE, member="c1", for_ms=40_000)
     scenario = _scenario((0, 100), pause)
-    run = simulate(scenario._with_members(lambda *_: config))
+    run = simulate(scenario.with_members(lambda *_: config))
     causes = [one.causes for one in run.rebalances if one.from_ms > 40_000]
     assert causes == [["c1 leaves"], ["c1 joins"]]
 

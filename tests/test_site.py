@@ -48,6 +48,37 @@ def test_links_lead_to_files_and_headings() -> None:
     assert [one for name, text in PAGES.items() for one in broken(name, text, PAGES)] == []
 
 
+def test_docstrings_and_messages_name_pages_that_exist() -> None:
+    """A page is named as docs/NAME.md, or with a heading, as docs/NAME.md#heading."""
+    places = [*sorted((ROOT / "python").rglob("*.py")), *sorted((ROOT / "src").rglob("*.rs"))]
+    found = {
+        (place.name, link)
+        for place in places
+        for link in re.findall(
+            r"docs/[\w/.-]+\.(?:md|toml|txt)(?:#[\w-]+)?", place.read_text("utf-8")
+        )
+    }
+    assert len(found) > 30
+    assert [
+        one for name, link in found for one in broken("README.md", f"[{name}]({link})", PAGES)
+    ] == []
+
+
+QUESTIONS = re.findall(
+    r"^      - .*: (\S+)$",
+    (ROOT / "mkdocs.yml").read_text("utf-8").partition("  - Guides:\n")[2].partition("  - Conc")[0],
+    re.MULTILINE,
+)
+
+@pytest.mark.parametrize("page", QUESTIONS)
+def test_the_page_of_a_question_is_one_screen_of_numbered_steps(page: str) -> None:
+    text = PAGES[f"docs/{page}"]
+    assert len(text.splitlines()) <= 45
+    steps = [int(one) for one in re.findall(r"^(?:\*\*)?(\d)\. ", text, re.MULTILINE)]
+    assert steps == list(range(1, len(steps) + 1))
+    assert len(steps) >= 3
+
+
 @pytest.mark.parametrize(
     "link",
     ["docs/nowhere.md", "docs/faq.md#nothing", "#nothing", f"{REPOSITORY}docs/nowhere.md"],

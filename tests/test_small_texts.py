@@ -55,7 +55,7 @@ def test_no_name_is_broken_if_more_columns_need_the_room() -> None:
 
 
 def test_a_figure_stays_whole_if_one_more_name_can_stand_above() -> None:
-    columns = ("group", "runs", "recommended", "a member", "no reader")
+    columns = ("group", "runs", "recommended", "per member", "no reader")
     row = ("g" * 52, ASSIGNOR, ASSIGNOR, "1-2 -> 1", "20 -> 4")
     lines = list(table_lines(columns, [row], 80, whole=True, names=3))
     assert max(map(len, lines)) <= 80
@@ -199,7 +199,7 @@ def test_members_without_partitions_are_idle_and_keep_nothing(
         for shown in (plan_page(plan), out):
             assert f"2 members keep what they have; {idle}" in shown
         # No row has a made-up id, so no star refers to one.
-        assert f"\n{count} id{'s' if count > 1 else ''} made up: " in out
+        assert f"\n{count} member id{' is a' if count == 1 else 's are'} placeholder" in out
 
 
 def test_a_static_bounce_of_members_that_own_nothing_claims_no_reader(
@@ -248,7 +248,7 @@ def test_without_a_change_there_are_no_seconds(
     group = kr.GroupSpec("g", (kr.Topic("t", 4),), (kr.Member("m0", ("t",)),), "range")
     file.write_text(f"{group.to_json()}\n", encoding="utf-8")
     assert main(["compare", str(file)]) == 0
-    assert "No figures in seconds: no change is given.\n" in capsys.readouterr().out
+    assert "No figures in seconds: no change is given. docs/glossary.md" in capsys.readouterr().out
     assert main(["compare", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["times_missing"] == "no change is given"
 
@@ -262,6 +262,7 @@ def test_a_fleet_of_one_group_has_one_group_and_one_change(
     assert capsys.readouterr().out.splitlines()[0] == "1 group in 1.0 s (1 a second)"
     counts = {"groups": 1, "errors": 0, "uneven": 0, "changes": [""], "seconds": 1.0}
     rest: dict[str, Any] = {
+        "summary": "All is even.",
         "most_frequent_error": None,
         "left_out": {},
         "output": "out",
@@ -270,7 +271,9 @@ def test_a_fleet_of_one_group_has_one_group_and_one_change(
     monkeypatch.setattr(fleet_summary, "write_summary", lambda *_, **__: counts | rest)
     spark: Any = None
     assert fleet_summary.summarise(args, spark, plain=True) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "1 group, 1 change, in 1.0 s"
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "All is even.", "", "1 group, 1 change, in 1.0 s",
+    ]  # fmt: skip
 
 
 def test_the_clusters_of_a_page_begin_with_the_largest() -> None:

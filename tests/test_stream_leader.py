@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.applications.lines import read_application
 from kafka_rebalance.assignors.streams import engines
 from kafka_rebalance.assignors.streams.min_cost_flow import Graph
 from kafka_rebalance.java.priority_queue import PriorityQueue
 from kafka_rebalance.wire.streams_protocol import decode_assignment_info
 from tools.differential_streams import compare
 from tools.judge import Block
-from tools.streams_vectors import answer_of, application
+from tools.streams_vectors import answer_of
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -51,7 +52,7 @@ def test_vectors(engine: Engine) -> None:
     vectors = _vectors()
     assert len({vector["case"]["name"] for vector in vectors}) == len(vectors) == 200
     for vector in vectors:
-        ours = answer_of(application(vector["case"]), reference=engine == "reference")
+        ours = answer_of(read_application(vector["case"]), reference=engine == "reference")
         name = vector["case"]["name"]
         assert _comparable(ours) == _comparable(vector["expected"]), name
 
@@ -74,7 +75,7 @@ def test_a_process_without_known_partitions_ends_the_leader(engine: Engine) -> N
     case = next(v["case"] for v in _vectors() if v["case"]["name"].endswith("-ha-fresh"))
     case["members"][0]["owned_partitions"] = [["of another application", 0]]
     with pytest.raises(kr.AssignorThrows, match="IllegalStateException"):
-        engines.assign(application(case), reference=engine == "reference")
+        engines.assign(read_application(case), reference=engine == "reference")
 
 
 def test_a_queue_made_from_a_collection_has_javas_order() -> None:

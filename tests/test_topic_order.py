@@ -237,4 +237,4 @@ def test_the_printed_plan_names_what_was_drawn(capsys: pytest.CaptureFixture[str
     print_plan(plan, plan.sample(), names_in_plan(plan), everything=False)
     text = " ".join(capsys.readouterr().out.split())
     assert "lists its topics in an order of its own" in text
-    assert "8 draws of UUIDs and the order of topics: 6 moves; 12 of 12 partitions end" in text
+    assert "8 samples of UUIDs and the order of topics: 6 moves; 12 of 12 partitions end" in text

@@ -116,6 +116,8 @@ def test_a_cluster_has_a_summary_and_its_worst_groups_first(
     assert _rows(printed.out) == ["dead", "gone", "unread", "idle", "busy", "workers"]
     assert " dead      no members         0" in printed.out
     assert "5 groups are not shown; --all shows every group." in printed.out
+    assert main([*LIVE, "--group", "well-*"]) == 0  # groups that are asked for have their rows
+    assert _rows(capsys.readouterr().out) == ["well-0", "well-1", "well-2"]
 
 
 def test_one_group_without_members_is_a_row_too(
@@ -278,3 +280,53 @@ def test_a_leader_of_another_library_is_no_finding(
     printed = capsys.readouterr().out
     assert printed.startswith("3 groups: 3 well.")
     assert "the members' bytes do not show" in " ".join(printed.split())  # aiokafka's?
+
+
+def _checked(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = main(["check", *LIVE[1:], "--max-rebalances-per-hour", "3"])
+    return code, capsys.readouterr().out
+
+
+def test_check_counts_the_rebalances_in_the_records_of_the_last_hour(
+    cluster: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_ms = 1_700_000_000_000
+    records = [_generation(n, at_ms + 1000 * n, n + 1, f"c-{n}") for n in range(6)]
+    monkeypatch.setattr(time, "time", lambda: at_ms / 1000 + 60)
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("the records are enough"))
+    cluster(WELL, {}, {}, records)
+    code, out = _checked(capsys)
+    assert code == 4
+    assert "well-0: max-rebalances-per-hour: 6 rebalances, above the limit of 3 (in records" in out
+    assert "well-1: " not in out
+    cluster(WELL, {}, {}, records[:3])
+    assert _checked(capsys)[0] == 0
+
+
+def test_check_without_records_compares_two_descriptions(
+    cluster: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def records() -> Iterator[OffsetsRecord]:
+        raise NoLogError("no permission: Read")
+        yield
+
+    topics = [{"name": "a", "partitions": 2, "topic_id": "AAAAAAAAAAEAAAAAAAAAAg"}]
+    brokers = WELL[0] | {"assignor": "consumer/uniform", "generation_id": 5, "topics": topics}
+    later = iter((5, 9))
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        brokers["generation_id"] = next(later)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    for expected in (0, 4):
+        cluster([brokers, WELL[1]], {}, {}, records())
+        code, out = _checked(capsys)
+        assert code == expected
+    assert "well-0: max-rebalances-per-hour: 4 rebalances, above the limit of 3 (between two" in out
+    assert slept == [30, 30]

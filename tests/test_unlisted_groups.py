@@ -100,7 +100,9 @@ def test_the_command_counts_it(connect: Any, capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr()
     assert "(2, 5) have no live leader" in said.out
     assert "kafka-rebalance: brokers: 2 of 6 partitions of __consumer_offsets" in said.err
-    assert "0 groups, 0 with errors, 2 left out; others are missing, because" in said.err
+    assert (
+        "wrote no group. 0 lines with an error, 2 groups left out; others are missing" in said.err
+    )
     assert main(["plan", "--bootstrap-server", "b:9092"]) == 3
     assert capsys.readouterr().err.startswith("brokers: 2 of 6 partitions")
 

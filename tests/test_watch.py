@@ -288,13 +288,14 @@ def logged(group_id: str, monkeypatch: pytest.MonkeyPatch, *, at_first: int = 1)
 def test_a_real_log_is_as_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     cooperative = "cooperative-sticky"
     assert logged("java-cooperative", monkeypatch) == [
-        f"1 joined: java: {cooperative}; began",
-        f"2 joined: java: {cooperative}; came",
+        f"1 joined: java: {cooperative}; started",
+        f"2 joined: java: {cooperative}; joined",
         f"3 {NO_CHANGE}: {cooperative}; second round",
         f"4 left: java: {cooperative}; left",
     ]
     assert logged("java-static", monkeypatch)[1:] == ["1 back: pod: sticky; static restart"]
-    python = ["2 joined: aiokafka: aiokafka/range; came", "3 left: aiokafka: aiokafka/range; left"]
+    name = "aiokafka: aiokafka/range"
+    python = [f"2 joined: {name}; joined", f"3 left: {name}; left"]
     assert logged("aiokafka", monkeypatch)[1:] == python
     # Records that were there at the beginning are not reported: the newest is the first state.
     assert logged("aiokafka", monkeypatch, at_first=3) == python[1:]

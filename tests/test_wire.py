@@ -315,7 +315,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 MIB = 2**20
 MEMORY = f"""
 import resource, struct
-from kafka_rebalance import wire
+from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.errors import WireError
 
 # Once as a warm-up, then with little room: room for what these bytes hold, not for what they say.

@@ -16,6 +16,7 @@ import pytest
 
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic
 from kafka_rebalance.cli import COMMANDS, EXAMPLES, _parser, main
+from kafka_rebalance.errors import did_you_mean
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -157,7 +158,7 @@ def completion(shell: str) -> str:
 def test_zsh_and_fish() -> None:
     assert completion("zsh") == f"autoload -U +X bashcompinit && bashcompinit\n{completion('bash')}"
     fish = completion("fish")
-    assert "complete -c kafka-rebalance -n __fish_use_subcommand -f -a plan -d 'play " in fish
+    assert "complete -c kafka-rebalance -n __fish_use_subcommand -f -a plan -d 'predict " in fish
     assert "'__fish_seen_subcommand_from plan' -l bootstrap-server\n" in fish
 
 
@@ -200,3 +201,37 @@ def test_commands_that_read_a_cluster_take_its_settings(
         assert main(words) != 0
         assert missing in capsys.readouterr().err, command
     assert options_of("connect") >= {"--url", "--command-config", "--timeout"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("pln", "FILE"), "plan"),
+        (("plan", "FILE", "--assigner", "range"), "--assignor"),
+        (("plan", "FILE", "--assignor", "stiky"), "sticky"),
+        (("plan", "FILE", "--switch-assignor", "stiky"), "sticky"),
+        (("plan", "FILE", "--group", "paymnts"), "payments"),
+        (("plan", "FILE", "--group", "payments", "--partitions", "paymnts=31"), "payments"),
+        (
+            ("plan", "FILE", "--group", "payments", "--remove-member", "payments-pod7"),
+            "payments-pod-7",
+        ),
+        (("explain", "refnds-0", "FILE", "--group", "payments"), "refunds"),
+        (("describe", "FILE", "--only", "unevn"), "uneven"),
+        (("check", "FILE", "--fail-on", "unevn"), "uneven"),
+        (("fleet", "asign", "FILE"), "assign"),
+        (("simulate", "roling-bounce"), "rolling-bounce"),
+        (("simulate", "scale-out", "--compare", "eagr"), "eager"),
+    ],
+)
+def test_a_misspelt_name_gets_a_suggestion(
+    arguments: tuple[str, ...], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        assert main([str(SAMPLE) if one == "FILE" else one for one in arguments]) != 0
+    assert f"; did you mean {meant}?" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_suggestion_from_a_stranger_is_escaped() -> None:
+    assert did_you_mean("payments", ["paym\x1bents"]) == "; did you mean paym\\u001bents?"
+    assert did_you_mean("payments", ["orders"]) == ""

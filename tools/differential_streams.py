@@ -16,11 +16,12 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from kafka_rebalance.applications.lines import read_application
 from kafka_rebalance.wire.streams_protocol import decode_assignment_info
 from tests.support.generate_applications import chain
 from tests.support.oracle import STREAMS_JAR, Oracle, missing_java_of_the_judges
 from tools.judge import Block, Outcome, difference, options, ours, run
-from tools.streams_vectors import answer_of, application
+from tools.streams_vectors import answer_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -53,7 +54,7 @@ def compare(block: Block, oracle: Oracle) -> Outcome:
 
 def _compared(case: dict[str, Any], oracle: Oracle, outcome: Outcome) -> dict[str, Any]:
     """Compares the answers to one case; returns that of Kafka's class."""
-    given = application(case)
+    given = read_application(case)
     answers = {
         "oracle": oracle.ask(case),
         "reference": ours(lambda: answer_of(given, reference=True)),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a day of a group under KEDA's rule and under `choose`: `python -m tools.scale_day`.
 
-docs/how-many-consumers.toml is the scenario. Members read with a fixed capacity; each step is the
+docs/scaling.toml is the scenario. Members read with a fixed capacity; each step is the
 plan of the group as it then is; its partitions stop for the seconds that the simulator finds for a
 step between these two counts. Between both rules and the group stands one autoscaler, with the
-defaults of Kubernetes. Writes the table of docs/how-many-consumers.md.
+defaults of Kubernetes. Writes the table of docs/scaling.md.
 
 Source   KEDA's scaler apache-kafka 2.18: total lag / lagThreshold, at most one replica a partition;
          with ensureEvenDistributionOfPartitions, the next divisor. `cooldownPeriod` concerns only
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     Rule = Callable[["Day"], float]
 
-PAGE = ROOT / "docs" / "how-many-consumers.md"
+PAGE = ROOT / "docs" / "scaling.md"
 SCENARIO = PAGE.with_suffix(".toml")
 _BEGIN, _END = "<!-- generated: day -->\n", "<!-- end -->"
 _DAY_S = 86_400

@@ -3,79 +3,31 @@
 
     python -m tools.streams_vectors rust|reference < cases > answers
 
-A line has the vectors' `case` (tests/vectors/README.md), alone or as {"case": …}; an answer has the
-form of their `expected`.
+A line has the vectors' `case` (tests/vectors/README.md), alone or as {"case": …}, or is a contract
+line whose `application` has `subtopologies` and `configs`; an answer has the form of their
+`expected`.
 """
 
 import argparse
-import base64
 import json
 import sys
 from typing import Any
-from uuid import UUID
 
+from kafka_rebalance.applications.lines import FIELD, read_application, uuid_text, written_assigned
 from kafka_rebalance.assignors.streams import engines, leader
 from kafka_rebalance.assignors.streams.application import (
     Application,
     LeaderAnswer,
     ProcessTasks,
-    Settings,
-    StreamThread,
-    ThreadAssignment,
-    TopicsInfo,
 )
 from kafka_rebalance.assignors.streams.sent_assignments import sent_assignments
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.streams_protocol import (
-    NO_REBALANCE,
     AssignmentInfo,
     HostPartitions,
     decode_assignment_info,
-    decode_subscription_info,
     encode_assignment_info,
 )
-
-
-def application(case: dict[str, Any]) -> Application:
-    """Returns the input of a leader; what members sent comes from their bytes alone."""
-    brokers = case["brokers"]
-    configs = dict(case["configs"])
-    configs["rack_aware_assignment_tags"] = tuple(configs["rack_aware_assignment_tags"])
-    return Application(
-        case["assignor"],
-        case["now_ms"],
-        _uuid(case["leader_process_id"]),
-        _uuid(case["future_process_id"]),
-        Settings(**configs),
-        {
-            topic: [[brokers[str(one)] for one in replicas] for replicas in partitions]
-            for topic, partitions in case["topics"].items()
-        },
-        tuple(
-            TopicsInfo(
-                one["subtopology_id"],
-                (*one["source_topics"], *one["repartition_source_topics"]),
-                tuple(one["changelog_topics"]),
-                tuple(one["source_changelog_topics"]),
-                one["unlogged_stores"],
-            )
-            for one in case["subtopologies"]
-        ),
-        case["end_offsets"],
-        case["committed_offsets"],
-        tuple(case["new_changelog_topics"]),
-        tuple(
-            StreamThread(
-                one["member_id"],
-                one["rack_id"],
-                tuple(TopicPartition(*tp) for tp in one["owned_partitions"]),
-                decode_subscription_info(base64.b64decode(one["user_data"])),
-            )
-            for one in case["members"]
-        ),
-    )
 
 
 def answer_of(given: Application, *, reference: bool) -> dict[str, Any]:
@@ -101,11 +53,11 @@ def expected(given: Application, answer: LeaderAnswer) -> dict[str, Any]:
         "processes": None
         if processes is None
         else {
-            _text(process_id): _process(one, with_lags=given.assignor != leader.STICKY)
+            uuid_text(process_id): _process(one, with_lags=given.assignor != leader.STICKY)
             for process_id, one in processes.items()
         },
         "members": {
-            member_id: _thread(one, infos[member_id], sent[member_id])
+            member_id: written_assigned(one.partitions, infos[member_id], sent[member_id])
             for member_id, one in answer.members.items()
         },
         "partitions_by_host": _by_host(host.partitions_by_host, host),
@@ -122,21 +74,6 @@ def _process(one: ProcessTasks, *, with_lags: bool) -> dict[str, Any]:
     }
 
 
-def _thread(one: ThreadAssignment, read: AssignmentInfo, data: bytes) -> dict[str, Any]:
-    return {
-        "partitions": one.partitions,
-        "active_tasks": [str(task.task_id) for task in read.active_tasks],
-        "standby_tasks": {str(task.task_id): tps for task, tps in read.standby_tasks},
-        "next_rebalance_ms": None
-        if read.next_rebalance_ms == NO_REBALANCE
-        else read.next_rebalance_ms,
-        "error_code": read.error_code,
-        "version": read.version,
-        "commonly_supported_version": read.commonly_supported_version,
-        "user_data": base64.b64encode(data).decode(),
-    }
-
-
 def _by_host(hosts: tuple[HostPartitions, ...], info: AssignmentInfo) -> dict[str, Any]:
     topics = {one.number: one.topic for one in info.topics}
     return {
@@ -148,25 +85,13 @@ def _by_host(hosts: tuple[HostPartitions, ...], info: AssignmentInfo) -> dict[st
     }
 
 
-def _uuid(text: str) -> Uuid:
-    number = UUID(text).int
-    halves = number >> 64, number & (1 << 64) - 1
-    most, least = (half - (1 << 64) if half >> 63 else half for half in halves)
-    return most, least
-
-
-def _text(uuid: Uuid) -> str:
-    most, least = (half & (1 << 64) - 1 for half in uuid)
-    return str(UUID(int=most << 64 | least))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("engine", choices=("rust", "reference"))
     reference = parser.parse_args().engine == "reference"
     for line in sys.stdin:
         given = json.loads(line)
-        read = application(given.get("case", given))
+        read = read_application(given.get("case", given.get(FIELD, given)))
         print(json.dumps(answer_of(read, reference=reference)), flush=True)
 
 

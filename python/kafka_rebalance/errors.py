@@ -8,8 +8,8 @@ text of the exception is the value of the `error` field.
 A message may contain names from outside: print `shown(str(error))`.
 """
 
-import json
 import re
+from collections.abc import Iterable
 
 
 class KafkaRebalanceError(Exception):
@@ -142,5 +142,24 @@ def shown(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
+    import json  # imported here: few names need it
+
     unseen = (one for one in set(text) if not one.isprintable() or _INVISIBLE.match(one))
     return text.translate({ord(one): json.dumps(one)[1:-1] for one in unseen})
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.75) -> str | None:
+    """Returns the known name that resembles `name` most, if the likeness is `cutoff` or more."""
+    from difflib import get_close_matches  # imported here: only errors need it
+
+    return next(iter(get_close_matches(name, [*known], 1, cutoff)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.75) -> str:
+    """Returns the end of an error for a misspelt name, or "" if no known name resembles it.
+
+    >>> did_you_mean("paymnts", ["orders", "payments"])
+    '; did you mean payments?'
+    """
+    near = nearest(name, known, cutoff)
+    return "" if near is None else f"; did you mean {shown(near)}?"

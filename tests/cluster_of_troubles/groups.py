@@ -45,20 +45,35 @@ LIBRARIES = {
 """What a default consumer of each library sends."""
 
 BEHIND = 5_000
-_TOPICS = {"behind": 1, "one": 1, "six": 6}
+GROWS = "grows"
+_TOPICS = {"behind": 1, "one": 1, "six": 6, "seven": 7, GROWS: 3}
 _STORM = 14
 _FLAPS = 4
 
 
+def java_member(group_id: str, number: int) -> dict[str, object]:
+    """Returns a member as `JavaMembers` starts it."""
+    client_id, topics = f"{group_id}-{number}", ["topic-1"]
+    return {
+        "group_id": group_id, "client_id": client_id, "assignors": ["range"], "topics": topics
+    }  # fmt: skip
+
+
 class Troubles:
-    """Forms `groups` groups, six of them in trouble, and `real` groups of each real library."""
+    """Forms `groups` groups, six of them in trouble, and `real` groups of each real library.
+
+    `light` and `java` run the members. Of the `well` groups, `read` has the topics of those with
+    light members.
+    """
 
     def __init__(self, server: str, groups: int = 300, real: int = 2) -> None:
         self._server, self._groups, self._real = server, groups, real
         self._topics = topic_names(30)
         self._open = contextlib.ExitStack()
-        self._light: dict[str, LightGroups] = {}
+        self.light: dict[str, LightGroups] = {}
+        self.java: JavaMembers | None = None
         self.well: list[str] = []
+        self.read: dict[str, list[str]] = {}
         self.planted: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -67,15 +82,16 @@ class Troubles:
         topics = {**self._topics, **_TOPICS}
         for name, sent in LIBRARIES.items():
             light = LightGroups(self._server, topics, sent)
-            self._light[name] = self._open.enter_context(light)
+            self.light[name] = self._open.enter_context(light)
         self._add_real()
         names, topic_list = list(LIBRARIES), list(self._topics)
         for number in range(self._groups - len(self.well) - 6):
             library = names[number % len(names)]
             read = sorted({topic_list[number % 30], topic_list[(7 * number + 1) % 30]})
             group_id = f"{library}-{number:03}"
-            self._light[library].form(group_id, read, 1 + number % 2)
+            self.light[library].form(group_id, read, 1 + number % 2)
             self.well.append(group_id)
+            self.read[group_id] = read
         self._plant()
         return self
 
@@ -97,19 +113,8 @@ class Troubles:
         if not self._real:
             return
         log = Path(self._open.enter_context(tempfile.TemporaryDirectory())) / "java.log"
-        java = self._open.enter_context(JavaMembers(self._server, log))
-        java.tell(
-            add=[
-                {
-                    "group_id": group_id,
-                    "client_id": f"{group_id}-{n}",
-                    "assignors": ["range"],
-                    "topics": ["topic-1"],
-                }
-                for group_id in real["java"]
-                for n in range(2)
-            ]
-        )
+        self.java = self._open.enter_context(JavaMembers(self._server, log))
+        self.java.tell(add=[java_member(group_id, n) for group_id in real["java"] for n in (0, 1)])
         python = self._open.enter_context(PythonMembers(self._server))
         for library in ("kafka-python", "aiokafka"):
             for group_id in real[library]:
@@ -122,7 +127,7 @@ class Troubles:
 
     def _plant(self) -> None:
         """Makes six groups in trouble; their members are of different client libraries."""
-        six = [TopicPartition("six", n) for n in range(6)]
+        six, seven = ([TopicPartition(t, n) for n in range(_TOPICS[t])] for t in ("six", "seven"))
         self.planted = {
             "stopped": "z-dead",
             "unread": "z-unread",
@@ -132,17 +137,17 @@ class Troubles:
             "uneven": "z-uneven",
         }
         self._stop_behind(self.planted["stopped"])
-        self._light["java"].form(self.planted["unread"], ["six"], 2, [six[:3], six[3:5]])
-        self._light["librdkafka"].form(self.planted["uneven"], ["six"], 2, [six[:5], six[5:]])
-        self._light["kafka-python"].form(self.planted["idle"], ["one"], 2)
+        self.light["java"].form(self.planted["unread"], ["seven"], 2, [seven[:3], seven[3:6]])
+        self.light["librdkafka"].form(self.planted["uneven"], ["six"], 2, [six[:5], six[5:]])
+        self.light["kafka-python"].form(self.planted["idle"], ["one"], 2)
         storm, flapping = self.planted["storm"], self.planted["flapping"]
-        self._light["aiokafka"].form(storm, ["six"])
+        self.light["aiokafka"].form(storm, ["six"])
         for _ in range(_STORM):
-            self._light["aiokafka"].join_again(storm, ["six"])
-        self._light["kafkajs"].form(flapping, ["six"])
+            self.light["aiokafka"].join_again(storm, ["six"])
+        self.light["kafkajs"].form(flapping, ["six"])
         for _ in range(_FLAPS):
-            self._light["kafkajs"].leave(flapping)
-            self._light["kafkajs"].form(flapping, ["six"])
+            self.light["kafkajs"].leave(flapping)
+            self.light["kafkajs"].form(flapping, ["six"])
 
     def _stop_behind(self, group_id: str) -> None:
         """Commits offset 0 for a group without members, and lets records wait behind it."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.history_live [--rebalances 300] [--seed 1] [--minutes 30] [--exporter]`.
+"""`python -m tests.history_live [--rebalances 300] [--seed 1] [--minutes 30]`,
+or with `--exporter [--copies 2]`.
 
 A seeded script makes rebalances of known causes with real members on a real broker. Then the
 records and the broker's log are read, and the history is judged: from records alone at most 1% of
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from tests.support.broker import BrokerError
 
-from .cast import LIBRDKAFKA
+from .cast import KINDS, LIBRDKAFKA
 from .exported import told
 from .judge import RIGHT, WRONG, Verdict, judge, report
 from .run import run
@@ -38,7 +39,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30, help="at most (%(default)s)")
     parser.add_argument("--again", action="store_true", help="judge the last run again")
     parser.add_argument("--exporter", action="store_true", help="judge the exporter's counts")
+    parser.add_argument(
+        "--copies", type=int, default=1, help="groups of each kind, with --exporter (%(default)s)"
+    )
     arguments = parser.parse_args()
+    if arguments.copies > 1 and not arguments.exporter:
+        parser.error("--copies: the causes are judged by the kinds' names; add --exporter")
     try:
         if arguments.again:
             evidence = pickle.loads(OUT.read_bytes())
@@ -46,6 +52,11 @@ def main() -> int:
             evidence = run(
                 arguments.rebalances,
                 arguments.seed,
+                kinds=[
+                    kind._replace(name=f"{kind.name}-{n}" if n else kind.name)
+                    for n in range(arguments.copies)
+                    for kind in KINDS
+                ],
                 minutes=arguments.minutes,
                 with_exporter=arguments.exporter,
             )

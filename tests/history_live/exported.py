@@ -46,9 +46,9 @@ class Exported:
 
 
 @contextmanager
-def exporter(server: str) -> Iterator[str]:
+def exporter(server: str, every_s: float = 5) -> Iterator[str]:
     """Yields the address of the exporter's pages."""
-    words = ("exporter", "--bootstrap-server", server, "--port", "0", "--every", "5")
+    words = ("exporter", "--bootstrap-server", server, "--port", "0", "--every", str(every_s))
     process = subprocess.Popen(
         [sys.executable, "-m", "kafka_rebalance", *words], stdout=subprocess.PIPE, text=True
     )

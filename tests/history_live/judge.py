@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .run import Evidence
 
 RIGHT, UNKNOWN, WRONG = "right", "not known", "wrong"
-_SAME = {"after-effect": "second round", "gone": UNKNOWN, "first record": UNKNOWN}
+_SAME = {"follow-up": "second round", "gone": UNKNOWN, "first record": UNKNOWN}
 
 Place = tuple[str, int, int]
 """A record's group, partition and offset."""

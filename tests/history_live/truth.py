@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .actions import Step
 
 CAUSES = (
-    "began", "came", "back", "left", "timed out", "resubscription", "partitions added",
+    "started", "joined", "rejoined", "left", "timed out", "resubscription", "partitions added",
     "static restart", "second round",
 )  # fmt: skip
 """A record's first cause in this order is the main one; "second round" is any other round."""
@@ -58,7 +58,7 @@ def _main(before: Written | None, now: Written, script: _Script) -> str | None:
             kinds.add("resubscription")
     kinds |= {script.went(number) for number in old.keys() - new.keys()}
     if not old:
-        kinds = {"began"}
+        kinds = {"started"}
     if not kinds:
         kinds = {script.quiet_round()}
     script.rounds += 1
@@ -105,7 +105,7 @@ class _Script:
             return None
         if is_there and number in self._static:
             return "static restart"
-        return "back" if self._arrivals[number] > 1 else "came"
+        return "rejoined" if self._arrivals[number] > 1 else "joined"
 
     def went(self, number: int) -> str | None:
         return self._ended.pop(number, None)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.large_cluster [--groups 2000] [--topics 200] [--changes 20]`.
+"""`python -m tests.large_cluster [--groups 2000] [--topics 200] [--changes 20] [--exporter]`.
 
 1. Start a broker; form groups without real clients (steps: tests/large_cluster/members.py).
 2. `kafka-rebalance snapshot` reads all groups; its time and its peak memory are measured.
 3. Each line of the snapshot must list the members and partitions of the formed group.
 4. A second snapshot runs while some groups become empty and form again. The lines of all other
    groups must be right.
+5. With `--exporter`: `kafka-rebalance exporter` must have metrics of all groups. Its page is read
+   while groups join again, one after another; its memory and the longest scrape are printed.
 
-The exit code is 0 if steps 3 and 4 find no difference, else 1.
+The exit code is 0 if steps 3 to 5 find no difference, else 1.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tests.history_live.exported import exporter
 from tests.support.broker import Broker
 from tests.support.live_members import await_coordinators
 from tests.support.peak_memory import measured, read_used
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Line = dict[str, Any]
+EXPORTED_S = 400.0
 
 
 class Snapshot(NamedTuple):
@@ -52,6 +57,7 @@ def main() -> int:
     parser.add_argument("--groups", type=int, default=2000, help="(%(default)s)")
     parser.add_argument("--topics", type=int, default=200, help="(%(default)s)")
     parser.add_argument("--changes", type=int, default=20, help="groups that change (%(default)s)")
+    parser.add_argument("--exporter", action="store_true", help="also run the exporter")
     arguments = parser.parse_args()
     topics = topic_names(arguments.topics)
     with Broker(properties=PROPERTIES) as broker:
@@ -70,9 +76,44 @@ def main() -> int:
             busy, changed = _snapshot_while(server, groups, changing)
             print("while groups changed:", busy)
             wrong += differences(groups, busy.lines, changed)
+            if arguments.exporter:
+                wrong += _exported(server, groups)
     for problem in wrong:
         print("wrong:", problem)
     return 1 if wrong else 0
+
+
+def _exported(server: str, groups: LightGroups) -> list[str]:
+    """Returns a problem if the exporter does not have all groups in time; prints its figures."""
+
+    def figures(page: str) -> dict[str, float]:
+        lines = (one.rpartition(" ") for one in page.splitlines() if one[:1] != "#")
+        return {name: float(value) for name, _, value in lines}
+
+    def scrape() -> tuple[float, dict[str, float]]:
+        began = time.perf_counter()
+        with urllib.request.urlopen(f"{address}/metrics", timeout=60) as answer:
+            page = answer.read().decode()
+        return time.perf_counter() - began, figures(page)
+
+    names = [one for one, owned in groups.owned.items() if len(owned) == 1]
+    with exporter(server, every_s=30) as address:
+        began, found = time.monotonic(), dict[str, float]()
+        while found.get("kafka_rebalance_descriptions_age_seconds", -1) < 0:
+            if time.monotonic() - began > EXPORTED_S:
+                return [f"not all groups are described after {EXPORTED_S:.0f} s"]
+            time.sleep(2)
+            _, found = scrape()
+        print(f"the exporter described all groups in {time.monotonic() - began:.0f} s")
+        longest, ends = 0.0, time.monotonic() + 60
+        while time.monotonic() < ends:
+            for name in names[:100]:
+                groups.join_again(name, sorted({tp.topic for tp in groups.of(name)}))
+            seconds, found = scrape()
+            longest = max(longest, seconds)
+    resident, there = found["process_resident_memory_bytes"], found["kafka_rebalance_groups"]
+    print(f"{there:.0f} groups, {resident / 1e6:.0f} MB, the longest scrape {longest:.2f} s")
+    return [] if there == len(groups.owned) else [f"the exporter has {there:.0f} groups"]
 
 
 def _snapshot_while(server: str, groups: LightGroups, changing: range) -> tuple[Snapshot, set[str]]:

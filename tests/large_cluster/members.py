@@ -75,6 +75,7 @@ class LightGroups:
         name = self._library.client_id
         self._first, self._second = (Connection(host, int(port), f"{name}-{n}") for n in range(2))
         self._topics = dict(topics)
+        self._generations: dict[str, int] = {}
         self.owned: dict[str, Owned] = {}
 
     def add(self, number: int) -> str:
@@ -95,16 +96,35 @@ class LightGroups:
         joined = self.join(group_id, read)
         ids = [joined.member_id]
         if members == 2:
-            self._send_second_join(group_id, read, joined)
-            joined = self.join(group_id, read, ids[0])
-            ids.append(self._second_answer().member_id)
+            joined = self._join_second(group_id, read, ids[0], joined.generation_id, ids)
         self._sync(group_id, joined.generation_id, ids, read, owned)
+
+    def grow(self, group_id: str, read: list[str]) -> None:
+        """Lets a second member join a group of one."""
+        (first,) = ids = [*self.owned[group_id]]
+        joined = self._join_second(group_id, read, first, self._generations[group_id], ids)
+        self._sync(group_id, joined.generation_id, ids, read)
+
+    def shrink(self, group_id: str, read: list[str], leaves: int = 1) -> None:
+        """Lets one of two members leave; the other one joins again."""
+        ids = [*self.owned[group_id]]
+        self._leave(group_id, ids.pop(leaves))
+        joined = self.join(group_id, read, ids[0])
+        self._sync(group_id, joined.generation_id, ids, read)
+
+    def grown(self, topic: str, partitions: int) -> None:
+        """From now on, members that join see this number of partitions."""
+        self._topics[topic] = partitions
 
     def join_again(self, group_id: str, read: list[str]) -> None:
         """Lets the only member of a group cause a rebalance."""
         (member_id,) = self.owned[group_id]
         joined = self.join(group_id, read, member_id)
         self._sync(group_id, joined.generation_id, [member_id], read)
+
+    def of(self, group_id: str) -> list[TopicPartition]:
+        """Returns the partitions of all members of a group."""
+        return [tp for owned in self.owned[group_id].values() for tp in owned]
 
     def join(self, group_id: str, topics: list[str], member_id: str = "") -> Any:
         """Joins on the first connection, and waits for the answer.
@@ -124,8 +144,11 @@ class LightGroups:
     def leave(self, group_id: str) -> None:
         """Lets all members leave, so that the group is Empty."""
         for member_id in self.owned[group_id]:
-            answer = self._first.ask("leave_group", 2, group_id=group_id, member_id=member_id)
-            assert answer.error_code == NO_ERROR, answer
+            self._leave(group_id, member_id)
+
+    def _leave(self, group_id: str, member_id: str) -> None:
+        answer = self._first.ask("leave_group", 2, group_id=group_id, member_id=member_id)
+        assert answer.error_code == NO_ERROR, answer
 
     def close(self) -> None:
         self._first.close()
@@ -137,20 +160,25 @@ class LightGroups:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send_second_join(self, group_id: str, topics: list[str], first: Any) -> None:
-        """Sends the second member's JoinGroup, and waits until the group rebalances.
+    def _join_second(
+        self, group_id: str, topics: list[str], first: str, generation_id: int, ids: list[str]
+    ) -> Any:
+        """Sends a second member's JoinGroup, waits until the group rebalances, and ends that.
 
-        The coordinator answers this JoinGroup when the first member has joined again.
+        Returns the first member's answer; the second member's id is added to `ids`. The coordinator
+        answers the second member when the first one has joined again.
         """
         self._second.send("join_group", 3, **self._join(group_id, topics, ""))
         code = NO_ERROR
         while code != REBALANCE_IN_PROGRESS:
             answer = self._first.ask(
-                "heartbeat", 2, group_id=group_id, generation_id=first.generation_id,
-                member_id=first.member_id,
-            )  # fmt: skip
+                "heartbeat", 2, group_id=group_id, generation_id=generation_id, member_id=first
+            )
             code = answer.error_code
             assert code in (NO_ERROR, REBALANCE_IN_PROGRESS), answer
+        joined = self.join(group_id, topics, first)
+        ids.append(self._second_answer().member_id)
+        return joined
 
     def _second_answer(self) -> Any:
         answer = None
@@ -192,6 +220,7 @@ class LightGroups:
             )  # fmt: skip
             assert answer.error_code == NO_ERROR, answer
         self.owned[group_id] = {m: tuple(owned[m]) for m in ids}
+        self._generations[group_id] = generation_id
 
     def _join(self, group_id: str, topics: list[str], member_id: str) -> dict[str, Any]:
         one = self._library

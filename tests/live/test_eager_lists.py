@@ -69,7 +69,7 @@ class Live:
 def _excess(row: RecordedRebalance) -> int:
     """Returns how many rebalances up to this row no leader's answer required: clients were busy."""
     missed = any("had missed generation" in cause.detail for cause in row.causes)
-    is_idle = row.cause in ("after-effect", "asked for") and not row.moved + row.gained
+    is_idle = row.cause in ("follow-up", "requested") and not row.moved + row.gained
     return row.gap + (missed or is_idle)
 
 

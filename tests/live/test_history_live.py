@@ -113,7 +113,7 @@ def test_a_live_cluster_has_the_history_of_its_records(
         assert live == capsys.readouterr().out
     assert main(["history", "--bootstrap-server", server, "--group", "a", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {"began", "back"} <= {row["cause"] for row in rows}
+    assert {"started", "rejoined"} <= {row["cause"] for row in rows}
 
 
 def test_reading_ends_at_the_end_that_the_topic_had(server: str) -> None:
@@ -186,7 +186,7 @@ def test_a_member_that_misses_an_assignment_costs_a_rebalance(tmp_path: Path) ->
     # c misses the generation too if a has joined again before c's SyncGroup.
     names = {member_id: "-".join(member_id.split("-")[:2]) for member_id in late.members}
     assert {"late-1"} <= set(names.values()) <= {"late-1", "late-2"}
-    assert [cause.kind for cause in came.causes] == ["came"]
+    assert [cause.kind for cause in came.causes] == ["joined"]
     assert (came.revoked, second.gained, third.gained) == (3, 3 - len(names), len(names))
     assert [cause.detail for cause in second.causes] == [""]
     assert (late.kind, late.certainty) == ("second round", "exact")

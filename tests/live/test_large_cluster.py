@@ -62,7 +62,7 @@ def test_groups_that_change_while_the_cluster_is_read_are_counted(
         assert left_out.keys() == {emptied}
         assert differences(groups, read, {emptied, rebalancing}) == []
         assert main(["snapshot", "--bootstrap-server", server]) == 3
-        assert capsys.readouterr().err.endswith("59 groups, 1 with errors, 1 left out\n")
+        assert capsys.readouterr().err.endswith(" 1 line with an error, 1 group left out\n")
     assert progress == [
         Progress(0, GROUPS, 0),
         Progress(BATCH, GROUPS, 0),

@@ -168,7 +168,7 @@ def test_mutual_tls_with_every_kind_of_store(secured: Secured, form: str, run: R
     assert sorted(member["client_id"] for member in line["members"]) == ["payments-0", "payments-1"]
     described = run("describe", *cluster, "--group", "payments")
     assert described.code == 0
-    assert described.out.startswith("payments, kafka-python/range: 2 members, 4 partitions owned")
+    assert "\npayments, kafka-python/range: 2 members, 4 partitions owned" in described.out
 
 
 def _broken(secured: Secured) -> dict[str, tuple[str, list[str], str]]:

@@ -25,7 +25,7 @@ ROWS = [
     ("assignors",),
     ("explain",),
     ("plans", "coordinator", "connect"),
-    ("switching",),
+    ("switching", "applications"),
     ("notes",),
     ("present", "watch"),
     ("member",),
@@ -145,6 +145,30 @@ def python_graph() -> Imports:
 @functools.cache
 def run_time_graph() -> Imports:
     return {name: now - {name} for name, (now, _) in _python_imports().items()}
+
+
+def loaded(module: str) -> tuple[set[str], set[str]]:
+    """Returns the modules that are loaded with a module, and other packages' that these import.
+
+    Only imports at the top of a file count: those in functions load when the function runs.
+    """
+    own, others, todo = set[str](), set[str](), [module]
+    while todo:
+        name = todo.pop()
+        if name in own or name not in MODULES:
+            continue
+        own.add(name)
+        body = ast.parse(MODULES[name].read_text("utf-8")).body
+        top = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+        now, _ = python_imports(name, "\n".join(map(ast.unparse, top)))
+        packages = name.split(".")
+        todo += [*now, *(".".join(packages[:n]) for n in range(1, len(packages)))]
+        for node in top:
+            if isinstance(node, ast.Import):
+                others |= {alias.name for alias in node.names}
+            elif not node.level:
+                others.add(node.module or "")
+    return own, {name for name in others if not name.startswith("kafka_rebalance")}
 
 
 @functools.cache

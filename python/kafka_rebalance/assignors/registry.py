@@ -9,11 +9,11 @@ a group that runs "range" and whose leader uses librdkafka.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
@@ -68,7 +68,8 @@ def _later(file: str, name: str = "assign") -> Callable[..., Any]:
 
     A process that computes with the core needs no reference, and else those of its own assignors.
     """
-    return lambda *given: getattr(import_module(f".{file}", __package__), name)(*given)
+    found = cache(lambda: getattr(import_module(f".{file}", __package__), name))
+    return lambda *given, **named: found()(*given, **named)
 
 
 BALANCED, WEIGHTED = "balanced", "weighted"
@@ -306,6 +307,11 @@ def unknown(name: str) -> str:
     if name in FOREIGN:
         return f"{quoted(name)} is {FOREIGN[name]}; {known}"
     return f"{quoted(name)} is not known; {known}"
+
+
+def misspelt(name: str) -> str:
+    """Returns `unknown`, which both engines say, with the question for a name that is like one."""
+    return unknown(name) + did_you_mean(name, [*assignor_names(), *PYTHON_LIBRARIES])
 
 
 def runs_in_core(name: str | None) -> bool:

@@ -8,11 +8,10 @@ file) and its kind are the same.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see
@@ -22,41 +21,45 @@ from kafka_rebalance.present.triage import TriagedGroup
 from kafka_rebalance.settings.rule import Breach
 from kafka_rebalance.settings.rules import RULES
 
-_PAGE = "docs/in-ci.md#limits"
-
-
-class CheckLimits(NamedTuple):
-    """The largest values that pass; None: no limit. The names are those of the options.
-
-    lag     records that are not yet consumed, of a group
-    spread  partitions by which the fullest member and the emptiest may differ, above the least
-            possible difference
-    moves   partitions that change their member because of the planned change
-    stops   partitions that have no reader for a time because of the planned change
-    """
-
-    lag: int | None = None
-    spread: int | None = None
-    moves: int | None = None
-    stops: int | None = None
-
-
 LIMITS: dict[str, str] = {
     "lag": "records that a group has not consumed yet",
     "spread": "partitions between the fullest member and the emptiest, above what is unavoidable",
+    "rebalances-per-hour": "rebalances of a group in the last hour",
     "moves": "partitions that the planned change moves",
     "stops": "partitions that have no reader for a time because of the planned change",
 }
-"""Each limit, with its sentence in the help."""
-OVER_LIMIT = {f"max-{name}": f"more {meaning} than the limit" for name, meaning in LIMITS.items()}
-"""The kind of a problem above a limit, named as the option -> its meaning."""
+"""Each limit, named as its option, with its sentence in the help; the first word is counted."""
+
+
+class ProblemKind(NamedTuple):
+    """A kind of problem; `see` is the page that explains it."""
+
+    severity: Severity
+    meaning: str
+    see: str
+
+
+ERROR = "error"
+"""The kind of input that cannot be read, or of a group that cannot be planned."""
+OVER_LIMIT = {
+    f"max-{name}": ProblemKind("error", f"more {meaning} than the limit", "docs/in-ci.md#limits")
+    for name, meaning in LIMITS.items()
+}
+KINDS = {
+    **{
+        kind: ProblemKind(one.severity, one.meaning, see(kind) or "")
+        for kind, one in FINDINGS.items()
+    },
+    **{one.id: ProblemKind(one.severity, one.meaning, one.see) for one in RULES},
+    **OVER_LIMIT,
+    ERROR: ProblemKind("error", "the input cannot be read", "docs/contract.md"),
+}
 
 
 class Problem(NamedTuple):
-    """A finding, an exceeded limit, a rule that settings break, or input that cannot be read.
+    """A problem of a group; or of a client, then `group_id` is the file (and the document in it).
 
-    The kind of the last one is `error`. For settings, `group_id` is the file (and the document in
-    it); `file` and `line` are the place that is wrong.
+    `file` and `line` are the place that is wrong.
     """
 
     group_id: str
@@ -68,53 +71,59 @@ class Problem(NamedTuple):
     file: str | None = None
     line: int | None = None
 
+    @classmethod
+    def of(cls, group_id: str, kind: str, text: str, page: str = "") -> "Problem":
+        known = KINDS[kind]
+        return cls(group_id, kind, known.severity, text, page or known.see)
+
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 def of_settings(one: Breach) -> Problem:
     """Returns the problem of a client's settings, with what the simulator played."""
-    rule, client = one.rule, one.client
     text = one.text if one.played is None else f"{one.text}; {one.played}"
-    where = client.file, one.line
-    return Problem(client.place, rule.id, rule.severity, text, rule.see, False, *where)
+    found = Problem.of(one.client.place, one.rule.id, text)
+    return found._replace(file=one.client.file, line=one.line)
 
 
-def of_group(group: TriagedGroup, limits: CheckLimits) -> Iterator[Problem]:
+def of_group(group: TriagedGroup, limits: Mapping[str, int]) -> Iterator[Problem]:
     """Yields the findings of a group and the limits that its present state exceeds."""
-    group_id, one = group.group_id, group.described
     for note in group.findings:
         if note.severity is not None:
-            yield Problem(group_id, note.kind, note.severity, note.text, see(note.kind) or "")
-    yield from _above(group_id, "lag", group.lag, limits.lag, "record")
-    if isinstance(one, Description):
+            yield Problem.of(group.group_id, note.kind, note.text)
+    figures = {"lag": group.lag, "rebalances-per-hour": group.rebalances}
+    if isinstance(one := group.described, Description):
         spread = (one.balance.max - one.balance.min) - (one.possible.max - one.possible.min)
-        yield from _above(group_id, "spread", spread, limits.spread, "partition")
+        figures["spread"] = spread
+    for found in _above(group.group_id, figures, limits):
+        is_rate = found.kind == "max-rebalances-per-hour"
+        yield found._replace(text=f"{found.text} ({group.counted_in})") if is_rate else found
 
 
-def of_plan(plan: RebalancePlan, limits: CheckLimits) -> Iterator[Problem]:
+def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]:
     """Yields what is wrong with a group after a planned change, and what the change costs."""
-    figures, group_id = plan.figures(), plan.group.group_id
+    figures, group_id, counts = plan.figures(), plan.group.group_id, plan.after.counts()
     if not figures.settled:
         text = "after the change, the group never settles: partitions move for ever"
-        yield Problem(group_id, "hangs", FINDINGS["hangs"].severity, text, see("hangs") or "")
-    if idle := plan.after.counts().count(0):
-        gets = f"{idle} of {counted(len(plan.after.counts()))} would get nothing"
-        yield Problem(group_id, "idle", FINDINGS["idle"].severity, gets, see("idle") or "")
+        yield Problem.of(group_id, "hangs", text)
+    if idle := counts.count(0):
+        yield Problem.of(group_id, "idle", f"{idle} of {counted(len(counts))} would get nothing")
     after, possible = figures.balance_after, figures.balance_possible
     if after.max - after.min > possible.max - possible.min:
-        text = f"{after.least_to_most} partitions a member, {possible.least_to_most} is possible"
-        yield Problem(group_id, "uneven", FINDINGS["uneven"].severity, text, see("uneven") or "")
-    yield from _above(group_id, "moves", figures.moves, limits.moves, "partition")
-    yield from _above(group_id, "stops", figures.unavailable, limits.stops, "partition")
+        text = f"{after.least_to_most} partitions per member, {possible.least_to_most} is possible"
+        yield Problem.of(group_id, "uneven", text)
+    costs = {"moves": figures.moves, "stops": figures.unavailable}
+    yield from _above(group_id, costs, limits)
 
 
 def _above(
-    group_id: str, kind: str, value: int | None, limit: int | None, noun: str
+    group_id: str, figures: Mapping[str, int | None], limits: Mapping[str, int]
 ) -> Iterator[Problem]:
-    if value is not None and limit is not None and value > limit:
-        text = f"{counted(value, noun)}, above the limit of {limit}"
-        yield Problem(group_id, f"max-{kind}", "error", text, _PAGE)
+    for name, value in figures.items():
+        if value is not None and value > limits.get(name, value):
+            what = counted(value, LIMITS[name].partition("s ")[0])
+            yield Problem.of(group_id, f"max-{name}", f"{what}, above the limit of {limits[name]}")
 
 
 class Verdict(NamedTuple):
@@ -140,23 +149,23 @@ class Verdict(NamedTuple):
 
         Errors   GroupError at `fail-on` for a name that is neither.
         """
-        named = set(fail_on)
-        kinds = [*SEVERITIES, *FINDINGS, *(rule.id for rule in RULES)]
-        for name in named - {*kinds}:
-            near = "".join(f"; did you mean {one}?" for one in get_close_matches(name, kinds, 1))
+        named, kinds = {*fail_on}, [*SEVERITIES, *KINDS]
+        for name in named.difference(kinds):
             some = f"{', '.join(SEVERITIES)}, or a kind in docs/findings.md or docs/settings.md"
-            raise GroupError("fail-on", f"{quoted(name)} is not {some}{near}")
-        for severity in named & {*SEVERITIES}:
-            named |= {*SEVERITIES[: SEVERITIES.index(severity) + 1]}
+            problem = f"{quoted(name)} is not {some}{did_you_mean(name, kinds, 0.6)}"
+            raise GroupError("fail-on", problem)
+        worst = max((SEVERITIES.index(one) for one in SEVERITIES if one in named), default=-1)
         marked = (one._replace(is_known=(one.group_id, one.kind) in known) for one in problems)
-        order = sorted(marked, key=lambda one: (*_place(one), one.group_id))
-        return cls(groups, tuple(order), frozenset(named), noun)
+        order = sorted(
+            marked,
+            key=lambda one: (SEVERITIES.index(one.severity), rank(one.kind), one.group_id),
+        )
+        return cls(groups, tuple(order), frozenset({*named, *SEVERITIES[: worst + 1]}), noun)
 
     def fails(self, one: Problem) -> bool:
         """Returns whether this problem fails the check: a limit or an unreadable group always."""
-        is_meant = one.kind in {*OVER_LIMIT, "error"} or not self.fail_on.isdisjoint(
-            {one.kind, one.severity}
-        )
+        is_always = one.kind in OVER_LIMIT or one.kind == ERROR
+        is_meant = is_always or not self.fail_on.isdisjoint((one.kind, one.severity))
         return is_meant and not one.is_known
 
     @property
@@ -180,14 +189,9 @@ class Verdict(NamedTuple):
         return f"Failed: {failing} of {self.groups} ({counts}){more}."
 
     def to_dict(self) -> dict[str, Any]:
-        problems: Sequence[Problem] = self.problems
         return {
             "summary": self.summary,
             f"{self.noun}s": self.groups,
             "failed": bool(self.failures),
-            "problems": [{**one.to_dict(), "fails": self.fails(one)} for one in problems],
+            "problems": [{**one.to_dict(), "fails": self.fails(one)} for one in self.problems],
         }
-
-
-def _place(one: Problem) -> tuple[int, int]:
-    return SEVERITIES.index(one.severity), rank(one.kind)

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `kafka-rebalance`: data goes to standard output, other text to standard error."""
 
+from __future__ import annotations
+
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
 
 import kafka_rebalance
-from kafka_rebalance.errors import GroupError, KafkaRebalanceError
+from kafka_rebalance.errors import GroupError, KafkaRebalanceError, did_you_mean
 from kafka_rebalance.report.text.terminal import shown_streams
+
+TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name as true
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 # Exit codes.
 DONE = 0
@@ -39,19 +45,19 @@ COMMANDS = {
     "check": "fail a pipeline if groups, or a change of them, have problems",
     "history": "show past rebalances with their causes, from __consumer_offsets",
     "explain": "explain why a partition goes to its owner",
-    "plan": "play changes: moves, pauses and balance, round by round",
+    "plan": "predict changes: moves, pauses and balance, round by round",
     "scale": "show which numbers of members help, and what each step costs",
-    "rollout": "play a deploy on Kubernetes, and what makes it cheaper",
-    "compare": "play changes with every assignor, and recommend one",
+    "rollout": "predict a deploy on Kubernetes, and what makes it cheaper",
+    "compare": "predict changes with every assignor, and recommend one",
     "watch": "follow a live group: was each rebalance as predicted?",
     "exporter": "serve metrics of all groups, for Prometheus",
-    "simulate": "play a rebalance in virtual time: who stops, and for how long",
-    "connect": "play the rebalances of a Kafka Connect cluster",
+    "simulate": "simulate a rebalance in seconds: who stops, and for how long",
+    "connect": "predict the rebalances of a Kafka Connect cluster",
     "assign": "compute which member owns which partitions",
     "fleet": "assign many groups on Spark",
     "coordinator": "step through a group coordinator in virtual time",
     "serve": "run a coordinator behind a port, for tests of consumers",
-    "probe": "let a real client lead made-up groups, and read its answers",
+    "probe": "let a real client lead invented groups, and read its answers",
     "mcp": "answer an agent's questions over the Model Context Protocol",
     "completion": "complete commands and options in a shell",
 }
@@ -167,10 +173,17 @@ class _Parser(argparse.ArgumentParser):
         is_short = usage.count("\n") == 1
         if is_short:
             sys.stderr.write(usage)
-        print_sentence(f"{self.prog}: error: {message}")
+        print_sentence(f"{self.prog}: error: {message}{self._near(message)}")
         if not is_short:
             print_sentence(f"{self.prog} --help shows all options.")
         self.exit(USAGE)
+
+    def _near(self, message: str) -> str:
+        """Returns the question for a misspelt option or choice, or ""."""
+        if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            return did_you_mean(found[1], re.findall(r"[\w -]+", found[2]), 0.6)
+        found = re.match(r"unrecognized arguments: (--[^\s=]+)", message)
+        return did_you_mean(found[1], self._option_string_actions) if found else ""
 
 
 class _Command(_Parser):
@@ -204,7 +217,8 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=_Help,
         description="Computes Kafka rebalances exactly as Apache Kafka does.",
         epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors or none has an answer, "
-        "4 `check` or `rollout --gate` fails, 130 interrupted, 1 any other failure.",
+        "4 `check` or `rollout --gate` fails, 130 interrupted, 1 any other failure. "
+        "docs/glossary.md explains the words of all outputs.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
     commands = parser.add_subparsers(

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from kafka_rebalance.assignors.balance.balanced import NAME, PREFER
-from kafka_rebalance.assignors.registry import WEIGHTED, assignor_names, is_known, unknown
+from kafka_rebalance.assignors.registry import WEIGHTED, assignor_names, is_known, misspelt
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
+from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import byte_progress
 
 from .lines import finish, group_lines, open_input
@@ -81,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
                 raise GroupError(f"--{option}", f"only --assignor {WEIGHTED} has this option")
             args.assignor += f"{'&' if '?' in args.assignor else '?'}{option}={value}"
     if args.assignor is not None and not is_known(args.assignor):
-        raise GroupError("assignor", unknown(args.assignor))
+        raise GroupError("assignor", misspelt(args.assignor))
     groups = bad = 0
     with open_input(args.file) as source, byte_progress(source) as advance:
         for is_error in _answer(source, args, sys.stdout.buffer.write):
@@ -90,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
             bad += is_error
             advance(source)
     sys.stdout.buffer.flush()
+    if sys.stdout.isatty() and groups > bad:
+        print_note(f"assigned {counted(groups - bad, 'group')}; `plan` shows what each one changes")
     return finish(args.file, groups, bad)
 
 

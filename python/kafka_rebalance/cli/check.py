@@ -1,46 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance check`: findings, limits and a planned change as a verdict, for pipelines."""
+"""`kafka-rebalance check`: judges groups, planned changes or client settings, for pipelines."""
 
 import argparse
 import json
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from kafka_rebalance.bulk.lines import group_id_of
-from kafka_rebalance.checks.verdict import LIMITS, CheckLimits, Problem, Verdict, of_group, of_plan
-from kafka_rebalance.errors import GroupError, NoMembersLeft
+from kafka_rebalance.checks.verdict import (
+    ERROR,
+    LIMITS,
+    Problem,
+    Verdict,
+    of_group,
+    of_plan,
+    of_settings,
+)
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.notes.findings import see
-from kafka_rebalance.plans.affected import as_far_as_affected
-from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.text import change_from_text
-from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
+from kafka_rebalance.plans.leaders import plans_by_leader
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.present.description import Description
-from kafka_rebalance.settings.clients import LIBRARIES
+from kafka_rebalance.settings.clients import LIBRARIES, Client
+from kafka_rebalance.settings.files import judge, read_broker, read_clients
+from kafka_rebalance.settings.rule import Surroundings
+from kafka_rebalance.simulator.typed_values import ms
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
-from .groups import BadGroup, add_changes, add_input
+from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import whole
 from .patterns import add_patterns
-from .settings import KEYS, add_settings, judged
+from .tally import Emptied, LeftOut
 from .triage import triaged
 
 _TABLE = "tool.kafka-rebalance"
 _FORMATS = ("text", "json", "sarif", "github")
-_KEYS: dict[str, Any] = {
-    "fail-on": list,
-    "change": list,
-    "baseline": str,
-    **{f"max-{one}": int for one in LIMITS},
-} | KEYS
+_PLANS = "docs/plans.md"
+_KEYS: dict[str, tuple[Any, str]] = {
+    **dict.fromkeys(("fail-on", "change", "settings"), (list, "a list of strings")),
+    **dict.fromkeys(
+        ("baseline", "client", "processing", "restart", "broker-settings"), (str, "a string")
+    ),
+    **{f"max-{one}": (int, "a whole number from 0 on") for one in LIMITS},
+}
 """The keys of the table in TOML, named as the options -> the types of their values."""
-_TYPES = {list: "a list of strings", str: "a string", int: "a whole number from 0 on"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +63,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_input(parser, add_patterns)
     add_changes(parser)
-    add_settings(parser)
+    options = parser.add_argument_group(
+        "settings of clients", "Judged by the rules of docs/settings.md, in place of groups."
+    )
+    options.add_argument(
+        "--settings",
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="properties of Java clients; JSON or YAML of librdkafka or of a Python client",
+    )
+    options.add_argument(
+        "--client", choices=LIBRARIES, help="the library (default: by the form of the file)"
+    )
+    for name, metavar, what in (
+        ("processing", "TIME", "the longest time to process what one poll returns, such as 45s"),
+        ("restart", "TIME", "how long a client is away when it restarts"),
+        ("broker-settings", "FILE", "server.properties (default: Kafka's defaults)"),
+    ):
+        options.add_argument(f"--{name}", metavar=metavar, help=what)
     parser.add_argument(
         "--fail-on",
         action="append",
@@ -74,80 +104,49 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    given = [name for name in LIMITS if getattr(args, f"max_{name}") is not None]
+    given = _limits(args)
     _configure(args)
     for name in given:
         if why := _without_effect(name, args):
             args.parser.error(f"--max-{name}: {why}")
-    limits = CheckLimits(**{name: getattr(args, f"max_{name}") for name in LIMITS})
-    known = _known(args.baseline)
+    of = partial(Verdict.of, fail_on=args.fail_on or ("error",), known=_known(args.baseline))
     if args.settings:
-        return _print(judged(args, known), args, [])
+        count, problems = _of_settings(args)
+        return _print(of(count, problems, noun="client"), args, [])
     names, args.group = args.group, None
-    rows, unreadable = triaged(args, names)
-    problems = [_unreadable(one) for one in unreadable]
+    limits = _limits(args)
+    rows, unreadable = triaged(args, names, counts="rebalances-per-hour" in limits)
+    problems = [
+        Problem.of(one.group_id or "", ERROR, f"{one.place}{one.error}") for one in unreadable
+    ]
     answers: list[str] = []
-    left_out: list[str] = []
+    left_out: list[list[str]] = []
     for one in rows:
-        if args.changes and isinstance(one.described, Description):
-            group, alone = one.described.group, len(rows) == 1
-            problems += _after(group, args, limits, answers, left_out, alone=alone)
-            continue
-        problems += of_group(one, limits)
-        if args.changes:
+        group = one.described.group if isinstance(one.described, Description) else None
+        if not args.changes or group is None:
+            problems += of_group(one, limits)
+        if args.changes and group is None:
             text = f"not planned, because its state is {one.state}"
-            problems.append(Problem(one.group_id, "error", "error", text, "docs/plans.md"))
+            problems.append(Problem.of(one.group_id, ERROR, text, _PLANS))
+        elif args.changes and group is not None:
+            found, lines = _planned(args, group, alone=len(rows) == 1)
+            left_out.append(lines)
+            if isinstance(found, RebalancePlan):
+                answers.append(f"{one.group_id}: {found.summary}")
+                problems += of_plan(found, limits)
+            elif found is not None:
+                problems.append(found)
     for change in args.changes:
-        reasons = [line for line in left_out if line.startswith(f"{change}: ")]
-        if reasons and len(reasons) == sum(isinstance(one.described, Description) for one in rows):
-            problems.append(Problem("all groups", "error", "error", reasons[0], "docs/plans.md"))
-    verdict = Verdict.of(len(rows) + len(unreadable), problems, args.fail_on or ("error",), known)
-    return _print(verdict, args, answers)
+        reasons = [one for lines in left_out for one in lines if one.startswith(f"{change}: ")]
+        if reasons and len(reasons) == len(left_out):
+            problems.append(Problem.of("all groups", ERROR, reasons[0], _PLANS))
+    return _print(of(len(rows) + len(unreadable), problems), args, answers)
 
 
-def _unreadable(one: BadGroup) -> Problem:
-    text = f"{one.place}{one.error}"
-    return Problem(one.group_id or "", "error", "error", text, "docs/contract.md")
-
-
-def _after(
-    group: GroupSpec,
-    args: argparse.Namespace,
-    limits: CheckLimits,
-    answers: list[str],
-    left_out: list[str],
-    *,
-    alone: bool,
-) -> Iterator[Problem]:
-    """Yields the problems of a group after the changes; adds the plan's sentence to `answers`.
-
-    One of several groups is planned without the changes that do not affect it; `left_out` gets a
-    line `CHANGE: problem` for each of them.
-    """
-
-    def work(changes: Sequence[Change]) -> tuple[LedPlan, ...]:
-        return plans_by_leader(group, changes, engine=args.engine)
-
-    group_id = group.group_id
-    try:
-        if alone:
-            led: tuple[LedPlan, ...] | None = work(args.changes)
-        else:
-            led, lines = as_far_as_affected(work, args.changes, group)
-            left_out += lines
-    except NoMembersLeft as error:
-        yield Problem(group_id, "unread", "error", error.problem, see("unread") or "")
-        return
-    except GroupError as error:
-        yield Problem(group_id, "error", "error", str(error), "docs/plans.md")
-        return
-    plan = next((one.plan for one in led or () if one.plan is not None), None)
-    if plan is not None:
-        answers.append(f"{group_id}: {plan.summary}")
-        yield from of_plan(plan, limits)
-    elif led:
-        text = "no member that may lead has an answer"
-        yield Problem(group_id, "hangs", "error", text, see("hangs") or "")
+def _limits(args: argparse.Namespace) -> dict[str, int]:
+    """Returns the limits that are given."""
+    each = {name: getattr(args, f"max_{name}".replace("-", "_")) for name in LIMITS}
+    return {name: value for name, value in each.items() if value is not None}
 
 
 def _without_effect(limit: str, args: argparse.Namespace) -> str:
@@ -156,7 +155,54 @@ def _without_effect(limit: str, args: argparse.Namespace) -> str:
         return "" if args.changes else "needs a change, such as --add-members 2"
     if args.changes:
         return "not with a change"
-    return "a file has no lag; give --bootstrap-server" if limit == "lag" and args.file else ""
+    unknown = {"lag": "lag", "rebalances-per-hour": "history"}.get(limit)
+    return f"a file has no {unknown}; give --bootstrap-server" if unknown and args.file else ""
+
+
+def _planned(
+    args: argparse.Namespace, group: GroupSpec, *, alone: bool
+) -> tuple[RebalancePlan | Problem | None, list[str]]:
+    """Returns the plan of a group, or its problem; None if no change affects it.
+
+    One of several groups is planned without the changes that do not affect it; they are the lines
+    `CHANGE: problem`.
+    """
+    work = partial(plans_by_leader, engine=args.engine)
+    found = answer(group, args, work, alone=alone)
+    if isinstance(found, Emptied):
+        return Problem.of(group.group_id, "unread", found.result), []
+    if isinstance(found, BadGroup | LeftOut):
+        why = found.error if isinstance(found, BadGroup) else found.why
+        return Problem.of(group.group_id, ERROR, why, _PLANS), []
+    led, lines = found
+    if led is None:
+        return None, lines
+    none = Problem.of(group.group_id, "hangs", "no member that may lead has an answer")
+    return next((one.plan for one in led if one.plan is not None), none), lines
+
+
+def _of_settings(args: argparse.Namespace) -> tuple[int, list[Problem]]:
+    """Returns the number of clients in the files of `--settings`, and what is wrong with them."""
+    if args.file is not None or args.bootstrap_server is not None or args.changes:
+        args.parser.error("--settings: not with FILE, --bootstrap-server or a change")
+    broker = CoordinatorConfig()
+    if args.broker_settings is not None:
+        broker = read_broker(args.broker_settings)
+    processing, restart = args.processing, args.restart
+    around = Surroundings(
+        processing and ms("--processing", processing), restart and ms("--restart", restart), broker
+    )
+    clients: list[Client] = []
+    problems: list[Problem] = []
+    for file in args.settings:
+        for one in read_clients(file, args.client):
+            if isinstance(one, Client):
+                clients.append(one)
+            else:
+                wrong = Problem.of(one.path, ERROR, one.problem, "docs/settings.md")
+                problems.append(wrong._replace(file=file))
+    count = len(clients) + len(problems)
+    return count, [*problems, *map(of_settings, judge(clients, around))]
 
 
 def _configure(args: argparse.Namespace) -> None:
@@ -169,10 +215,10 @@ def _configure(args: argparse.Namespace) -> None:
         where = f"{path}: {_TABLE}.{key}"
         if key not in _KEYS:
             raise GroupError(where, f"is not a key; the keys are {', '.join(_KEYS)}")
-        kind = _KEYS[key]
+        kind, form = _KEYS[key]
         is_text = kind is not list or all(isinstance(one, str) for one in value)
         if type(value) is not kind or not is_text or (kind is int and value < 0):
-            raise GroupError(where, f"{quoted(str(value))} is not {_TYPES[kind]}")
+            raise GroupError(where, f"{quoted(str(value))} is not {form}")
         if key == "client" and value not in LIBRARIES:
             raise GroupError(where, f"{quoted(value)} is not one of {', '.join(LIBRARIES)}")
         name = "changes" if key == "change" else key.replace("-", "_")
@@ -181,7 +227,7 @@ def _configure(args: argparse.Namespace) -> None:
 
 
 def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
-    """Returns the table; empty if a file that nobody has named has none, or is not TOML."""
+    """Returns the table; empty if a file that nobody has named has none."""
     try:
         tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -206,34 +252,33 @@ def _known(file: str | None) -> Collection[tuple[str, str]]:
         raise GroupError(f"--baseline {file}", problem) from None
 
 
-def _places(file: str | None) -> dict[str, int]:
-    """Returns the number of each group's line; empty for standard input and a cluster."""
+def _placed(verdict: Verdict, file: str | None) -> Verdict:
+    """Returns the verdict with the line of each group in a file."""
     if file in (None, "-"):
-        return {}
-    places: dict[str, int] = {}
+        return verdict
+    lines: dict[str, int] = {}
     with open_input(file or "") as source:
         for number, line in numbered(source):
             try:
                 group_id = group_id_of(contract.parse(line or b""))
             except GroupError:
                 group_id = ""
-            places.setdefault(group_id or "", number)
-    return places
+            lines.setdefault(group_id or "", number)
+    at = (one._replace(file=file, line=lines.get(one.group_id, 1)) for one in verdict.problems)
+    return verdict._replace(problems=tuple(at))
 
 
-def _print(verdict: Verdict, args: argparse.Namespace, answers: list[str]) -> int:
+def _print(verdict: Verdict, args: argparse.Namespace, answers: Sequence[str]) -> int:
     """Prints the verdict in the format of the options; returns the exit code."""
     from kafka_rebalance.checks import formats
 
     form = args.format or ("json" if args.json else "text")
-    file = None if args.file == "-" else args.file
     if form == "json":
         lines: Iterable[str] = [contract.dumps({**verdict.to_dict(), "plans": answers})]
     elif form == "sarif":
-        log = formats.sarif(verdict, file, _places(file))
-        lines = json.dumps(log, indent=2).splitlines()
+        lines = json.dumps(formats.sarif(_placed(verdict, args.file)), indent=2).splitlines()
     elif form == "github":
-        lines = formats.github_lines(verdict, file, _places(file))
+        lines = formats.github_lines(_placed(verdict, args.file))
     else:
         lines = chain(formats.text_lines(verdict), map(formats.harmless, answers))
     for line in lines:

@@ -5,7 +5,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_rebalance.assignors.registry import is_known, unknown
+from kafka_rebalance.assignors.registry import is_known, misspelt
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     names = None if args.assignors is None else args.assignors.split(",")
     for name in names or ():
         if not is_known(name):
-            args.parser.error(f"argument --assignors: {unknown(name)}")
+            args.parser.error(f"argument --assignors: {misspelt(name)}")
     tally = Tally()
     compared: list[Comparison] = []
     led: Sequence[LedPlan] = ()

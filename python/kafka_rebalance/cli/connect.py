@@ -32,7 +32,7 @@ _NO_LEADER = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays scripts of rounds, or events on a live cluster. Shows for each round which "
+        "Predicts the rebalances of scripts, or of events on a live cluster. Shows for each which "
         "connectors and tasks each worker starts and stops, and which run nowhere, until when, "
         "and why."
     )
@@ -103,7 +103,7 @@ def _show(value: Any, args: argparse.Namespace) -> None:
 
 
 def _run_url(args: argparse.Namespace) -> int:
-    from kafka_rebalance.live.client_properties import read_properties
+    from kafka_rebalance.live import read_properties
     from kafka_rebalance.live.connect_rest import read_cluster, without_password
 
     url = without_password(args.url)

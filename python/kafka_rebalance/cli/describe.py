@@ -9,8 +9,10 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.present.triage import state_in
+from kafka_rebalance.report.text.sentences import print_note
 
 from . import of_errors
+from .applications import add_settings, replayed
 from .groups import BadGroup, add_input, given, read_groups, report_bad
 from .lines import Leaderless
 from .options import cluster_configs
@@ -36,6 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "partition",
     )
     add_selection(parser)
+    add_settings(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,17 +66,27 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None:
     """Shows one group in detail."""
     (one,) = described(args, [group], noted)
+    try:
+        application = replayed(args, group, noted)
+    except GroupError as error:
+        application = None
+        print_note(f"{group.group_id}: {error}")
     if args.json:
-        print(contract.dumps(one.to_dict()), flush=True)
+        more = {} if application is None else {"application": application.to_dict()}
+        print(contract.dumps(one.to_dict() | more), flush=True)
         return
     from kafka_rebalance.report.plans.description import print_description
 
+    if application is not None:
+        from kafka_rebalance.report.plans.application import print_application
+
+        print_application(group, application)
     print_description(one, given(args, group.group_id), everything=args.all)
 
 
 def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[GroupSpec | BadGroup]:
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
-    from kafka_rebalance.live.other_groups import other_group
+    from kafka_rebalance.live import other_group
     from kafka_rebalance.present.broker_assigned import AssignedByBroker
 
     try:

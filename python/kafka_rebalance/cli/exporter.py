@@ -80,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.flush()
         server.serve_forever()
     finally:
+        exporter.followed.stop()
         signal.signal(signal.SIGTERM, before)
         server.server_close()
     raise ended[0]

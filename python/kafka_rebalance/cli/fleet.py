@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, in_core, unknown
+from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, in_core, misspelt
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.text.names import counted
 
@@ -40,8 +40,8 @@ _UNREAD = (
 
 _WORDS = {
     "assign": "who owns what in every group",
-    "plan": "play changes of every group, one after another",
-    "compare": "play changes of every group with every assignor, and recommend one",
+    "plan": "predict changes of every group, one after another",
+    "compare": "predict changes of every group with every assignor, and recommend one",
     "summary": "play each change alone: totals, worst groups and a page with pictures",
 }
 
@@ -126,7 +126,7 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     name = getattr(args, "assignor", None)
     if name is not None and name not in in_core():
-        raise GroupError("assignor", unknown(name))
+        raise GroupError("assignor", misspelt(name))
     if name in SERVER_SIDE and args.word != "assign":
         raise GroupError("assignor", in_brokers(name))
     if args.format == "records" and args.topics is None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.fleet import Bin, ChangeTotals, ClusterTotals, FleetReport, WorstGroup
 from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
 from . import of_errors
 from .fleet_jobs import command, read
@@ -40,8 +40,8 @@ def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -
         print(json.dumps(done))
     else:
         asked = f"{counted(done['groups'], 'group')}, {counted(len(done['changes']), 'change')}"
-        print(f"{asked}, in {done['seconds']} s")
-        print(f"{done['errors']:,} with errors, {done['uneven']:,} less even than possible")
+        print_wrapped(done["summary"])
+        print(f"\n{asked}, in {done['seconds']} s")
         if done["most_frequent_error"] is not None:
             print(_cause(done["most_frequent_error"]))
         for name, count in done["left_out"].items():
@@ -109,6 +109,7 @@ def _write(
     with written(directory / "report.html") as path:
         path.write_text(fleet_page(report), encoding="utf-8")
     return {
+        "summary": report.summary,
         "groups": now.groups,
         "errors": now.errors,
         "most_frequent_error": error,

@@ -2,25 +2,30 @@
 """Adds and reads the options that name groups and changes, for all commands that have them."""
 
 import argparse
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kafka_rebalance.assignors.registry import STREAM
+from kafka_rebalance.assignors.registry import STREAM, assignor_names
 from kafka_rebalance.bulk.lines import group_id_of, line_error
-from kafka_rebalance.errors import GroupError, NeverEnds, NoMembersLeft, NotAffected
+from kafka_rebalance.errors import (
+    GroupError,
+    NeverEnds,
+    NoMembersLeft,
+    NotAffected,
+    did_you_mean,
+)
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
-from kafka_rebalance.notes.never_ends import endless, endless_note
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.changes.change import Change, apply
 from kafka_rebalance.plans.changes.members import RemoveMembers
-from kafka_rebalance.plans.leaders import named_leader
-from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
@@ -29,7 +34,7 @@ from .options import add_cluster, add_engine, add_pasted, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
 if TYPE_CHECKING:
-    from kafka_rebalance.live.consumer_groups import Listed
+    from kafka_rebalance.live import Listed
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -114,7 +119,8 @@ class _Append(argparse.Action):
         try:
             change = changes_text.change_from_text(text)
         except GroupError as error:
-            parser.error(f"argument {option_string}: {error.problem}")
+            near = _near(error.problem, assignor_names())
+            parser.error(f"argument {option_string}: {error.problem}{near}")
         namespace.changes = [*namespace.changes, change]
 
 
@@ -154,17 +160,25 @@ def read_groups(
         print_note(f"{args.bootstrap_server}: {problem}")
 
 
+def one_group(args: argparse.Namespace, where: str = "") -> GroupSpec | None:
+    """Returns the only group of the input; None if it cannot be read, which is then reported."""
+    groups = list(islice(read_groups(args), 2))
+    if len(groups) != 1:
+        args.parser.error(f"{where}needs exactly one group; name it with --group")
+    if isinstance(groups[0], GroupSpec):
+        return groups[0]
+    report_bad(groups[0], as_json=args.json)
+    return None
+
+
 _MOST_THERE = 3
 _MOST_COMPARED = 10_000
 
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
     """Returns the error for a group that does not exist; it suggests a similar or other name."""
-    from difflib import get_close_matches
-
-    if near := get_close_matches(group_id, there, n=1, cutoff=0.75):
-        problem = f"no such group in {where}; did you mean {near[0]}?"
-        return BadGroup(group_id, f"group_id: {problem}")
+    if near := did_you_mean(group_id, there):
+        return BadGroup(group_id, f"group_id: no such group in {where}{near}")
     some = there[:_MOST_THERE]
     more = " and others" if len(there) > len(some) else ""
     has = f"; it has {', '.join(some) if more else in_words(some)}{more}" if some else ""
@@ -213,7 +227,7 @@ def cluster_groups(
     on_listed: Callable[[Mapping[str, "Listed"]], None] | None = None,
 ) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group, with its contract line; the parameters are those of `snapshot_lines`."""
-    from kafka_rebalance.live.consumer_groups import snapshot_lines
+    from kafka_rebalance.live import snapshot_lines
 
     lines = snapshot_lines(
         args.bootstrap_server,
@@ -260,7 +274,7 @@ def answers(
         tally.groups += 1
         tally.unreadable += isinstance(group, BadGroup)
         alone = len(first) < 2
-        found = _answer(_led(group, args, tally, alone=alone), args, work, alone=alone)
+        found = answer(_led(group, args, tally, alone=alone), args, work, alone=alone)
         if isinstance(found, BadGroup):
             tally.bad += 1
             report_bad(found, as_json=args.json)
@@ -276,10 +290,10 @@ def answers(
             if args.json:
                 print(contract.dumps(found.to_dict()), flush=True)
             continue
-        answer, left_out = found
-        tally.leave_out(left_out, all_of_them=answer is None)
-        if answer is not None:
-            yield answer, left_out, alone
+        result, left_out = found
+        tally.leave_out(left_out, all_of_them=result is None)
+        if result is not None:
+            yield result, left_out, alone
         elif args.json:
             line = {"group_id": group.group_id, "not_affected": left_out}
             print(contract.dumps(line), flush=True)
@@ -292,6 +306,8 @@ def _led(
     member = vars(args).get("leader")
     if member is None or isinstance(group, BadGroup):
         return group
+    from kafka_rebalance.plans.leaders import named_leader
+
     try:
         led: GroupSpec | BadGroup = named_leader(group, member)
     except NotAffected as error:
@@ -302,13 +318,14 @@ def _led(
     return led
 
 
-def _answer(
+def answer(
     group: GroupSpec | BadGroup,
     args: argparse.Namespace,
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
     *,
     alone: bool,
 ) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut | Emptied:
+    """Returns the result of `work` and the changes left out, as `answers`, or why there is none."""
     if isinstance(group, BadGroup):
         return group
 
@@ -317,13 +334,15 @@ def _answer(
         try:
             return work(group, changes)
         except NeverEnds as error:
+            from kafka_rebalance.notes.never_ends import endless, endless_note
+
             assignor = vars(args).get("assignor")
             found = endless(group, assignor, changes, engine=args.engine)
             notes = () if found is None else (endless_note(found),)
             return BadGroup(group.group_id, str(error), notes)
 
     try:
-        answer, left_out = (
+        result, left_out = (
             (played(args.changes), []) if alone else as_far_as_affected(played, args.changes, group)
         )
     except NoMembersLeft as error:
@@ -335,13 +354,16 @@ def _answer(
         stops = STOPS if may_stop(group, args.changes) else None
         if own and error.path == "assignor" and group.assignor == STREAM:
             return LeftOut(group.group_id, stops or OF_APPLICATION)
+        from kafka_rebalance.plans.group_kinds import NOT_PLAYED
+        from kafka_rebalance.plans.playing import is_played
+
         is_left_out = not all(is_played(group, change) for change in args.changes)
         if is_left_out and not isinstance(error, NotAffected):
             return LeftOut(group.group_id, stops or NOT_PLAYED)
         return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))
-    if isinstance(answer, BadGroup):
-        return answer
-    return answer, [line + _lost_already(line, group) for line in left_out]
+    if isinstance(result, BadGroup):
+        return result
+    return result, [line + _lost_already(line, group) for line in left_out]
 
 
 def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
@@ -355,7 +377,15 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
     for change in args.changes:
         if isinstance(change, RemoveMembers) and change.member and change.member in clients:
             return f"; it is a client_id: {shell_option('--remove-client', change.member)}"
-    return ""
+    members = ((m.member_id, m.group_instance_id, m.client_id, m.rack_id) for m in group.members)
+    there = {*chain(*members), *(topic.name for topic in group.topics)} - {None}
+    return _near(error.problem, map(str, there))
+
+
+def _near(problem: str, known: Iterable[str]) -> str:
+    """Returns the question for a problem that names, in quotes, what is not there."""
+    found = re.search(r'"(?:[^"\\]|\\.)*"', problem)
+    return did_you_mean(json.loads(found[0]), known) if found else ""
 
 
 def _lost_already(problem: str, group: GroupSpec) -> str:

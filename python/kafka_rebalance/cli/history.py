@@ -27,7 +27,7 @@ from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import read_records
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay
 from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import GLOSSARY, print_note
 from kafka_rebalance.report.text.terminal import item_progress
 
 from . import SOME_ERRORS, of_errors
@@ -148,7 +148,7 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
     """Reads the files, or a live cluster; adds the causes of missing groups to `missing`."""
     if args.bootstrap_server is None:
         return recorded_generations(read_records(*args.files))
-    from kafka_rebalance.live.offsets_log import offsets_records
+    from kafka_rebalance.live import offsets_records
 
     # --replay, --what-if and --output need each generation; rows alone take much less memory.
     needs_all = args.replay or args.what_if or args.output is not None
@@ -265,4 +265,4 @@ def _show(args: argparse.Namespace, rows: list[RecordedRebalance]) -> None:
         if row.is_rebalance:
             groups[row.group_id].append(row)
     print_groups(groups, find_patterns(rows), everything=args.all)
-    print("--group G shows one group in detail.")
+    print(f"--group G shows one group in detail. {GLOSSARY}")

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, nearest
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.group_fields import GROUP, MEMBER, TOPIC
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
@@ -151,9 +151,13 @@ class Leaderless:
     """
 
     of_group: dict[str | None, list[TopicPartition]] = field(default_factory=dict)
+    applications: dict[str | None, Any] = field(default_factory=dict)
+    """The field `application` of the lines of classic Kafka Streams groups, by group id."""
 
     def note(self, group_id: str | None, line: Any) -> None:
         """Keeps the leaderless partitions of a contract line; the line may be invalid."""
+        if isinstance(line, Mapping) and line.get("application") is not None:
+            self.applications[group_id] = line["application"]
         topics = line.get("topics") if isinstance(line, Mapping) else None
         found = [
             TopicPartition(topic["name"], number)
@@ -185,7 +189,7 @@ def _numbers(value: Any) -> list[int]:
 
 
 _OTHERS = {
-    "": "cluster error changes assignment_epoch",
+    "": "cluster error changes assignment_epoch application",
     "topics": "leaderless",
     "members": "assigned_partitions topic_regex is_classic target_active_tasks "
     "target_standby_tasks client_tags",
@@ -213,18 +217,16 @@ class Misspelt:
             for name in fields.keys() - FIELDS[place]:
                 if (place, name) not in self.seen:
                     self.seen.add((place, name))
-                    if meant := nearest(name, FIELDS[place]):
+                    if meant := _field(name, FIELDS[place]):
                         problem = f"not a field of the contract, so it is ignored; is it {meant}?"
                         print_note(f"line {number}: {path}{name}: {problem}")
 
 
-def nearest(name: str, known: list[str]) -> str | None:
-    """Returns the known name that resembles `name`, or whose first word does (`ownd`), or None."""
-    from difflib import get_close_matches
-
+def _field(name: str, known: list[str]) -> str | None:
+    """Returns the known field that resembles `name`, or whose first word does (`ownd`), or None."""
     words = {one.partition("_")[0]: one for one in reversed(known)}
-    found = get_close_matches(name, [*known, *words], n=1, cutoff=0.75)
-    return words.get(found[0], found[0]) if found else None
+    found = nearest(name, [*known, *words])
+    return None if found is None else words.get(found, found)
 
 
 def _objects(value: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -94,7 +94,7 @@ def add_client_settings(parser: argparse.ArgumentParser) -> None:
 
 def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the client settings of `--command-config`, the environment and `--timeout`."""
-    from kafka_rebalance.live.client_properties import client_configs, read_properties
+    from kafka_rebalance.live import client_configs, read_properties
 
     return client_configs(read_properties(args.command_config), timeout_s=args.timeout)
 

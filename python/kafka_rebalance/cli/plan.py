@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, unknown
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, misspelt
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -22,6 +22,7 @@ from kafka_rebalance.plans.samples import Samples
 from kafka_rebalance.report.text.names import shortened
 from kafka_rebalance.report.text.sentences import print_note
 
+from .applications import add_planned, planned_application, replayed, show_plan
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import written
 from .options import add_assignor, whole
@@ -29,6 +30,7 @@ from .plan_table import PlanTable
 from .tally import Tally
 
 if TYPE_CHECKING:
+    from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.simulator.timing import Timed
 
 _ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
@@ -36,9 +38,9 @@ _ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays changes of a group, round by round, as Kafka would. Shows the kept, revoked and "
-        "gained partitions of each member, the partitions without a reader, the balance "
-        "afterwards, and the best possible balance. Without changes: the next rebalance."
+        "Predicts changes of a group, rebalance by rebalance, as Kafka would play them. Shows the "
+        "kept, revoked and gained partitions of each member, the partitions without a reader, the "
+        "balance afterwards, and the best possible one. Without changes: the next rebalance."
     )
     add_arguments(parser)
     add_assignor(parser)
@@ -46,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--samples",
         type=whole(0),
         metavar="N",
-        help="play again with N draws of what is guessed, as ids for new members "
+        help="predict again with N samples of what is guessed, as ids for new members "
         "(default: 8 to 32 in the table of one group, else 0)",
     )
     parser.add_argument(
@@ -64,6 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FILE.html", help="draw the plan as an HTML page"
     )
+    add_planned(parser)
     parser.set_defaults(one_group="--explain and --output need one group: name it with --group")
 
 
@@ -96,14 +99,21 @@ class _Answer(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and not is_known(args.assignor):
-        args.parser.error(f"argument --assignor: {unknown(args.assignor)}")
+        args.parser.error(f"argument --assignor: {misspelt(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
     only_one = args.explain is not None or args.output is not None
     tally = Tally()
     first: _Answer | None = None
     table = PlanTable()
-    for answer, not_affected, alone in answers(args, tally, partial(_answer, args)):
+    for answer, not_affected, alone in answers(args, tally, partial(_answer, args, tally)):
+        if not isinstance(answer, _Answer):
+            if only_one:
+                args.parser.error(
+                    f"{args.one_group}; it shows no classic Kafka Streams application"
+                )
+            show_plan(answer, args)
+            continue
         if has_no_answer(answer.led):
             tally.bad += 1
             if not (alone or args.json):
@@ -130,7 +140,11 @@ def run(args: argparse.Namespace) -> int:
     return tally.finish(args)
 
 
-def _answer(args: argparse.Namespace, group: GroupSpec, changes: Sequence[Change]) -> _Answer:
+def _answer(
+    args: argparse.Namespace, tally: Tally, group: GroupSpec, changes: Sequence[Change]
+) -> "_Answer | ApplicationPlan":
+    if args.assignor is None and (application := replayed(args, group, tally.leaderless)):
+        return planned_application(args, group, application, changes)
     if args.assignor is not None:
         return _Answer(plan(group, args.assignor, changes, engine=args.engine))
     led = plans_by_leader(group, changes, engine=args.engine)

@@ -49,15 +49,14 @@ class PlanTable:
         stops = counted(sum(one.unavailable for one in silent), "partition")
         have = "has" if stops.startswith("1 ") else "have"
         groups, of_groups = counted(len(figures), "group"), counted(len(silent), "group")
-        return f"{groups}: {moves}; {stops} of {of_groups} {have} no reader for a round or more."
+        return f"{groups}: {moves}; {stops} of {of_groups} {have} no reader in a rebalance or more."
 
     def show(self) -> None:
         from kafka_rebalance.report.plans.figures import print_plans
         from kafka_rebalance.report.plans.notes import either_note, notes_on_groups
-        from kafka_rebalance.report.text.sentences import print_wrapped
+        from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 
         print_wrapped(self._summary())
-        print()
         print_plans(self.rows, [notes for _, notes in self.notes])
         either = either_note(name for _, name, _ in self.rows)
         of_groups = notes_on_groups(self.notes, losing=self.losing)
@@ -67,7 +66,7 @@ class PlanTable:
             which = counted(self.places_guessed, "group")
             print_wrapped(
                 f"Guessed for {which} with racks: where brokers put the new partitions. The "
-                "members that get them can depend on it; --group G prints draws."
+                "members that get them can depend on it; --group G prints samples."
             )
         if self.restarts_assumed:
             which = counted(self.restarts_assumed, "group")
@@ -76,4 +75,4 @@ class PlanTable:
                 "away=). Back within a heartbeat, they start fewer rebalances; --group G prints "
                 "both courses."
             )
-        print("--group G shows one group in detail.")
+        print(f"--group G shows one group in detail. {GLOSSARY}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # `--help` works without the extra
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Reads groups as JSON lines, lets a real client lead each of them, and writes its answer "
-        "as a result line, in order. Nothing is assigned: the members are made up. Needs the "
+        "as a result line, in order. Nothing is assigned: the members are invented. Needs the "
         "extra `serve`."
     )
     parser.add_argument("file", metavar="FILE", help="contract lines; - for standard input")

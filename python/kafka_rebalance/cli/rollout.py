@@ -3,9 +3,7 @@
 
 import argparse
 from functools import partial
-from itertools import islice
 from time import monotonic, sleep
-from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import ClusterError, GroupError
@@ -21,9 +19,9 @@ from kafka_rebalance.simulator.scenario import Costs
 from kafka_rebalance.simulator.typed_values import build, settings
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
-from .groups import BadGroup, add_input, read_groups, report_bad
+from .groups import BadGroup, add_input, cluster_groups, one_group
 from .lines import open_input
-from .options import cluster_configs, member_options, of_topic, seconds, whole
+from .options import member_options, of_topic, seconds, whole
 
 _MOST_BYTES = 4 * 2**20
 _EVERY_S = 0.5
@@ -65,12 +63,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    workload, live = _workload(args), args.bootstrap_server
+    if args.gate and (live is None or args.group is None):
+        args.parser.error("--gate needs --bootstrap-server and --group")
+    group = None
+    if not args.gate or args.file is not None:  # of a gate, FILE has the group before the deploy
+        args.bootstrap_server = None if args.gate else live
+        group = one_group(args)
+        if group is None:
+            return SOME_ERRORS
+    args.bootstrap_server = live
+    if args.gate or group is None:
+        return _gate(args, workload, group)
+    return _forecast(args, group, workload)
+
+
+def _workload(args: argparse.Namespace) -> Workload:
     with open_input(args.manifest) as source:
         text = source.read(_MOST_BYTES + 1)
     try:
         if len(text) > _MOST_BYTES:
             raise GroupError("documents", f"are longer than {_MOST_BYTES // 2**20} MiB")
-        workload = read_manifest(
+        return read_manifest(
             text.decode("utf-8", "replace"),
             name=args.name,
             replicas=args.replicas,
@@ -78,31 +92,6 @@ def run(args: argparse.Namespace) -> int:
         )
     except GroupError as error:
         raise GroupError(args.manifest, str(error)) from None
-    if not args.gate:
-        group = _one_group(args)
-        return SOME_ERRORS if group is None else _forecast(args, group, workload)
-    before, live = None, args.bootstrap_server
-    if live is None or args.group is None:
-        args.parser.error("--gate needs --bootstrap-server and --group")
-    if args.file is not None:
-        args.bootstrap_server = None  # FILE has the group before the deploy
-        before = _one_group(args)
-        if before is None:
-            return SOME_ERRORS
-    args.bootstrap_server = live
-    return _gate(args, workload, before)
-
-
-def _one_group(args: argparse.Namespace) -> GroupSpec | None:
-    """Returns the group of the input; None if there is none, which is then reported."""
-    groups = list(islice(read_groups(args), 2))
-    if len(groups) > 1:
-        args.parser.error("a deploy is played for one group; name it with --group")
-    for group in groups:
-        if not isinstance(group, BadGroup):
-            return group
-        report_bad(group, as_json=args.json)
-    return None
 
 
 def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) -> int:
@@ -129,10 +118,10 @@ def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) ->
 def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None) -> int:
     """Waits for a state of the group without differences, in two descriptions one after another."""
     differs = partial(differences, per_pod=args.per_pod, before=before, engine=args.engine)
-    configs, ends_s = cluster_configs(args), monotonic() + args.for_s
+    ends_s = monotonic() + args.for_s
     found, last = ["it was never seen at rest"], None
     while found and monotonic() < ends_s:
-        now, group = _look(args, configs)
+        now, group = _look(args)
         if group is not None:
             now = differs(group, workload)
         if now and now != found:
@@ -151,17 +140,16 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
     return FINDINGS_FAIL if found else DONE
 
 
-def _look(args: argparse.Namespace, configs: dict[str, Any]) -> tuple[list[str], GroupSpec | None]:
+def _look(args: argparse.Namespace) -> tuple[list[str], GroupSpec | None]:
     """Returns why the group is not at rest, or its description."""
     from kafka_rebalance.follow.cluster import has_target
-    from kafka_rebalance.live.consumer_groups import snapshot_lines
 
     try:
-        (line,) = snapshot_lines(args.bootstrap_server, [args.group], configs=configs)
-        if "error" in line:
-            return [line["error"]], None
-        if not has_target(line) or any("assigned_partitions" in one for one in line["members"]):
-            return ["members have not yet reached their targets"], None
-        return [], GroupSpec.from_dict(line)
-    except (ClusterError, GroupError) as error:  # brokers may restart meanwhile
+        ((group, line),) = cluster_groups(args, [args.group], None)
+    except ClusterError as error:  # brokers may restart meanwhile
         return [str(error)], None
+    if isinstance(group, BadGroup):
+        return [group.error], None
+    if not has_target(line) or any("assigned_partitions" in one for one in line["members"]):
+        return ["members have not yet reached their targets"], None
+    return [], group

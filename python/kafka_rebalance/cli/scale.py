@@ -92,7 +92,7 @@ def _lag(args: argparse.Namespace, group: GroupSpec) -> Mapping[TopicPartition, 
     """Returns the lag of one live group, whose partitions are not tasks; None otherwise."""
     if args.bootstrap_server is None or args.group is None or group.subtopologies is not None:
         return None
-    from kafka_rebalance.live.committed_offsets import group_lags
+    from kafka_rebalance.live import group_lags
 
     every = [TopicPartition(one.name, p) for one in group.topics for p in range(one.partitions)]
     lags = group_lags(args.bootstrap_server, {group.group_id: every}, configs=cluster_configs(args))

@@ -6,16 +6,15 @@ import dataclasses
 import gc
 import json
 import sys
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.declared_types import milliseconds
 from kafka_rebalance.simulator.playable import PLAYABLE
 
 from . import DONE, SOME_ERRORS
-from .groups import BadGroup, add_changes, error_text, read_groups, report_bad
+from .groups import add_changes, error_text, one_group
 from .lines import written
 from .options import add_cluster, add_pasted, member_options, whole
 
@@ -31,7 +30,7 @@ _FORMATS = (".html", ".parquet")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays a scenario (a TOML file, or the name of a ready one) and prints every rebalance, "
+        "Runs a scenario (a TOML file, or the name of a ready one) and prints every rebalance, "
         "with the time that partitions had no reader."
     )
     _add_what_is_played(parser)
@@ -84,17 +83,19 @@ def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:
     """Adds the options that play the scenario several times, or with other values than its own."""
-    parser.add_argument("--seed", type=int, help="use this seed, not the scenario's own")
+    parser.add_argument(
+        "--seed", type=int, help="show the run of this seed (default: the median of 5)"
+    )
     parser.add_argument(
         "--seeds",
         type=whole(1),
         metavar="N",
-        help="play N seeds, beginning with the scenario's own, and print every figure as a range",
+        help="run N seeds, beginning with the scenario's own, and print every figure as a range",
     )
     parser.add_argument(
         "--compare",
         metavar="A,B,…",
-        help=f"play the scenario with other kinds of members, side by side: {', '.join(_VARIANTS)}"
+        help=f"run the scenario with other kinds of members, side by side: {', '.join(_VARIANTS)}"
         " (eager, cooperative and static members have the classic protocol, consumer and "
         "static-consumer members the consumer protocol; static members are cooperative, all others "
         "dynamic)",
@@ -102,7 +103,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--costs",
         metavar="START/STOP,…",
-        help="play the scenario with other times for starting and stopping a partition or task, "
+        help="run the scenario with other times for starting and stopping a partition or task, "
         "side by side: 50ms/20ms,200ms/100ms",
     )
 
@@ -131,10 +132,15 @@ def run(args: argparse.Namespace) -> int:
         return DONE
     # A run has few reference cycles, but the search for them would take a third of the time.
     gc.set_threshold(200_000)
-    if args.seeds is not None:
-        _run_seeds(args, _scenarios(args, scenario))
+    scenarios = _scenarios(args, scenario)
+    name, first = next(iter(scenarios.items()))
+    is_one = args.seed is not None or bool(first.connectors)  # a run of Connect takes seconds
+    is_table = len(scenarios) > 1 and not (is_one or args.json or args.output)
+    if args.seeds is not None or is_table:
+        _run_seeds(args, scenarios)
         return DONE
-    runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
+    seed, of_seeds = (scenario.seed, "") if is_one else _median_seed(name, first)
+    runs = {name: _play(name, one, seed, of_seeds) for name, one in scenarios.items()}
     _print_runs(runs, as_json=args.json)
     if args.output is not None:
         with written(args.output) as path:
@@ -184,12 +190,8 @@ def _from_group(args: argparse.Namespace) -> "Scenario | None":
 
     args.file = args.source
     where = "--bootstrap-server" if args.source is None else "--from"
-    groups = list(islice(read_groups(args), 2))
-    if len(groups) != 1:
-        args.parser.error(f"{where}: needs exactly one group; name it with --group")
-    group = groups[0]
-    if isinstance(group, BadGroup):
-        report_bad(group, as_json=args.json)
+    group = one_group(args, f"{where}: ")
+    if group is None:
         return None
     config, work = member_settings("--member", member_options(args))
     try:
@@ -206,7 +208,7 @@ def _from_group(args: argparse.Namespace) -> "Scenario | None":
 
 def _run_seeds(args: argparse.Namespace, scenarios: dict[str, "Scenario"]) -> None:
     """Plays every scenario with N seeds, the scenario's own seed first, and prints the results."""
-    runs = {name: _play_seeds(name, one, args.seeds) for name, one in scenarios.items()}
+    runs = {name: _play_seeds(name, one, args.seeds or 5) for name, one in scenarios.items()}
     if args.json:
         for name, each in runs.items():
             print(json.dumps(_seeds_json(name, each)))
@@ -247,7 +249,9 @@ def _scenarios(args: argparse.Namespace, scenario: "Scenario") -> dict[str, "Sce
     variants = _listed(args.compare)
     for name in variants:
         if args.compare is not None and name not in _VARIANTS:
-            args.parser.error(f"--compare: {name!r} is not one of {', '.join(_VARIANTS)}")
+            near = did_you_mean(name, _VARIANTS)
+            there = f"is not one of {', '.join(_VARIANTS)}{near}"
+            args.parser.error(f"--compare: {name!r} {there}")
     found = {}
     for cost in _listed(args.costs):
         start, _, stop = cost.partition("/")
@@ -280,12 +284,24 @@ def _variant(scenario: "Scenario", name: str) -> "Scenario":
     return scenario.with_static_members() if is_static else scenario.with_dynamic_members()
 
 
-def _play(name: str, scenario: "Scenario") -> "Run":
+def _play(name: str, scenario: "Scenario", seed: int, of_seeds: str) -> "Run":
     from kafka_rebalance.report.text.terminal import time_progress
+    from kafka_rebalance.simulator.seeds import of_seed
     from kafka_rebalance.simulator.simulation import simulate
 
     with time_progress(name or "simulating", scenario.until_ms) as progress:
-        return simulate(scenario, progress=progress)
+        run = simulate(of_seed(scenario, seed, scenario.seed), progress=progress)
+    return dataclasses.replace(run, of_seeds=of_seeds)
+
+
+def _median_seed(name: str, scenario: "Scenario") -> tuple[int, str]:
+    from kafka_rebalance.report.text.terminal import time_progress
+    from kafka_rebalance.simulator.seeds import MEDIAN_OF, median_seed
+
+    with time_progress(name or "simulating", scenario.until_ms * MEDIAN_OF) as update:
+        return median_seed(
+            scenario, progress=lambda before, now_ms: update(before * scenario.until_ms + now_ms)
+        )
 
 
 def _write(runs: dict[str, "Run"], path: Path) -> None:
@@ -336,6 +352,7 @@ def _json(name: str, run: "Run") -> dict[str, Any]:
     return {
         "title": run.title,
         "assumed": run.assumed,
+        "of_seeds": run.of_seeds or None,
         "run": name or None,
         "summary": totals(run).in_words(run.held),
         "totals": dataclasses.asdict(totals(run)),

@@ -3,10 +3,14 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import FOREIGN
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import item_progress
@@ -15,7 +19,8 @@ from . import of_errors
 from .options import add_cluster, cluster_configs
 
 if TYPE_CHECKING:
-    from kafka_rebalance.live.consumer_groups import Progress
+    from kafka_rebalance.live import Progress
+    from kafka_rebalance.present.triage import TriagedGroup
 
 _MOVING = {
     "assigned_partitions": "the target",
@@ -47,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from kafka_rebalance.live.consumer_groups import snapshot_lines
+    from kafka_rebalance.live import snapshot_lines
 
     with item_progress("groups") as advance:
         counts = _Counts(advance)
@@ -69,7 +74,7 @@ def _with_leaders(
     lines: Iterable[dict[str, Any]], args: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
     """Yields the lines, each with its group's leader if the leader is still a member."""
-    from kafka_rebalance.live.offsets_log import group_leaders
+    from kafka_rebalance.live import group_leaders
 
     described = list(lines)
     groups = [line["group_id"] for line in described if "error" not in line]
@@ -91,7 +96,8 @@ class _Counts:
 
     def __init__(self, advance: Callable[[int, int], None]) -> None:
         self._advance = advance
-        self._groups = self._left_out = self._changed = self.bad = 0
+        self._left_out = self._changed = self.bad = 0
+        self._written: list[TriagedGroup] = []
         self.causes = 0  # error lines without a group id: each names a cause of missing groups
 
     def add(self, line: dict[str, Any]) -> None:
@@ -99,10 +105,17 @@ class _Counts:
             self.causes += 1
             print_note(line["error"])
             return
-        self._groups += 1
         self.bad += "error" in line
+        if "error" not in line:
+            from kafka_rebalance.present.description import describe
+            from kafka_rebalance.present.triage import TriagedGroup
+
+            found = TriagedGroup(line["group_id"], None, "Stable", ())
+            with suppress(GroupError):  # of a foreign assignor: its line is written all the same
+                found = TriagedGroup.of(describe(GroupSpec.from_dict(line)))
+            self._written.append(replace(found, described=None))
         assignor = line.get("assignor")
-        if assignor in FOREIGN:
+        if assignor in FOREIGN and line.get("application", {"error": ""}).get("error") is not None:
             whose = f"{assignor} is {FOREIGN[assignor]}"
             print_note(f"{line['group_id']}: {whose}; plan and compare refuse the group")
 
@@ -126,8 +139,11 @@ class _Counts:
         self._advance(progress.done, progress.total)
 
     def __str__(self) -> str:
-        counts = f"{counted(self._groups, 'group')}, {self.bad} with errors, "
-        counts += f"{self._left_out} left out"
+        from kafka_rebalance.present.triage import summary
+
+        counts = f"wrote {summary(self._written)}" if self._written else "wrote no group."
+        counts += f" {counted(self.bad, 'line')} with an error, "
+        counts += f"{counted(self._left_out, 'group')} left out"
         if self.causes:
             counts += "; others are missing, because brokers are down"
         if self._changed:

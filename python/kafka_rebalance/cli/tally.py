@@ -11,7 +11,7 @@ from kafka_rebalance.assignors.registry import FOREIGN, IN_PLACE_OF_STREAM, STRE
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.notes.grown_sources import STOPS
-from kafka_rebalance.plans.playing import NOT_PLAYED
+from kafka_rebalance.plans.group_kinds import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 

@@ -3,10 +3,13 @@
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, get_args
 
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
@@ -32,14 +35,16 @@ from .patterns import is_pattern
 from .snapshot import note_left_out
 
 if TYPE_CHECKING:
-    from kafka_rebalance.history.patterns import Pattern
-    from kafka_rebalance.live.consumer_groups import Listed
+    from kafka_rebalance.history.records import OffsetsRecord
+    from kafka_rebalance.live import Listed
     from kafka_rebalance.present.broker_assigned import Lags
 
 CONNECT = "connect"
 _NEWEST = 200_000
 """How many of the newest offsets of `__consumer_offsets` are read: kafka-python takes seconds."""
 _RECENT_MS = 3_600_000
+_APART_S, _MOST_NAMED = 30, 5
+"""The time between two descriptions of groups whose rebalances no record shows."""
 _Shows = Callable[[argparse.Namespace, GroupSpec, Leaderless], None]
 
 
@@ -63,90 +68,153 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Shows) -> int:
     """Shows the groups that fit a pattern (None: all); `show` shows a group that is alone."""
-    noted = Leaderless()
-    listed: dict[str, Listed] = {}
-    found = _read(args, patterns, noted, listed)
+    look = _Look(args, patterns)
+    found = look.read()
     if len(found) == 1 and patterns is None and not args.only:
         (alone,) = found
         if isinstance(alone, GroupSpec):
-            show(args, alone, noted)
+            show(args, alone, look.noted)
             return of_errors(0)
-    rows, bad = _triaged(args, patterns, found, noted, listed)
+    rows, bad = look.triaged(found)
     for problem in bad:
         report_bad(problem, as_json=args.json)
-    _show_rows(args, in_order(rows, args.sort))
+    _show_rows(args, in_order(rows, args.sort), is_named=patterns is not None)
     return of_errors(len(bad))
 
 
 def triaged(
-    args: argparse.Namespace, patterns: Sequence[str] | None
+    args: argparse.Namespace, patterns: Sequence[str] | None, *, counts: bool = False
 ) -> tuple[list[TriagedGroup], list[BadGroup]]:
-    """Returns the groups that fit a pattern (None: all), and those that cannot be read."""
-    noted = Leaderless()
-    listed: dict[str, Listed] = {}
-    return _triaged(args, patterns, _read(args, patterns, noted, listed), noted, listed)
+    """Returns the groups that fit a pattern (None: all), and those that cannot be read.
+
+    With `counts`, those of a cluster have their number of rebalances.
+    """
+    look = _Look(args, patterns)
+    rows, bad = look.triaged(look.read())
+    return look.counted_again(rows) if counts and look.listed else rows, bad
 
 
-def _read(
-    args: argparse.Namespace,
-    patterns: Sequence[str] | None,
-    noted: Leaderless,
-    listed: dict[str, "Listed"],
-) -> list[GroupSpec | BadGroup]:
-    if args.file is None and args.bootstrap_server is not None:
-        return list(_of_cluster(args, patterns, noted, listed))
-    return list(read_groups(args, noted))
+@dataclass(slots=True)
+class _Look:
+    """One look at the groups that fit a pattern; `listed` are all groups of the cluster."""
+
+    args: argparse.Namespace
+    patterns: Sequence[str] | None
+    noted: Leaderless = field(default_factory=Leaderless)
+    listed: dict[str, "Listed"] = field(default_factory=dict)
+
+    def read(self) -> list[GroupSpec | BadGroup]:
+        if self.args.file is None and self.args.bootstrap_server is not None:
+            return list(self._of_cluster())
+        return list(read_groups(self.args, self.noted))
+
+    def triaged(
+        self, found: Sequence[GroupSpec | BadGroup]
+    ) -> tuple[list[TriagedGroup], list[BadGroup]]:
+        bad = [*self._missing(found)]
+        connect = [id_ for id_ in self.listed if self._is_connect(id_) and self._fits(id_)]
+        groups, states = list[GroupSpec](), dict[str, str]()
+        for one in found:
+            if not self._fits(one.group_id) or self._is_connect(one.group_id):
+                continue
+            if isinstance(one, GroupSpec):
+                groups.append(one)
+            elif one.group_id is None or (state := state_in(one.error)) is None:
+                bad.append(one)
+            else:
+                states[one.group_id] = state
+        rows = [*self._rows(groups, states), *_connect_rows(self.args, connect)]
+        return (_with_records(self.args, rows) if self.listed else rows), bad
+
+    def counted_again(self, rows: Sequence[TriagedGroup]) -> list[TriagedGroup]:
+        """Returns the groups; those whose rebalances no record shows are described once more."""
+        seen = {
+            one.group_id: one.described.group
+            for one in rows
+            if one.rebalances is None and isinstance(one.described, Description)
+        }
+        if not seen:
+            return list(rows)
+        ids = ", ".join(seen) if len(seen) <= _MOST_NAMED else f"{len(seen)} groups"
+        print_note(
+            f"{ids}: no records show rebalances, so they are described again in {_APART_S} s"
+        )
+        time.sleep(_APART_S)
+        again = {one.group_id: one for one, _ in cluster_groups(self.args, [*seen], None)}
+        between = f"between two descriptions, {_APART_S} s apart"
+        return [
+            replace(one, rebalances=_between(before, again.get(one.group_id)), counted_in=between)
+            if (before := seen.get(one.group_id)) is not None
+            else one
+            for one in rows
+        ]
+
+    def _is_connect(self, group_id: str | None) -> bool:
+        one = self.listed.get(group_id or "")
+        return one is not None and one.protocol_type == CONNECT
+
+    def _fits(self, group_id: str | None) -> bool:
+        if self.patterns is None or group_id is None:
+            return True
+        return any(fnmatchcase(group_id, one) for one in self.patterns)
+
+    def _missing(self, found: Sequence[GroupSpec | BadGroup]) -> Iterator[BadGroup]:
+        """Yields an error for each name and pattern that no group fits."""
+        there = list(
+            dict.fromkeys([*(one.group_id for one in found if one.group_id), *self.listed])
+        )
+        for pattern in self.patterns or ():
+            if not any(fnmatchcase(one, pattern) for one in there):
+                yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
+
+    def _of_cluster(self) -> Iterator[GroupSpec | BadGroup]:
+        """Yields the groups of a cluster; one without members is an error with its state.
+
+        Groups of Connect are only in `listed`.
+        """
+        named = self.patterns is not None and not any(map(is_pattern, self.patterns))
+        left: list[BadGroup] = []
+
+        def leave_out(group_id: str, why: str) -> None:
+            if state_in(why) is not None:
+                left.append(BadGroup(group_id, why))
+            elif not self._is_connect(group_id):
+                note_left_out(group_id, why)
+
+        names = self.patterns if named else None
+        for one, line in cluster_groups(self.args, names, leave_out, self.listed.update):
+            self.noted.note(one.group_id, line)
+            yield one
+        yield from left
+        if not self.listed and not named:
+            print_note(f"{self.args.bootstrap_server}: there is no group")
+
+    def _rows(
+        self, groups: Sequence[GroupSpec], states: Mapping[str, str]
+    ) -> Iterator[TriagedGroup]:
+        for one in described(self.args, groups, self.noted):
+            listed = self.listed.get(one.group.group_id)
+            yield TriagedGroup.of(one, "Stable" if listed is None else listed.state)
+        types = {id_: one.group_type.lower() for id_, one in self.listed.items()}
+        with_lag = [id_ for id_ in states if types.get(id_) != "share"]  # no committed offsets
+        lags = _lags_of_others(self.args, with_lag)
+        for id_, state in states.items():
+            yield TriagedGroup.undescribed(id_, types.get(id_), state, lags.get(id_))
 
 
-def _triaged(
-    args: argparse.Namespace,
-    patterns: Sequence[str] | None,
-    found: Sequence[GroupSpec | BadGroup],
-    noted: Leaderless,
-    listed: Mapping[str, "Listed"],
-) -> tuple[list[TriagedGroup], list[BadGroup]]:
-    bad = [*_missing(args, patterns, found, listed)]
-    connect = {id_ for id_, one in listed.items() if one.protocol_type == CONNECT}
-    found = [one for one in found if _fits(one.group_id, patterns)]
-    found = [one for one in found if one.group_id not in connect]
-    states: dict[str, str] = {}
-    for one in found:
-        if not isinstance(one, BadGroup):
-            continue
-        state = state_in(one.error)
-        if state is None or one.group_id is None:
-            bad.append(one)
-        else:
-            states[one.group_id] = state
-    groups = [one for one in found if isinstance(one, GroupSpec)]
-    rows = [
-        *_rows(args, groups, states, noted, listed),
-        *_connect_rows(args, [one for one in connect if _fits(one, patterns)]),
-    ]
-    return with_patterns(rows, _recent_patterns(args)) if listed else rows, bad
-
-
-def _rows(
-    args: argparse.Namespace,
-    groups: Sequence[GroupSpec],
-    states: Mapping[str, str],
-    noted: Leaderless,
-    listed: Mapping[str, "Listed"],
-) -> Iterator[TriagedGroup]:
-    types = {id_: listed[id_].group_type.lower() if id_ in listed else None for id_ in states}
-    with_lag = [id_ for id_ in states if types[id_] != "share"]  # no committed offsets
-    for one in described(args, groups, noted):
-        id_ = one.group.group_id
-        yield TriagedGroup.of(one, listed[id_].state if id_ in listed else "Stable")
-    lags = _lags_of_others(args, with_lag)
-    for id_, state in states.items():
-        yield TriagedGroup.undescribed(id_, types[id_], state, lags.get(id_))
+def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
+    """Returns how many rebalances two descriptions show, at least: of a classic group, one."""
+    if not isinstance(after, GroupSpec):
+        return 1
+    if before.assignor in SERVER_SIDE:
+        return max(0, (after.generation_id or 0) - (before.generation_id or 0))
+    return int(Assignment.owned(before) != Assignment.owned(after))
 
 
 def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterator[TriagedGroup]:
     if not group_ids:
         return
-    from kafka_rebalance.live.other_groups import connect_groups
+    from kafka_rebalance.live import connect_groups
 
     configs = cluster_configs(args)
     for group_id, one in connect_groups(args.bootstrap_server, group_ids, configs=configs):
@@ -158,29 +226,57 @@ def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterato
             note_left_out(group_id, str(one))
 
 
-def _recent_patterns(args: argparse.Namespace) -> list["Pattern"]:
-    """Returns the patterns of the last hour in the newest records; a user may lack the right."""
+def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> list[TriagedGroup]:
+    """Returns the groups with what the newest records show of the last hour, if they are read."""
     from kafka_rebalance.history.all_groups import recorded_in_order
     from kafka_rebalance.history.patterns import find_patterns
-    from kafka_rebalance.live.offsets_log import NoLogError, NoTopicError, offsets_records
+    from kafka_rebalance.live import NoLogError, NoTopicError, offsets_records
+
+    missing = list[str]()
 
     def note_missing(problem: str) -> None:
+        missing.append(problem)
         print_note(f"{problem}: storms and flapping members of their groups are not known")
 
     where, configs = args.bootstrap_server, cluster_configs(args)
     read = offsets_records(where, configs=configs, newest=_NEWEST, on_missing=note_missing)
+    since_ms, epochs = time.time() * 1000 - _RECENT_MS, Counter[str]()
     try:
-        rows = [row for row, _ in recorded_in_order(read)]
+        every = [row for row, _ in recorded_in_order(_counting(read, since_ms, epochs))]
     except NoTopicError:
-        return []
+        return list(groups)
     except NoLogError as error:
         print_note(f"storms and flapping members are not known: {error}")
-        return []
-    since_ms = time.time() * 1000 - _RECENT_MS
-    return find_patterns(row for row in rows if row.time_ms >= since_ms)
+        return list(groups)
+    rows = [row for row in every if row.time_ms >= since_ms]
+    classic = Counter(row.group_id for row in rows if row.is_rebalance)
+    found = []
+    for one in with_patterns(groups, find_patterns(rows)):
+        if one.group_type in ("classic", "consumer"):  # other kinds have other records
+            count = (classic if one.group_type == "classic" else epochs)[one.group_id]
+            rebalances = None if missing and not count else count
+            one = replace(one, rebalances=rebalances, counted_in="in records of the last hour")
+        found.append(one)
+    return found
 
 
-def _show_rows(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> None:
+def _counting(
+    records: Iterable["OffsetsRecord"], since_ms: float, epochs: Counter[str]
+) -> Iterator["OffsetsRecord"]:
+    """Yields the records; counts the epochs of consumer groups (KIP-848), which have no rows."""
+    from kafka_rebalance.history.all_groups import group_of, is_consumer_group, read_key
+
+    for record in records:
+        if (
+            is_consumer_group(record)
+            and record.value is not None
+            and record.timestamp_ms >= since_ms
+        ):
+            epochs[group_of(read_key(record.key)) or ""] += 1
+        yield record
+
+
+def _show_rows(args: argparse.Namespace, groups: Sequence[TriagedGroup], *, is_named: bool) -> None:
     shown = groups if args.only is None else with_any(groups, args.only)
     if args.json:
         for one in shown:
@@ -188,7 +284,7 @@ def _show_rows(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> None
     elif groups:
         from kafka_rebalance.report.plans.triage import print_triage
 
-        if args.only is None and not args.all:
+        if args.only is None and not args.all and not is_named:
             shown = [one for one in groups if one.findings]
         print_triage(groups, shown, selects=args.only is not None)
 
@@ -224,7 +320,7 @@ def _lags(
     """Returns the lags by group id, and adds the partitions without a leader; empty for a file."""
     if args.bootstrap_server is None:
         return {}
-    from kafka_rebalance.live.committed_offsets import group_lags
+    from kafka_rebalance.live import group_lags
 
     configs = cluster_configs(args)
     return group_lags(args.bootstrap_server, read, configs=configs, on_leaderless=leaderless.append)
@@ -248,49 +344,3 @@ def _lags_of_others(args: argparse.Namespace, group_ids: Sequence[str]) -> Mappi
     half = len(group_ids) // 2
     parts = group_ids[:half], group_ids[half:]
     return {id_: lags for part in parts for id_, lags in _lags_of_others(args, part).items()}
-
-
-def _of_cluster(
-    args: argparse.Namespace,
-    patterns: Sequence[str] | None,
-    noted: Leaderless,
-    listed: dict[str, "Listed"],
-) -> Iterator[GroupSpec | BadGroup]:
-    """Yields the groups of a cluster; one without members is an error with its state.
-
-    Groups of Connect are only in `listed`.
-    """
-    names = None if patterns is None or any(map(is_pattern, patterns)) else patterns
-    left: list[BadGroup] = []
-
-    def leave_out(group_id: str, why: str) -> None:
-        if state_in(why) is not None:
-            left.append(BadGroup(group_id, why))
-        elif group_id not in listed or listed[group_id].protocol_type != CONNECT:
-            note_left_out(group_id, why)
-
-    for one, line in cluster_groups(args, names, leave_out, listed.update):
-        noted.note(one.group_id, line)
-        yield one
-    yield from left
-    if not listed and names is None:
-        print_note(f"{args.bootstrap_server}: there is no group")
-
-
-def _fits(group_id: str | None, patterns: Sequence[str] | None) -> bool:
-    if patterns is None or group_id is None:
-        return True
-    return any(fnmatchcase(group_id, one) for one in patterns)
-
-
-def _missing(
-    args: argparse.Namespace,
-    patterns: Sequence[str] | None,
-    found: Sequence[GroupSpec | BadGroup],
-    listed: Mapping[str, "Listed"],
-) -> Iterator[BadGroup]:
-    """Yields an error for each name and pattern that no group fits."""
-    there = list(dict.fromkeys([*(one.group_id for one in found if one.group_id), *listed]))
-    for pattern in patterns or ():
-        if not any(fnmatchcase(one, pattern) for one in there):
-            yield no_such_group(pattern, args.file or args.bootstrap_server, there)

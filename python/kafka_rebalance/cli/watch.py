@@ -146,7 +146,7 @@ class _Watch:
     def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
         row, after = one.row, one.after
         is_first = row.group_id not in self.sources
-        is_first |= row.cause == "began" and row.group_id not in self.emptied
+        is_first |= row.cause == "started" and row.group_id not in self.emptied
         if is_old or (is_first and self.names is not None):
             return  # the watch begins with the first description
         if after is not None:

@@ -9,7 +9,8 @@
 
 The classes of requests and responses are in the modules of `kafka_rebalance.wire`.
 
->>> from kafka_rebalance.coordinator import Coordinator, Received
+>>> from kafka_rebalance.coordinator.coordinator import Coordinator
+>>> from kafka_rebalance.coordinator.machine.events import Received
 >>> from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupProtocol
 >>> coordinator = Coordinator()
 >>> join = JoinGroup(group_id="orders", protocols=(JoinGroupProtocol("range", b""),))

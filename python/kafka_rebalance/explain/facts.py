@@ -6,7 +6,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, dataclass_transform
+from typing import ClassVar, Self, dataclass_transform
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
@@ -14,15 +14,19 @@ from kafka_rebalance.group.spec import counted
 
 @dataclass_transform(frozen_default=True)
 class Fact:
-    """One step of an algorithm; each subclass is a frozen dataclass.
+    """One step of an algorithm; each subclass is a frozen dataclass from its first object on.
+
+    To make all of these dataclasses takes longer than an explanation, which has few kinds of facts.
 
     `text` is a format string for the sentence, unless the subclass has its own `__str__`.
     """
 
     text: ClassVar[str]
 
-    def __init_subclass__(cls) -> None:
-        dataclass(frozen=True)(cls)
+    def __new__(cls, *_: object, **__: object) -> Self:
+        if "__dataclass_fields__" not in vars(cls):
+            dataclass(frozen=True)(cls)
+        return super().__new__(cls)
 
     @property
     def step(self) -> str:

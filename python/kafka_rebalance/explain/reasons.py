@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds why an assignor gave a partition to a member, by a run of the reference algorithm."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
 from kafka_rebalance.assignors.assigning import assign
-from kafka_rebalance.assignors.classic import constrained, general, round_robin
+from kafka_rebalance.assignors.classic import constrained, round_robin
 from kafka_rebalance.assignors.classic import range as ranges
-from kafka_rebalance.assignors.classic.claims import Claims, Sent, settle
+from kafka_rebalance.assignors.classic.claims import Claims, settle
 from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import (
@@ -208,13 +208,17 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
     yield sticky_facts.Algorithm(found_equal, equal=len(sets) == 1)
     racks = Racks.of(group, claims)
     if found_equal:
-        yield from _constrained(_WatchedConstrained(name, claims, racks, tp), tp)
+        constrained_build = _WatchedConstrained(name, claims, racks, tp)
+        yield from _constrained(constrained_build, tp)
+        target = constrained_build.assignment
     else:
-        yield from general_steps(WatchedGeneral(name, claims, racks), tp)
+        general_build = WatchedGeneral(name, claims, racks)
+        yield from general_steps(general_build, tp)
+        target = general_build.answer()
     if row.withholds:
-        answer = row.assign(group)
+        answer = assign(group, name)
         claimants = tuple(member_id for member_id, own in sent.items() if tp in own.partitions)
-        for member_id in holders(sticky_target(group, sent), tp):
+        for member_id in holders(target, tp):
             if tp not in answer[member_id]:
                 others = tuple(other for other in claimants if other != member_id)
                 yield sticky_facts.Withheld(member_id, others or claimants)
@@ -228,16 +232,6 @@ _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
     "librdkafka/cooperative-sticky": librdkafka_steps,
 }
 """Assignor of a leader -> the function that yields its facts."""
-
-
-def sticky_target(
-    group: GroupSpec, sent: dict[str, Sent]
-) -> Mapping[str, Sequence[TopicPartition]]:
-    """Returns the assignment that the sticky assignor makes if members send `sent`."""
-    claims = settle(group, sent)
-    if claims.equal_subscriptions:
-        return constrained.assign("sticky", group, claims).assignment
-    return general.assign("sticky", group, claims)
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:

@@ -39,7 +39,7 @@ class Autoscaling:
 
         Errors   KeyError for an unknown group; GroupError at a parameter's name; ClusterError.
         """
-        group = self._cluster.groups.get(group_id)
+        group = self._cluster.group(group_id)
         if group is None:
             raise KeyError(group_id)
         given = _read(parameters)

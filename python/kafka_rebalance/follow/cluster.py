@@ -24,6 +24,7 @@ from kafka_rebalance.history.followed import FollowedHistory, FollowedRow
 from kafka_rebalance.live.broker_groups import AWAY
 from kafka_rebalance.live.consumer_groups import EMPTY, snapshot_lines, topic_lines, why_unlisted
 from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError, NoTopicError
+from kafka_rebalance.plans.rounds import without_reader
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
 from .rebalances import (
@@ -31,7 +32,6 @@ from .rebalances import (
     from_descriptions,
     from_record,
     topics_read,
-    without_reader,
 )
 
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
@@ -74,8 +74,7 @@ class Listener(Protocol):
 class FollowedCluster:
     """The groups that `is_wanted`; `by_records` is whether classic groups are read from the log.
 
-    `groups` are the newest descriptions, None for a group without members. Given `names`, only
-    these groups are read. Without `reads_log`, only descriptions are.
+    Given `names`, only these groups are read. Without `reads_log`, only descriptions are.
     """
 
     def __init__(
@@ -94,15 +93,20 @@ class FollowedCluster:
         self._names, self._reads_log, self._engine = names, reads_log, engine
         self.by_records = self._has_no_topic = False
         self.log = FollowedLog(bootstrap_server, configs, names)
-        self.groups: dict[str, GroupSpec | None] = {}
+        # Newest descriptions, as lines: objects take eight times the memory. None: no members.
+        self._lines: dict[str, str | None] = {}
         self._listener, self._is_wanted = listener, is_wanted
         self._problems: dict[str, str] = {}
         self._has_begun = False
-        self._states: dict[str, GroupSpec | None] = {}
+        self._states: dict[str, str | None] = {}  # after the last rebalance, as lines
         self._looks: dict[str, int] = {}
         self._between: dict[str, tuple[int, float]] = {}
         self._history = FollowedHistory(is_wanted)
         self._log_is_known, self._ended = threading.Event(), threading.Event()
+
+    def group(self, group_id: str) -> GroupSpec | None:
+        """Returns the newest description of a group with members, if it is known."""
+        return _read(self._lines.get(group_id))
 
     def start(self) -> None:
         """Starts the threads; they end with the process, or soon after `stop`."""
@@ -145,21 +149,25 @@ class FollowedCluster:
                 self._not_described(group_id, why)
 
         for line in snapshot_lines(
-            self.server, self._names, configs=self.configs, on_left_out=left_out
+            self.server,
+            self._names,
+            configs=self.configs,
+            on_left_out=left_out,
+            applications=False,
         ):
             group_id, error = line["group_id"], line.get("error", "")
             if group_id is None:
                 missing = error
-            elif group_id in self.groups and (why := why_unlisted(error)):
+            elif group_id in self._lines and (why := why_unlisted(error)):
                 missing = why
             elif self._is_wanted(group_id):
                 there.add(group_id)
                 self._take_line(group_id, line)
         self._report(GROUPS, NotReachedError(missing) if missing else None)
         if missing:
-            there |= self.groups.keys()
-        for group_id in self.groups.keys() - there:
-            del self.groups[group_id]
+            there |= self._lines.keys()
+        for group_id in self._lines.keys() - there:
+            del self._lines[group_id]
             for kept in (self._states, self._looks, self._between):
                 kept.pop(group_id, None)
         self._has_begun = True
@@ -169,7 +177,8 @@ class FollowedCluster:
         if "error" in line:
             self._not_described(group_id, line["error"])
             return
-        look = hash(contract.dumps(line))
+        text = contract.dumps(line)
+        look = hash(text)
         if self._looks.get(group_id) == look:
             return
         try:
@@ -177,7 +186,7 @@ class FollowedCluster:
         except GroupError as error:
             self._not_described(group_id, str(error))
             return
-        before = self._states.get(group_id)
+        before = _read(self._states.get(group_id))
         is_new = self._has_begun and self._names is None
         is_known = group_id in self._states or is_new  # else this is its first state
         if not has_target(line):
@@ -188,9 +197,9 @@ class FollowedCluster:
         is_rebalance = is_known and is_described and _differs(before, group)
         if is_rebalance and not self._has_settled(look, group):
             return
-        self._looks[group_id], self.groups[group_id] = look, group
+        self._looks[group_id], self._lines[group_id] = look, text
         if is_rebalance or not is_known or not is_described:
-            self._states[group_id] = group  # other descriptions show new topics, not a new state
+            self._states[group_id] = text  # other descriptions show new topics, not a new state
         self._listener.described(group, source)
         if is_rebalance:
             found = from_descriptions(before, group, int(time.time() * 1000), self._engine)
@@ -200,7 +209,7 @@ class FollowedCluster:
         if group.assignor in SERVER_SIDE:
             return DESCRIPTIONS
         # The first group creates the topic of the log.
-        if self._has_no_topic and group.group_id not in self.groups and self.log.has_topic():
+        if self._has_no_topic and group.group_id not in self._lines and self.log.has_topic():
             self._log_is_known.clear()
             self._log_is_known.wait(_LOG_S)
         return RECORDS if self.by_records else DESCRIPTIONS
@@ -213,7 +222,9 @@ class FollowedCluster:
         """
         now_s = time.monotonic()
         known, since_s = self._between.get(group.group_id, (0, now_s))
-        if not without_reader(group) or (known == look and now_s - since_s >= _HOLES_S):
+        if not without_reader(group, Assignment.owned(group)) or (
+            known == look and now_s - since_s >= _HOLES_S
+        ):
             self._between.pop(group.group_id, None)
             return True
         self._between[group.group_id] = look, since_s if known == look else now_s
@@ -222,7 +233,7 @@ class FollowedCluster:
     def _not_described(self, group_id: str, why: str) -> None:
         self._looks.pop(group_id, None)
         if why.startswith(EMPTY) and (self._names is None or group_id in self._states):
-            self.groups[group_id] = self._states[group_id] = None
+            self._lines[group_id] = self._states[group_id] = None
         self._listener.undescribed(group_id, why)
 
     # 2.
@@ -263,16 +274,16 @@ class FollowedCluster:
             topics = topic_lines(self.server, names, configs=self.configs) if names else {}
         for found in rows:
             one = from_record(found, topics, self._engine)
-            known = self._states.get(one.row.group_id)
+            known = _read(self._states.get(one.row.group_id))
             # The description of a group that was converted back shows who left in that rebalance.
             if one.after and not (known and known.assignor in SERVER_SIDE):
-                self._states[one.row.group_id] = one.after
+                self._states[one.row.group_id] = one.after.to_json()
             self._listener.rebalanced(one, is_old=False)
 
     # 3.
     def _report(self, what: str, error: ClusterError | None = None) -> None:
         text = "" if error is None else str(error)
-        if text != self._problems.get(what, ""):
+        if text != self._problems.get(what, "") and not self._ended.is_set():
             self._problems[what] = text
             self._listener.failed(what, error)
 
@@ -294,6 +305,10 @@ def has_target(line: Mapping[str, Any]) -> bool:
         return False
     epochs = {member["generation_id"] for member in line["members"]} - {AWAY}
     return epochs | {epoch} == {line["generation_id"]}
+
+
+def _read(line: str | None) -> GroupSpec | None:
+    return None if line is None else GroupSpec.from_json(line)
 
 
 def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:

@@ -3,12 +3,11 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from kafka_rebalance.errors import ClusterError, KafkaRebalanceError
@@ -18,15 +17,8 @@ from kafka_rebalance.live.committed_offsets import group_lags
 from kafka_rebalance.present.description import describe
 
 from .cluster import DESCRIPTIONS, RECORDS, FollowedCluster
-from .metrics import PREFIX, GroupMetrics, page
+from .metrics import GroupMetrics, line, page
 from .rebalances import FollowedRebalance
-
-_OWN = {
-    "groups": "Groups with metrics.",
-    "groups_left_out": "Groups without metrics, because there are more than --max-groups.",
-    "descriptions_age_seconds": "Seconds since all groups were last described; -1: never.",
-    "log_offsets_behind": "Offsets of the log's past that are still to be read.",
-}
 
 
 class Exporter:
@@ -56,21 +48,14 @@ class Exporter:
         self.followed = FollowedCluster(
             bootstrap_server, self, configs=configs, is_wanted=self._has_place, every_s=every_s
         )
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-        for name, text in _OWN.items():
-            gauge = Gauge(PREFIX + name, text, registry=self._registry)
-            gauge.set_function(partial(self._own, name))
-        text = "1 for the place where rebalances are read."
-        source = Gauge(f"{PREFIX}source", text, ["source"], registry=self._registry)
-        for name in (RECORDS, DESCRIPTIONS):
-            source.labels(name).set_function(partial(self._own, name))
+        self._process = CollectorRegistry()
+        ProcessCollector(registry=self._process)
 
     # What the cluster shows -----------------------------------------------------------------------
 
     def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
         with self._lock:
-            self._of(one.row.group_id).rebalanced(one, is_old=is_old)
+            self._of(one.row.group_id).rebalanced(one, _now_ms(), is_old=is_old)
 
     def described(self, group: GroupSpec, source: str) -> None:
         try:
@@ -86,7 +71,7 @@ class Exporter:
             self._of(group_id).without_description(why, _now_ms())
 
     def listed(self, group_ids: Set[str]) -> None:
-        asked = [one for one in group_ids if self._groups[one].figures.get("members") == 0]
+        asked = [one for one in group_ids if self._groups[one].members == 0]
         lags: dict[str, dict[TopicPartition, int]] = {}
         if asked:
             with suppress(ClusterError):  # the next descriptions report it
@@ -115,12 +100,12 @@ class Exporter:
 
     # Answers --------------------------------------------------------------------------------------
 
-    def page(self) -> bytes:
-        """Returns the page of all metrics, as OpenMetrics."""
-        own = generate_latest(self._registry)  # type: ignore[no-untyped-call]
+    def page(self) -> Iterator[bytes]:
+        """Yields the page of all metrics, as OpenMetrics, in pieces."""
         with self._lock:
-            parts = [part.encode() for part in page(self._groups, _now_ms())]
-        return b"".join((*parts, own))
+            texts = [one.text(_now_ms()) for one in self._groups.values()]
+        yield from (part.encode() for part in page([*texts, self._own()]))
+        yield generate_latest(self._process)  # type: ignore[no-untyped-call]
 
     def health(self) -> str:
         """Returns why the metrics are old; empty if they are not."""
@@ -130,17 +115,20 @@ class Exporter:
         is_old = age_s > 3 * self.followed.every_s + 30
         return f"the groups were last read {age_s:.0f} s ago" if is_old else ""
 
-    def _own(self, name: str) -> float:
-        """Returns one of the exporter's own figures."""
-        age_s = -1.0 if self._read_s is None else time.monotonic() - self._read_s
-        return {
+    def _own(self) -> dict[str, str]:
+        """Returns the exporter's own figures: family -> lines."""
+        by_records, read_s = self.followed.by_records, self._read_s
+        figures = {
             "groups": len(self._groups),
             "groups_left_out": self._left_out_before,
-            "descriptions_age_seconds": age_s,
+            "descriptions_age_seconds": -1 if read_s is None else time.monotonic() - read_s,
             "log_offsets_behind": self.followed.log.behind,
-            RECORDS: self.followed.by_records,
-            DESCRIPTIONS: not self.followed.by_records,
-        }[name]
+        }
+        sources = {RECORDS: by_records, DESCRIPTIONS: not by_records}
+        texts = (line("source", is_read, f'source="{one}"') for one, is_read in sources.items())
+        return {name: line(name, value) for name, value in figures.items()} | {
+            "source": "".join(texts)
+        }
 
 
 def _now_ms() -> int:

@@ -7,22 +7,23 @@ groups, one object for each sample would take seconds for each page.
 Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` has it.
 """
 
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError, shown
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.history.patterns import WINDOW_MS, Pattern, find_patterns
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.notes.findings import severity_of
 from kafka_rebalance.notes.listed import is_cooperative
-from kafka_rebalance.plans.rounds import subscribed_partitions
+from kafka_rebalance.plans.rounds import subscribed_partitions, without_reader
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.scaling.counts import scale
 
-from .rebalances import FollowedRebalance, without_reader
+from .rebalances import FollowedRebalance
 
 PREFIX = "kafka_rebalance_"
 FAMILIES = {
@@ -47,11 +48,19 @@ FAMILIES = {
     "stopped_lag": ("gauge", "Records that wait in a group without members."),
     "pattern": ("gauge", "1 if the last ten minutes show this pattern of history."),
     "one_more_member": ("gauge", "The step to one more member: what it brings, what it costs."),
+    "groups": ("gauge", "Groups with metrics."),
+    "groups_left_out": ("gauge", "Groups without metrics: there are more than --max-groups."),
+    "source": ("gauge", "1 for the place where rebalances are read."),
+    "descriptions_age_seconds": ("gauge", "Since all groups were last described; -1: never."),
+    "log_offsets_behind": ("gauge", "Offsets of the log's past that are still to be read."),
 }
-_COUNTED = {"came": "joined", "began": "joined", "back": "back", "static restart": "back"}
+_COUNTED = {"joined": "joined", "started": "joined", "rejoined": "back", "static restart": "back"}
 _COUNTED |= {"left": "left", "timed out": "timed out", "gone": "gone"}
 _MOST_RECENT = 200
-_FOLLOWS = ("second round", "after-effect")
+_FOLLOWS = ("second round", "follow-up")
+
+_SECONDS, _NUMBER = ("rebalance_seconds", "_sum"), ("rebalance_seconds", "_count")
+_AT_FIRST: dict[tuple[str, str], float] = {_NUMBER: 0, _SECONDS: 0.0}
 
 Sample = tuple[str, str, float]
 """A family, the rest of the name and the labels after the group's, and the value."""
@@ -76,74 +85,76 @@ class GroupMetrics:
     """The metrics of one group; `changed` is set when its lines have to be written again."""
 
     group_id: str
-    causes: Counter[str] = field(default_factory=Counter)
-    changes: Counter[str] = field(default_factory=Counter)
-    figures: dict[str, float] = field(default_factory=dict)
+    values: dict[tuple[str, str], float] = field(default_factory=_AT_FIRST.copy)
+    members: int | None = None
     described: tuple[Sample, ...] = ()
-    settled: int = 0
-    settling_s: float = 0.0
     unread: UnreadTime = field(default_factory=UnreadTime)
-    recent: deque[RecordedRebalance] = field(default_factory=lambda: deque(maxlen=_MOST_RECENT))
+    recent: list[RecordedRebalance] = field(default_factory=list)
+    partitions: int = 0
     patterns: list[Pattern] = field(default_factory=list)
     changed: bool = True
     lines: dict[str, str] = field(default_factory=dict)
 
-    def rebalanced(self, one: FollowedRebalance, *, is_old: bool = False) -> None:
+    def rebalanced(self, one: FollowedRebalance, now_ms: int, *, is_old: bool = False) -> None:
         """Called for each row; those from before the exporter began (`is_old`) are not counted."""
-        row, figures, self.changed = one.row, self.figures, True
+        row, values, self.changed = one.row, self.values, True
         if row.generation_id >= 0:
-            figures["generation"] = row.generation_id
+            values["generation", ""] = row.generation_id
         self._follow_unread(one)
         if not row.is_rebalance:
             return
-        if self.recent and row.time_ms - self.recent[0].time_ms > 2 * WINDOW_MS:
-            self.recent.popleft()
-        self.recent.append(row)
-        self.patterns = find_patterns(self.recent)
-        figures["last_rebalance_timestamp_seconds"] = row.written_ms / 1000
+        since_ms, recent = now_ms - 2 * WINDOW_MS, [*self.recent[1 - _MOST_RECENT :], row]
+        self.recent = [each for each in recent if each.time_ms >= since_ms]
+        self.patterns, self.partitions = find_patterns(self.recent), row.partitions
+        values["last_rebalance_timestamp_seconds", ""] = row.written_ms / 1000
         if is_old:
             return
-        self.causes[row.cause] += 1
+        self._count("rebalances", 1, f' cause="{row.cause}"')
         for cause in row.causes:
-            if cause.kind in _COUNTED:
-                self.changes[_COUNTED[cause.kind]] += len(cause.members)
-        figures["unseen_generations"] = figures.get("unseen_generations", 0) + row.gap
-        moved = row.moved + row.gained
-        figures["moved_partitions"] = figures.get("moved_partitions", 0) + moved
-        self.settling_s += (row.written_ms - row.time_ms) / 1000
-        self.settled += 1
-        if row.cause in _FOLLOWS and row.seconds is not None and self.settled > 1:
-            self.settling_s, self.settled = self.settling_s + row.seconds, self.settled - 1
+            if change := _COUNTED.get(cause.kind):
+                self._count("member_changes", len(cause.members), f' change="{change}"')
+        self._count("unseen_generations", row.gap)
+        self._count("moved_partitions", row.moved + row.gained)
+        seconds, number = (row.written_ms - row.time_ms) / 1000, 1
+        if row.cause in _FOLLOWS and row.seconds is not None and values[_NUMBER]:
+            seconds, number = seconds + row.seconds, 0
+        values[_SECONDS] += seconds
+        values[_NUMBER] += number
         if one.judged is not None:
-            figures["last_rebalance_as_predicted"] = one.judged.is_predicted
-            wrong = figures.get("unpredicted_rebalances", 0) + (not one.judged.is_predicted)
-            figures["unpredicted_rebalances"] = wrong
+            values["last_rebalance_as_predicted", ""] = one.judged.is_predicted
+            self._count("unpredicted_rebalances", not one.judged.is_predicted)
+
+    def _count(self, family: str, number: int, labels: str = "") -> None:
+        key = family, f"_total{labels}"
+        self.values[key] = self.values.get(key, 0) + number
 
     def _follow_unread(self, one: FollowedRebalance) -> None:
         row, unread = one.row, self.unread
         if one.before is not None and row.is_rebalance and _stops_all(row.protocol):
             unread.becomes(len([*subscribed_partitions(one.before)]), row.time_ms)
         if one.after is not None:
-            unread.becomes(without_reader(one.after), row.written_ms)
-        elif not row.members and self.recent:
-            unread.becomes(self.recent[-1].partitions, row.written_ms)
+            unread.becomes(
+                len(without_reader(one.after, Assignment.owned(one.after))), row.written_ms
+            )
+        elif not row.members:
+            unread.becomes(self.partitions, row.written_ms)
 
     def shown(self, one: Description, now_ms: int) -> None:
         """Called with a new description of the group."""
         self.changed = True
         self.described = tuple(_described(one))
-        self.figures |= {"rebalancing": 0, "members": len(one.group.members)}
+        self.values["rebalancing", ""], self.members = 0, len(one.group.members)
         # A description shows the least that the generation can be; records have set it already.
         if (least := one.group.generation_id) is not None:
-            self.figures["generation"] = max(self.figures.get("generation", -1), least)
-        self.unread.becomes(without_reader(one.group), now_ms)
+            self.values["generation", ""] = max(self.values.get(("generation", ""), -1), least)
+        self.unread.becomes(len(without_reader(one.group, one.assignment)), now_ms)
 
     def without_description(self, why: str, now_ms: int) -> None:
         """Called if the group has no members, or is rebalancing."""
         self.changed = True
-        self.figures["rebalancing"] = float("rebalancing" in why)
+        self.values["rebalancing", ""] = "rebalancing" in why
         if why.startswith(("state: Empty", "state: Dead")):
-            self.figures["members"] = 0
+            self.members = 0
             self.described = tuple(one for one in self.described if one[0] == "group")
 
     def stopped(self, lag: int) -> None:
@@ -162,23 +173,18 @@ class GroupMetrics:
             lines: dict[str, str] = {}
             for family, more, value in self._samples():
                 suffix, _, labels = more.partition(" ")
-                labels = f",{labels}" if labels else ""
-                line = f"{PREFIX}{family}{suffix}{{{group}{labels}}} {float(value)!r}\n"
-                lines[family] = lines.get(family, "") + line
+                labels = f"{group},{labels}" if labels else group
+                lines[family] = lines.get(family, "") + line(family + suffix, value, labels)
             self.lines, self.changed = lines, False
         return self.lines
 
     def _samples(self) -> Iterator[Sample]:
-        for cause, number in self.causes.items():
-            yield "rebalances", f'_total cause="{cause}"', number
-        for change, number in self.changes.items():
-            yield "member_changes", f'_total change="{change}"', number
-        for name, value in self.figures.items():
-            yield name, "_total" if FAMILIES[name][0] == "counter" else "", value
+        for (family, more), value in self.values.items():
+            yield family, more, value
+        if self.members is not None:
+            yield "members", "", self.members
         yield "unread_partition_seconds", "_total", self.unread.seconds
         yield "unread_partitions", "", self.unread.now
-        yield "rebalance_seconds", "_count", self.settled
-        yield "rebalance_seconds", "_sum", self.settling_s
         for kind in sorted({one.kind for one in self.patterns}):
             yield _finding(kind, 1) if severity_of(kind) else ("pattern", f' kind="{kind}"', 1)
         yield from self.described
@@ -225,9 +231,13 @@ def escaped(name: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def page(groups: Mapping[str, GroupMetrics], now_ms: int) -> Iterator[str]:
-    """Yields the text of all groups, family by family, without the end mark."""
-    texts = [one.text(now_ms) for one in groups.values()]
+def line(name: str, value: float, labels: str = "") -> str:
+    labels = f"{{{labels}}}" if labels else ""
+    return f"{PREFIX}{name}{labels} {float(value)!r}\n"
+
+
+def page(texts: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yields the texts of all groups, family by family, without the end mark."""
     for family, (kind, help) in FAMILIES.items():
         lines = [text[family] for text in texts if family in text]
         if lines:

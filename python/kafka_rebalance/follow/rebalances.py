@@ -24,12 +24,11 @@ from kafka_rebalance.history.group_log import CONSUMER, RecordedGeneration
 from kafka_rebalance.history.recorded import CAUSE_RANK, Cause, RecordedRebalance
 from kafka_rebalance.history.replayed import recorded_group
 from kafka_rebalance.live.classic_groups import subscribed_protocol
-from kafka_rebalance.plans.rounds import subscribed_partitions
 from kafka_rebalance.watch.verdict import JudgedRebalance, differences, judged_rebalance
 
 BETWEEN = "between two descriptions"
 _CAUSES = {
-    "joined": "came",
+    "joined": "joined",
     "left": "gone",
     "back": "static restart",
     "assignor": "assignor switch",
@@ -69,7 +68,7 @@ def from_record(
     try:
         known = {name: topic(dict(one), "topics") for name, one in topics.items()}
         now, sent = _states(after, known)
-        if row.cause == "began":
+        if row.cause == "started":
             judged = judged_rebalance(now, now, sent=sent, was_empty=True, engine=engine)
             return FollowedRebalance(row, judged, after=now)
         if before is None or row.cause == "written again":
@@ -105,7 +104,7 @@ def from_descriptions(
     ]
     causes.sort(key=lambda one: CAUSE_RANK[one.kind])
     if was_empty:
-        causes = [Cause("began", members=tuple(parts["joined"]))]
+        causes = [Cause("started", members=tuple(parts["joined"]))]
     had, has = {} if was_empty else _owners(then), _owners(after)
     is_known = None not in (then.generation_id, after.generation_id)
     epochs = (after.generation_id or 0) - (then.generation_id or 0) if is_known else 1
@@ -121,17 +120,12 @@ def from_descriptions(
         gained=len(has.keys() - had.keys()),
         revoked=len(had.keys() - has.keys()),
         gap=missed, gap_reason=BETWEEN if missed else "",
-        causes=tuple(causes) or (Cause("asked for", "unknown"),),
+        causes=tuple(causes) or (Cause("requested", "unknown"),),
     )  # fmt: skip
     judged = None
     with suppress(KafkaRebalanceError):  # no known assignor plays it, for example
         judged = judged_rebalance(then, after, was_empty=was_empty, engine=engine)
     return FollowedRebalance(row, judged, before, after)
-
-
-def without_reader(group: GroupSpec) -> int:
-    """Returns how many partitions (tasks) of the group have no member."""
-    return len({*subscribed_partitions(group)} - _owners(group).keys())
 
 
 def _owners(group: GroupSpec) -> dict[TopicPartition, frozenset[str]]:

@@ -26,7 +26,7 @@ from .exporter import Exporter
 _REQUEST_S = 10.0
 _TEXT = "text/plain; charset=utf-8"
 
-Answer = tuple[str, str, bytes]
+Answer = tuple[str, str, Iterable[bytes]]
 """Status, content type, body."""
 
 
@@ -36,8 +36,8 @@ def http_server(exporter: Exporter, host: str, port: int) -> WSGIServer:
 
     def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         status, kind, body = _answer(environ, exporter, scaling)
-        start(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
-        return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
+        start(status, [("Content-Type", kind)])
+        return () if environ["REQUEST_METHOD"] == "HEAD" else body
 
     kind = _Server6 if ":" in host else _Server
     return make_server(host, port, app, kind, _Handler)
@@ -46,17 +46,17 @@ def http_server(exporter: Exporter, host: str, port: int) -> WSGIServer:
 def _answer(environ: dict[str, Any], exporter: Exporter, scaling: Autoscaling) -> Answer:
     path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-        return "405 Method Not Allowed", _TEXT, b"only GET\n"
+        return "405 Method Not Allowed", _TEXT, [b"only GET\n"]
     if path == "/metrics":
         return "200 OK", CONTENT_TYPE_LATEST, exporter.page()
     if path == "/healthz":
         problem = exporter.health()
         status = "503 Service Unavailable" if problem else "200 OK"
-        return status, _TEXT, f"{problem or 'ok'}\n".encode()
+        return status, _TEXT, [f"{problem or 'ok'}\n".encode()]
     if path.startswith("/scale/"):
         return _scale(path.removeprefix("/scale/"), environ.get("QUERY_STRING", ""), scaling)
     pages = "/metrics, /healthz, /scale/GROUP?capacity=N"
-    return "404 Not Found", _TEXT, f"there is no such page; there are {pages}\n".encode()
+    return "404 Not Found", _TEXT, [f"there is no such page; there are {pages}\n".encode()]
 
 
 def _scale(group_id: str, query: str, scaling: Autoscaling) -> Answer:
@@ -71,7 +71,7 @@ def _scale(group_id: str, query: str, scaling: Autoscaling) -> Answer:
     except ClusterError:  # its text names the cluster's addresses
         document = {"error": "the cluster does not answer; see the exporter's standard error"}
         status = "503 Service Unavailable"
-    return status, "application/json", json.dumps(document).encode() + b"\n"
+    return status, "application/json", [json.dumps(document).encode() + b"\n"]
 
 
 class _Server(ThreadingWSGIServer):

@@ -19,13 +19,21 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str
 
 
 def small_table(
-    title: str, columns: Sequence[str], items: Sequence[_T], row: Callable[[_T], Sequence[object]]
+    title: str,
+    columns: Sequence[str],
+    items: Sequence[_T],
+    row: Callable[[_T], Sequence[object]],
+    summary: str = "",
 ) -> str:
-    """Returns a notebook's table: the first items, with long strings cut, and "… and N more"."""
+    """Returns a notebook's table: the first items, with long strings cut, and "… and N more".
+
+    The answer in words, `summary`, stands above the title and is not cut.
+    """
     rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
     more = len(items) - MOST_ROWS
     note = f"<p>… and {more:,} more</p>" if more > 0 else ""
-    return f"<p>{escaped(clipped(title))}</p>{html_table(columns, rows, 'kafka-rebalance')}{note}"
+    heads = "".join(f"<p>{escaped(one)}</p>" for one in (summary, clipped(title)) if one)
+    return f"{heads}{html_table(columns, rows, 'kafka-rebalance')}{note}"
 
 
 def escaped(text: str) -> str:

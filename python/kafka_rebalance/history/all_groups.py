@@ -107,7 +107,7 @@ def _add_commit(
     """Adds a commit to the commits since the group's last record, if that record is classic."""
     commits = group[-1]
     if not isinstance(commits, dict):
-        if _is_consumer(commits):
+        if is_consumer_group(commits):
             return
         commits = {}
         group.append(commits)
@@ -120,11 +120,12 @@ def _add_commit(
 def _add_record(
     group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], record: OffsetsRecord
 ) -> None:
-    if not (_is_consumer(record) and group and _is_consumer(group[-1])):
+    if not (is_consumer_group(record) and group and is_consumer_group(group[-1])):
         group.append(record)
 
 
-def _is_consumer(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) -> bool:
+def is_consumer_group(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) -> bool:
+    """Returns whether this is a record of a group in the consumer protocol, one for each epoch."""
     return not isinstance(one, dict) and one.key[:2] == CONSUMER_GROUP_KEY.to_bytes(2)
 
 
@@ -155,10 +156,10 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
     if record.value is None:
         group.tombstone(record.timestamp_ms)
         return
-    place = (record.partition, record.offset, record.timestamp_ms)
     try:
-        generation = read_generation(key, record.value, *place)
+        generation = read_generation(key, record)
     except WireError as error:
+        place = (record.partition, record.offset, record.timestamp_ms)
         row = RecordedRebalance(key.group_id, *place, record.timestamp_ms, error=str(error))
         yield row, None
     else:

@@ -28,7 +28,7 @@ from .all_groups import Recorded
 from .group_log import RecordedMember
 from .patterns import away_ms, session_for
 
-_NO_EVENTS = ("second round", "after-effect", "static restart", "written again")
+_NO_EVENTS = ("second round", "follow-up", "static restart", "written again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def _events(
         state: _Topics = {name: frozenset(member.topics) for name, member in present.items()}
         subscribed = frozenset().union(*state.values())
         known = {name: count for name, count in counts.items() if name in subscribed}
-        changed = (state, known) != before or row.cause == "asked for"
+        changed = (state, known) != before or row.cause == "requested"
         if changed or frozenset(down) != away:
             topics = tuple(_topic(inventory, *item) for item in sorted(known.items()))
             yield _Event(tuple(present.values()), topics, frozenset(down), changed)
@@ -209,7 +209,7 @@ def _static_names(
 def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[str, int]:
     """Returns topic -> number of partitions from this record on, never less than in `counts`.
 
-    A leader may learn of a topic late, so the records of after-effects that follow count, too.
+    A leader may learn of a topic late, so the records of its follow-ups count, too.
     """
     needed: dict[str, int] = {}
     for row, one in recorded[place:]:

@@ -8,6 +8,7 @@ this one is "never recorded".
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from sys import intern
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from kafka_rebalance.wire.group_records import OffsetCommitKey, OffsetsRecord
 from .all_groups import WholeFrom, group_of, read_key, read_record
 from .departures import CommitTimes
 from .group_history import BACK_WITHIN_MS, GroupHistory
-from .group_log import RecordedGeneration
+from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 
 _SWEEP_RECORDS = 100_000
@@ -56,7 +57,7 @@ class FollowedHistory:
             return
         if isinstance(key, OffsetCommitKey):
             known = self._groups.get(key.group_id)
-            if record.value is not None and known is not None and known.newest is not None:
+            if record.value is not None and known is not None and known.has_record:
                 times = CommitTimes(record.timestamp_ms, record.timestamp_ms)
                 known.commit(TopicPartition(intern(key.topic), key.partition), times)
         elif name is not None and self._is_wanted(name):
@@ -66,6 +67,8 @@ class FollowedHistory:
             before = history.newest
             for row, after in read_record(history, key, record):
                 yield FollowedRow(row, before, after)
+                if after is not None:  # its record's bytes take a sixth of the memory
+                    history.rest(partial(read_generation, key, record))
         if self.records % _SWEEP_RECORDS == 0:
             self._forget(record.timestamp_ms - BACK_WITHIN_MS)
 

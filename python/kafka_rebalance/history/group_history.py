@@ -12,19 +12,19 @@
    again. If it did so because it missed the assignment before, the leader's answers alone would not
    need this rebalance.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
-   learned of it late: an after-effect. Any such rebalance within two seconds of the one before is
-   an after-effect, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
+   learned of it late: a follow-up. Any such rebalance within two seconds of the one before is
+   a follow-up, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
    partitions were added, or a client, such as kafka-python on a busy machine, joined again at
    once. A static restart with other topics is a resubscription.
 7. If the record of the classic group is deleted and that of a consumer group is written at once,
    the group was converted. Back: a classic record with members after those of a consumer group;
-   all members join again then, which is an after-effect.
+   all members join again then, which is a follow-up.
 
 A rebalance can have many causes: a row lists them all, in the order of `recorded.CAUSES`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ BACK_WITHIN_MS = 600_000
 """A new member id can be an old member that came back, if that one left at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
-"""A rebalance without another cause is an after-effect if the last record is at most this old."""
+"""A rebalance without another cause is a follow-up if the last record is at most this old."""
 
 CONVERTED_WITHIN_MS = 1_000
 """A deletion and a first record of the other protocol within this time are a conversion.
@@ -89,7 +89,7 @@ class GroupHistory:
         self._forget()
 
     def _forget(self) -> None:
-        self._before: RecordedGeneration | None = None
+        self._before: RecordedGeneration | Callable[[], RecordedGeneration] | None = None
         self._before_ms = 0  # time of the last row
         self._commits = CommitsSeen()
         self._greatest: dict[str, int] = {}
@@ -106,7 +106,15 @@ class GroupHistory:
     @property
     def newest(self) -> RecordedGeneration | None:
         """Returns the last record's generation; None before the first, and after a deletion."""
-        return self._before
+        return self._before() if callable(self._before) else self._before
+
+    @property
+    def has_record(self) -> bool:
+        return self._before is not None
+
+    def rest(self, read: Callable[[], RecordedGeneration]) -> None:
+        """Until the next record, the last generation is not held: `read` reads it again."""
+        self._before = read
 
     def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
         self._commits.add(tp, times)
@@ -128,9 +136,10 @@ class GroupHistory:
         return RecordedRebalance(group_id, *place, causes=(cause,))
 
     def record(self, now: RecordedGeneration) -> RecordedRebalance:
-        if self._before is not None and now.generation_id < self._before.generation_id:
+        before = self.newest
+        if before is not None and now.generation_id < before.generation_id:
             self._forget()
-        before = self._before
+            before = None
         again = before is not None and now.generation_id == before.generation_id
         now_ms = now.written_ms if again else now.joined_ms
         gap, gap_reason = self._gap(before, now)
@@ -216,7 +225,7 @@ class GroupHistory:
         elif before is None and now.generation_id > 1:
             yield Cause("first record", "unknown")
         elif before is None or not before.members:
-            yield Cause("began", members=tuple(now.by_id))
+            yield Cause("started", members=tuple(now.by_id))
         else:
             found = [*self._of_members(before, now, diff, is_known=is_known)]
             found += self._of_topics(before, now)
@@ -230,7 +239,7 @@ class GroupHistory:
         self, before: RecordedGeneration, now: RecordedGeneration, diff: _Diff, *, is_known: bool
     ) -> Iterator[Cause]:
         if diff.joined:
-            yield Cause("came", members=tuple(one.member_id for one in diff.joined))
+            yield Cause("joined", members=tuple(one.member_id for one in diff.joined))
         for member in diff.left:
             armed_ms = self._armed.get(member.member_id, before.joined_ms)
             cause = departure(member, before, now, self._commits, armed_ms)
@@ -263,13 +272,13 @@ class GroupHistory:
     def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
         """Returns the cause of a rebalance whose record does not differ from the record before."""
         if "converted" in self._kinds:
-            return Cause("after-effect", detail="all join again after the conversion")
+            return Cause("follow-up", detail="all join again after the conversion")
         if self._other_topics:
             return Cause("resubscription", "likely", detail="after a static restart")
         if _given_topics(now) & before.topics - _given_topics(before):
-            return Cause("after-effect", "likely", detail="the leader learned of a topic late")
+            return Cause("follow-up", "likely", detail="the leader learned of a topic late")
         if now.joined_ms - before.written_ms > AFTER_EFFECT_MS:
-            return Cause("asked for", "likely", detail="the records do not show by which member")
+            return Cause("requested", "likely", detail="the records do not show by which member")
         after_effects = {
             "a topic lost its last subscriber": self._topic_lost,
             "a new leader saw unequal subscriptions": self._new_leader
@@ -277,7 +286,7 @@ class GroupHistory:
             "partitions had been added": "partitions added" in self._kinds,
         }
         detail = next((words for words, holds in after_effects.items() if holds), "")
-        return Cause("after-effect", "likely", detail=detail or "a client joined again at once")
+        return Cause("follow-up", "likely", detail=detail or "a client joined again at once")
 
     def _remember(
         self,
@@ -312,14 +321,14 @@ def _written_again(diff: _Diff) -> tuple[Cause, ...]:
 
 
 def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
-    """Returns the cause "back". It is exact only if no other member has the same identity.
+    """Returns the cause "rejoined". It is exact only if no other member has the same identity.
 
     Several members can share a client id and a host: a library's default client id, for example.
     """
     identities = Counter(member.identity for member in now.members)
     is_sure = all(identities[now.by_id[one.new].identity] == 1 for one in back)
     absent = ", ".join(f"{one.identity} after {one.absent_ms / 1000:.1f} s" for one in back)
-    return Cause("back", "exact" if is_sure else "likely", tuple(b.new for b in back), absent)
+    return Cause("rejoined", "exact" if is_sure else "likely", tuple(b.new for b in back), absent)
 
 
 def _returned(gone: _Gone, member: RecordedMember, now_ms: int) -> BackMember:

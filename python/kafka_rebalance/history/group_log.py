@@ -21,7 +21,9 @@ from kafka_rebalance.wire.consumer_protocol import (
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
+    Key,
     MemberMetadata,
+    OffsetsRecord,
     decode_value,
 )
 from kafka_rebalance.wire.sent_members import leader_library
@@ -126,19 +128,17 @@ class RecordedGeneration:
         return leader_library(written, versions)
 
 
-def read_generation(
-    key: GroupMetadataKey, value: bytes, partition: int, offset: int, written_ms: int
-) -> RecordedGeneration:
+def read_generation(key: Key, record: OffsetsRecord) -> RecordedGeneration:
     """Reads a group's record. Errors: WireError; unreadable bytes of members are not an error."""
-    read = decode_value(key, value)
-    if not isinstance(read, GroupMetadataValue):
+    read, written_ms = decode_value(key, record.value), record.timestamp_ms
+    if not isinstance(key, GroupMetadataKey) or not isinstance(read, GroupMetadataValue):
         raise WireError("value: not that of a classic group")
     joined_ms = read.current_state_timestamp_ms
     is_consumer = read.protocol_type == CONSUMER
     return RecordedGeneration(
         key.group_id,
-        partition,
-        offset,
+        record.partition,
+        record.offset,
         written_ms,
         joined_ms if joined_ms >= 0 else written_ms,
         read.protocol_type,

@@ -7,10 +7,10 @@ record. Then:
 
 1. if a member is gone, its own line shows whether it left or its session expired. A line about a
    leave may come before or after the rebalance that it causes, so the member id decides;
-2. a member that came and went between two records is only in lines: it makes a cause "came";
+2. a member that came and went between two records is only in lines: it makes a cause "joined";
 3. a rebalance in which no member came or went has the reason that the first rejoining member sent.
    If it sent none, and the rebalance began soon after the previous record, the rebalance is an
-   after-effect (a line shows when a rebalance began, a record only when it ended);
+   follow-up (a line shows when a rebalance began, a record only when it ended);
 4. late writes of the coordinator are a cause outside the group.
 
 Lines and records have times of one clock, but lines do not name their time zone. So the zone is
@@ -39,7 +39,7 @@ _BY_REASON = {
     "assignment_mismatch": "resubscription",
 }
 _UNSAID = ("not_said", "id_required", "metadata")
-_NO_MEMBER_MOVED = ("after-effect", "asked for")
+_NO_MEMBER_MOVED = ("follow-up", "requested")
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ def _causes(
     # 2.
     known = {who for one in causes for who in one.members} | seen
     passed = tuple(who for who in lines.came if who not in known)
-    more = [Cause("came", "log", passed, "gone again before the record")] if passed else []
+    more = [Cause("joined", "log", passed, "gone again before the record")] if passed else []
     # 3.
     if lines.asked and not more:
         causes = [_asked(one, lines.asked[0], soon_ms) for one in causes]
@@ -199,7 +199,7 @@ def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
     """Returns the cause with the information of the first member that rejoined (`asked`).
 
     Its reason replaces a cause that names no member's move. Without a reason, the member is added
-    to the cause; or "asked for" becomes an after-effect, soon after the record before.
+    to the cause; or "requested" becomes a follow-up, soon after the record before.
     """
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()
@@ -211,12 +211,12 @@ def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
         return cause
     role = "the leader" if asked.cause == "leader_rejoined" else "a member"
     if said == "metadata":
-        return Cause("after-effect", "log", who, f"{role} saw other topics or partitions")
-    if said in _UNSAID and cause.kind == "asked for" and (asked.time_ms or soon_ms) < soon_ms:
-        return Cause("after-effect", "log", who, f"{role} joined again at once, without a reason")
+        return Cause("follow-up", "log", who, f"{role} saw other topics or partitions")
+    if said in _UNSAID and cause.kind == "requested" and (asked.time_ms or soon_ms) < soon_ms:
+        return Cause("follow-up", "log", who, f"{role} joined again at once, without a reason")
     if said in _UNSAID:
         return replace(cause, members=who, detail=f"{cause.detail}; {role} without a reason")
-    return Cause("asked for", "log", who, f'{role}: "{said}"')
+    return Cause("requested", "log", who, f'{role}: "{said}"')
 
 
 def _left(who: str, said: str | None) -> Cause:

@@ -30,7 +30,7 @@ STORM = 10
 FLAPPING = 3
 _IDLE_RECORDS = 3
 _MEMBERS_NAMED = 3
-_FOLLOWING = {"second round", "after-effect"}
+_FOLLOWING = {"second round", "follow-up"}
 
 PatternKind = Literal["storm", "rolling", "flapping", "new ids", "never settles", "idle"]
 
@@ -107,11 +107,12 @@ def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Ite
 
 def _storm(rows: Sequence[RecordedRebalance]) -> Pattern:
     causes = Counter(row.cause for row in rows).most_common()
-    minutes = (rows[-1].time_ms - rows[0].time_ms) / 60_000
+    seconds = (rows[-1].time_ms - rows[0].time_ms) / 1000
+    within = f"{seconds / 60:.1f} minutes" if seconds >= 120 else f"{seconds:.0f} s"
     named = ", ".join(f"{number} {kind}" for kind, number in causes[:4])
-    told = f"{len(rows)} rebalances in {minutes:.1f} minutes: {named}"
+    told = f"{len(rows)} rebalances in {within}: {named}"
     kinds = [kind for kind, _ in causes]
-    kind = "back" if "back" in kinds and kinds[0] in _DEPARTURES else kinds[0]
+    kind = "rejoined" if "rejoined" in kinds and kinds[0] in _DEPARTURES else kinds[0]
     return _pattern("storm", rows, told, _INSTEAD.get(kind, ""))
 
 
@@ -119,14 +120,14 @@ _DEPARTURES = ("left", "timed out", "gone")
 
 
 _INSTEAD = {
-    "came": "members that start together rebalance once if they arrive within the broker's "
+    "joined": "members that start together rebalance once if they arrive within the broker's "
     "group.initial.rebalance.delay.ms; start them together, or before the traffic",
-    "back": "static membership (group.instance.id) makes a short restart no rebalance",
+    "rejoined": "static membership (group.instance.id) makes a short restart no rebalance",
     "left": "members that stop together: several that leave in one round are one rebalance",
     "timed out": "a session.timeout.ms above the members' pauses, or members without such pauses",
     "gone": "the broker's log shows whether these members left or timed out: --broker-log",
     "second round": "an eager assignor has no second round, but stops all members in the first",
-    "asked for": "a client asks: the broker's log has its reason, --broker-log",
+    "requested": "a client asks: the broker's log has its reason, --broker-log",
     "resubscription": "members that all subscribe to one set of topics from the start",
 }
 
@@ -170,7 +171,7 @@ def _of_restarts(
     for row in rows:
         members = {*row.left, *(one.new for one in row.back)}
         is_theirs = old.issuperset(row.left) and new.issuperset(one.new for one in row.back)
-        is_restart = is_theirs and not row.joined and row.cause != "began"
+        is_restart = is_theirs and not row.joined and row.cause != "started"
         only_follows = {cause.kind for cause in row.causes} <= _FOLLOWING
         follows = is_restart and (bool(members) or (follows and only_follows))
         if follows:

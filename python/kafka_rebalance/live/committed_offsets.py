@@ -82,6 +82,15 @@ def partition_ends(
     return {TopicPartition(*tp): end for tp, end in ends.items()}
 
 
+def read_ends(admin: Any, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """Returns the ends that the leader of a Kafka Streams application reads: not of committed
+    records only.
+    """
+    asked = [kafka_module().TopicPartition(*tp) for tp in partitions]
+    ends, _ = _ends(admin, _leaders(admin, asked), asked, "READ_UNCOMMITTED")
+    return {(tp.topic, tp.partition): end for tp, end in ends.items()}
+
+
 def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
     """Returns the leader of each partition that exists; `NO_LEADER` if it has none."""
     wanted = set(partitions)
@@ -95,12 +104,15 @@ def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
 
 
 def _ends(
-    admin: Any, leaders: Mapping[Any, int], partitions: Iterable[Any]
+    admin: Any,
+    leaders: Mapping[Any, int],
+    partitions: Iterable[Any],
+    isolation: str = "READ_COMMITTED",
 ) -> tuple[dict[Any, int], set[int]]:
     """Returns each partition's end, and the ids of leaders that do not answer (and `NO_LEADER`)."""
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     errors = importlib.import_module("kafka.errors")
-    level = offsets.IsolationLevel.READ_COMMITTED
+    level = getattr(offsets.IsolationLevel, isolation)
     of_leader: dict[int, list[Any]] = {}
     for tp in partitions:
         if leaders.get(tp, NO_LEADER) != NO_LEADER:

@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.errors import ClusterError, GroupError
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 
+from .applications import application_field, changelog_topics, subscribed_topics
 from .broker_groups import (
     DESCRIBE_APIS,
     Described,
@@ -134,6 +136,7 @@ def snapshot_lines(
     on_left_out: Callable[[str, str], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_listed: Callable[[Mapping[str, Listed]], None] | None = None,
+    applications: bool = True,
 ) -> Iterator[dict[str, Any]]:
     """Yields one contract line for each group of a live cluster whose members own partitions.
 
@@ -158,6 +161,9 @@ def snapshot_lines(
     A member whose client is not Kafka's newest has `subscription_version` and `user_data`. They
     describe the form of the member's last subscription; its next one will have this form, too.
 
+    The line of a classic Kafka Streams group has `application` (docs/streams.md), which costs three
+    more requests, unless `applications` is False.
+
     A topic's `leaderless` lists the numbers of its partitions that have no leader, if any.
 
     A group of a cooperative assignor has `rebalance_protocol` if those subscriptions show whether
@@ -170,7 +176,7 @@ def snapshot_lines(
         raise TypeError("group_ids: a sequence of names, not one string")
     with admin_client(bootstrap_server, configs) as admin:
         errors = importlib.import_module("kafka.errors")
-        reader = _Reader(admin, errors, on_progress or (lambda _: None))
+        reader = _Reader(admin, errors, on_progress or (lambda _: None), applications)
         yield from reader.lines(group_ids, on_left_out, on_listed or (lambda _: None))
 
 
@@ -192,7 +198,11 @@ class _Reader:
     """Reads one cluster once, and keeps the topics that the cluster has described."""
 
     def __init__(
-        self, admin: Any, errors: Any, on_progress: Callable[[Progress], None] = lambda _: None
+        self,
+        admin: Any,
+        errors: Any,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        applications: bool = False,
     ) -> None:
         # kafka-python decodes the members' bytes in a response. If those of one member are bad, it
         # fails for all groups. This hook replaces the decoding.
@@ -202,6 +212,7 @@ class _Reader:
         self._admin = admin
         self._errors = errors
         self._on_progress = on_progress
+        self._applications = applications
         self._changed = 0
         self._silent: dict[int, str] = {}
         self._topics = DescribedTopics(admin)
@@ -351,7 +362,21 @@ class _Reader:
             raise GroupError(
                 "state", f"{group.group_state}, it is rebalancing: ask again when it is Stable"
             )
-        return described_line(group)
+        line = described_line(group)
+        if group.protocol_data == STREAM and self._applications:
+            line["application"] = self._application(group)
+        return line
+
+    def _application(self, group: Any) -> _Line:
+        """Returns the field of a classic Kafka Streams group, or why it cannot be read."""
+        try:
+            logs = changelog_topics(group.group_id, self._topics.every_name())
+            self._topics.learn([*subscribed_topics(group), *logs])
+            return retried(
+                partial(application_field, self._admin, group, self._topics, logs), is_refused
+            )
+        except (GroupError, self._errors.KafkaError) as error:
+            return {"error": str(error) or type(error).__name__}
 
 
 def _fit(listed: Listed | None) -> Listed:

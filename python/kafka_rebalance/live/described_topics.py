@@ -26,6 +26,8 @@ class DescribedTopics:
         self.racks: dict[int, str | None] = {}
         self._admin = admin
         self._known: dict[str, _Line | GroupError | None] = {}
+        self.replicas: dict[str, list[list[int]]] = {}
+        """Topic -> the broker ids of each partition's replicas, of topics that `learn` has read."""
         self._every_name: tuple[str, ...] | None = None
 
     def learn(self, names: Iterable[str]) -> None:
@@ -72,6 +74,7 @@ class DescribedTopics:
             raise GroupError("topics", _not_described(metadata["error_code"], what))
         partitions = sorted(metadata["partitions"], key=lambda one: int(one["partition_index"]))
         topic: _Line = {"name": metadata["name"], "partitions": len(partitions)}
+        self.replicas[metadata["name"]] = [list(one["replica_nodes"]) for one in partitions]
         if topic_id := _topic_id(metadata):
             topic["topic_id"] = topic_id
         if any(self.racks.values()):

@@ -185,7 +185,7 @@ def extra_note(
 
 def _played(further: Further, readers: Readers) -> str:
     low, high = further.moves
-    after = f" and after {counted(further.draws, 'draw')}" if further.draws else ""
+    after = f" and after {counted(further.draws, 'sample')}" if further.draws else ""
     played = f" Played up to {counted(further.rejoins, 'time')} after this plan{after}, they "
     if not high:
         return f"{played}move nothing."

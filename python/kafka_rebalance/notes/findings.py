@@ -19,7 +19,8 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 FindingKind = Literal[
     "leaderless", "stopped", "unread", "not ready", "hangs", "doubled", "storm", "flapping",
     "idle", "uneven", "stale", "missing", "mixed", "moves", "mismatch", "waits", "old topology",
-    "no standby", "rebalancing", "reconciling", "assigning", "behind", "eager", "far", "alone",
+    "no standby", "rebalancing", "reconciling", "assigning", "behind", "eager",
+    "across racks", "one subscriber",
 ]  # fmt: skip
 
 
@@ -53,7 +54,7 @@ FINDINGS: dict[FindingKind, Finding] = {
     "flapping": Finding("warning", "with flapping members",
         "a member goes and comes back again and again"),
     "idle": Finding("warning", "with idle members",
-        "members own nothing"),
+        "some members own nothing"),
     "uneven": Finding("warning", "uneven",
         "a more even assignment is possible"),
     "stale": Finding("warning", "with stale partitions",
@@ -82,9 +83,9 @@ FINDINGS: dict[FindingKind, Finding] = {
         "copies of state lack records that their changelogs already have"),
     "eager": Finding("info", "eager",
         "every rebalance stops all partitions, although the assignor is cooperative"),
-    "far": Finding("info", "reading across racks",
+    "across racks": Finding("info", "reading across racks",
         "a member reads partitions of which no replica is in its rack"),
-    "alone": Finding("info", "with members alone on a topic",
+    "one subscriber": Finding("info", "with a topic of one subscriber",
         "only one member subscribes to a topic"),
 }  # fmt: skip
 """Kind -> severity and meaning; worst first."""

@@ -74,7 +74,7 @@ def _answer(one: LedPlan) -> str:
     figures = one.plan.figures()
     ends = "" if figures.settled else ", and the group never settles"
     parts = [counted(figures.rounds, "rebalance"), counted(figures.moves, "move")]
-    return f"{', '.join(parts)}, {figures.balance_after.least_to_most} partitions a member{ends}"
+    return f"{', '.join(parts)}, {figures.balance_after.least_to_most} partitions per member{ends}"
 
 
 def foreign_leader(

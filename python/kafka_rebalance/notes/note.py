@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafka_rebalance.group.html_tables import clipped
+from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.plans.figures import Reader
 
@@ -47,6 +47,12 @@ class Note:
 
     def __repr__(self) -> str:
         return f"<Note {clipped(f'{self.kind}: {self.text}')}>"
+
+    def _repr_html_(self) -> str:
+        columns = ("kind", "members", "partitions", "see")
+        see_ = see(self.kind) or ""
+        row = (self.kind, ", ".join(self.member_ids), ", ".join(map(str, self.partitions)), see_)
+        return small_table("", columns, [row], lambda one: one, self.text)
 
     def to_dict(self) -> dict[str, Any]:
         answer: dict[str, Any] = {
@@ -89,4 +95,4 @@ def far_finding(
     if far:
         ids = tuple(dict.fromkeys(member_id for member_id, _ in far))
         text = "no replica is in the rack of the member that reads here"
-        yield Note("far", text, ids, tuple(tp for _, tp in far), ask)
+        yield Note("across racks", text, ids, tuple(tp for _, tp in far), ask)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
+from . import changes as changes
 from .clients import Recipe as Recipe
+from .explanation import Explanation as Explanation
 from .explanation import partition_from_text as partition_from_text
 from .figures import Figures as Figures
 from .leaders import LedPlan as LedPlan

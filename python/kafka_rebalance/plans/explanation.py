@@ -4,8 +4,9 @@
 import re
 from collections.abc import Sequence
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean, shown
 from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted, partition_or_task_counts
@@ -32,18 +33,35 @@ def partition_from_text(text: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> list[str]:
+class Explanation(list[str]):
+    """The lines of an explanation; `summary` is the answer in words."""
+
+    summary = ""
+
+    def __str__(self) -> str:
+        return "\n".join(map(shown, (self.summary, "", *self)))
+
+    def _repr_html_(self) -> str:
+        return small_table("", ("step",), self, lambda line: (line,), self.summary)
+
+
+def explain(
+    group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str
+) -> Explanation:
     """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
     from kafka_rebalance.explain.facts import holders  # imported here: most plans explain nothing
 
     tp = _partition(partition, group)
     groups = (group, *(step.before for step in steps))
     if not any(tp.partition < partition_or_task_counts(one).get(tp.topic, 0) for one in groups):
-        problem = f"there is no {tp}, and no change makes it"
+        topics = {topic for one in groups for topic in partition_or_task_counts(one)}
+        near = "" if tp.topic in topics else did_you_mean(tp.topic, topics)
+        problem = f"there is no {tp}, and no change makes it{near}"
         if group.subtopologies is not None:
             problem += "; a streams group has tasks, as 0_1 or 0[1]: give SUBTOPOLOGY_NUMBER"
         raise GroupError("partition", problem)
-    text: list[str] = []
+    text = Explanation()
+    text.summary = outcome(group, steps, partition)
     for step in steps:
         if not step.rounds:
             stays = holders(Assignment.owned(step.after), tp)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance, Delta
 from kafka_rebalance.group.spec import GroupSpec
@@ -63,6 +64,10 @@ class Figures:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def _repr_html_(self) -> str:
+        rows = [(name.replace("_", " "), value) for name, value in self.to_dict().items()]
+        return small_table("Figures of a plan", ("figure", "value"), rows, lambda row: row)
+
 
 def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
     """Returns rows (name, before, after, best possible); `members` counts them before and after."""
@@ -70,7 +75,7 @@ def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, .
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     rows: list[tuple[str, ...]] = [
         ("members", *map(str, members), ""),
-        ("partitions a member", *(balance.least_to_most for balance in balances)),
+        ("partitions per member", *(balance.least_to_most for balance in balances)),
         ("deviation", *(f"{balance.stddev:.2f}" for balance in balances)),
         ("moves", "", str(one.moves), "" if one.least_moves is None else str(one.least_moves)),
     ]
@@ -89,7 +94,7 @@ def count_rows(figures: Figures) -> list[tuple[str, ...]]:
     )
     return [
         ("rebalances", "", rounds, ""),
-        ("partitions without a reader for a round or more", "", str(figures.unavailable), ""),
+        ("partitions without a reader in a rebalance or more", "", str(figures.unavailable), ""),
         *((name, "", str(count), "") for name, count in counts if count),
     ]
 

@@ -11,6 +11,7 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 
 CLASSIC, CONSUMER = "classic", "consumer"
+NOT_PLAYED = "of a streams group, the plan plays only members that join, leave or restart"
 
 
 def protocol_kind(assignor: str) -> str:

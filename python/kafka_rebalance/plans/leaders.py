@@ -97,8 +97,8 @@ def _no_member(group: GroupSpec, name: str) -> str:
     problem = f"there is no member {quoted(name)}"
     if name.endswith("*") or was_made_up(name, group.group_id, len(group.members)):
         problem += (
-            ": this id is made up, for a member that a plan adds or restarts. Only a member that "
-            "is there now can be named; the plan has the other leaders' answers as well"
+            ": this id is a placeholder, for a member that a plan adds or restarts. Only a member "
+            "that is there now can be named; the plan has the other leaders' answers as well"
         )
     return problem
 

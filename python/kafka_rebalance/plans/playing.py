@@ -15,10 +15,9 @@ from .changes.edits import AS_IT_IS, Edited, GroupEvent
 from .changes.made_up import MadeUp
 from .changes.members import AddMembers, RemoveMembers
 from .changes.protocol import SwitchProtocol
+from .group_kinds import NOT_PLAYED
 from .possible.optimum import Possible, best_possible
 from .rounds import Played, Step, play
-
-NOT_PLAYED = "of a streams group, the plan plays only members that join, leave or restart"
 
 
 def play_changes(

@@ -60,7 +60,7 @@ from .changes.other_assignor import restarted_with
 from .changes.protocol import SwitchProtocol
 from .changes.text import change_from_text
 from .core_plan import CorePlan, core_step
-from .explanation import explain
+from .explanation import Explanation, explain
 from .figures import Figures, as_dict, count_rows, figure_rows, rack_share
 from .playing import at_change, play_changes
 from .possible.optimum import Possible, from_core
@@ -116,7 +116,7 @@ class RebalancePlan:
 
     def __str__(self) -> str:
         """Returns the answer in words, the title and the table of figures, for `print`."""
-        rows = [("", "before", "after", "possible"), *self._rows()]
+        rows = [("", "before", "after", "best possible"), *self._rows()]
         names, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = (
             "  ".join([row[0].ljust(names), *map(str.rjust, row[1:], others)]).rstrip()
@@ -125,8 +125,8 @@ class RebalancePlan:
         return "\n".join([shown(self.summary), "", clipped(self.title), *lines])
 
     def _repr_html_(self) -> str:
-        columns = ("", "before", "after", "possible")
-        return small_table(self.title, columns, self._rows(), lambda row: row)
+        columns = ("", "before", "after", "best possible")
+        return small_table(self.title, columns, self._rows(), lambda row: row, self.summary)
 
     def _rows(self) -> list[tuple[str, ...]]:
         figures = self.figures()
@@ -255,7 +255,7 @@ class RebalancePlan:
         played = (self.group, self.changes, self.engine)
         return count_ends(self, (partial(replay, *played, one, self.possible) for one in chosen))
 
-    def explain(self, partition: TopicPartition | str) -> list[str]:
+    def explain(self, partition: TopicPartition | str) -> Explanation:
         """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.
 
         Each round has a heading, the assignor's steps, and the owners before and after it.

@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.assigning import partitions_from
 from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import counted
 
 from .rounds import LazyFields
 
@@ -64,6 +66,39 @@ class Samples(LazyFields):
     topics_guessed: bool = False
     topic_ids_guessed: bool = False
     throws: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """Returns in words how much of the plan depends on what is guessed."""
+        samples = f"{counted(self.draws, 'sample')} of {' and '.join(self._guessed())}"
+        depends, moves = len(self.depends), sorted(self.moves)
+        if not self.draws:
+            return f"All {counted(len(self.throws), 'sample')} fail: {self.throws[0]}."
+        if not depends:
+            alike = " (all new members count as one)" if self.has_newcomers else ""
+            return f"In {samples}, every partition ends at one and the same member{alike}."
+        between = f"{moves[0]} to {counted(moves[-1], 'move')}" if moves[0] < moves[-1] else ""
+        ends = "ends" if depends == 1 else "end"
+        return (
+            f"In {samples}: {between or counted(moves[-1], 'move')}; {depends} of "
+            f"{counted(len(self.moved), 'partition')} {ends} at different members."
+        )
+
+    def _guessed(self) -> list[str]:
+        """Returns in words what differs between the samples."""
+        guessed = ["racks of new replicas"] if self.places_guessed else []
+        if self.has_newcomers:
+            guessed += ["client ids", "UUIDs"] if self.varied else ["UUIDs"]
+        guessed += ["topic ids"] if self.topic_ids_guessed else []
+        return [*guessed, "the order of topics"] if self.topics_guessed else guessed
+
+    def _repr_html_(self) -> str:
+        def row(tp: TopicPartition) -> tuple[object, ...]:
+            ends = ", ".join(f"{who} {count}" for who, count in self.ends[tp].most_common())
+            return tp, self.moved[tp], ends
+
+        columns = ("partition", "moves", "ends")
+        return small_table("", columns, sorted(self.depends), row, self.summary)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -64,14 +64,14 @@ def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
     have = "has" if silent == 1 else "have"
     if silent and figures.unavailable_rounds > silent:
         said.append(
-            f"{counted(silent, noun)} {have} no reader for a round or more "
-            f"({figures.unavailable_rounds} {noun}-rounds)"
+            f"{counted(silent, noun)} {have} no reader in one rebalance or more "
+            f"({figures.unavailable_rounds} times in all)"
         )
     elif silent >= total > 0:
         every = f"all {counted(silent, noun)}" if silent > 1 else f"the {noun}"
         said.append(f"{every} {have} no reader meanwhile")
     elif silent:
-        said.append(f"{silent} of them {have} no reader for a round, the others are read on")
+        said.append(f"{silent} of them {have} no reader for one rebalance, the others are read on")
     if waiting := figures.waiting:
         waits, their = ("waits", "its") if waiting == 1 else ("wait", "their")
         said.append(f"{counted(waiting, noun)} {waits} while {their} member is down")

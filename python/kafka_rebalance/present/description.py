@@ -75,7 +75,8 @@ class Description(WithLag):
             return one.kind, one.text, len(one.member_ids), len(one.partitions)
 
         members = ("member", "partitions", "lag")
-        table = small_table(repr(self.group)[1:-1], members, self.group.members, member)
+        title = repr(self.group)[1:-1]
+        table = small_table(title, members, self.group.members, member, self.summary)
         found = ("finding", "what is wrong", "members", "partitions")
         return table + small_table("", found, self.findings, finding) if self.findings else table
 
@@ -89,9 +90,17 @@ class Description(WithLag):
         """Returns the sum of the known lags of a member's partitions; None if none is known."""
         return lag_in(self.lags, read_partitions(self.group, self.assignment[member_id]))
 
+    @property
+    def summary(self) -> str:
+        """Returns the answer in words: what each kind of finding means, worst first."""
+        kinds = {one.kind for one in self.findings}
+        told = [one.meaning.partition(";")[0] for kind, one in FINDINGS.items() if kind in kinds]
+        return f"{self.group.group_id}: {'; '.join(told) or 'nothing is wrong'}."
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "group_id": self.group.group_id,
+            "summary": self.summary,
             "assignor": self.group.assignor,
             "assignors_by_leader": list(self.assignors),
             "rebalance_protocol": self.group.rebalance_protocol,
@@ -253,7 +262,7 @@ def _loads(
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
     # Kafka Streams assigns tasks, which are unknown here.
     if any(held.values()) and balance.stddev > possible.stddev and group.assignor != STREAM:
-        text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"
+        text = f"{balance.min} to {balance.max} partitions per member; possible is {possible.min}"
         text += f" to {possible.max}" if possible.max > possible.min else " each"
         plan = led[0].plan if led else None
         cause = None if plan is None else why_uneven(group, assignment, plan)
@@ -292,7 +301,7 @@ def _subscriptions(group: GroupSpec) -> Iterator[Note]:
         ]
         if only:
             text = f"no other member would read {', '.join(only)} if this one left"
-            yield Note("alone", text, (member.member_id,))
+            yield Note("one subscriber", text, (member.member_id,))
     versions = sorted({member.version for member in group.members})
     if len(versions) > 1:
         old = tuple(m.member_id for m in group.members if m.version < versions[-1])

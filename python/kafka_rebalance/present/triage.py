@@ -33,9 +33,10 @@ _STATE = re.compile(r"state: (\w+), it (?:has no members|is rebalancing)")
 class TriagedGroup:
     """A group of a cluster with its findings.
 
-    `described` is None for a group without members, or in the middle of a rebalance: its `lags` are
-    those of all partitions with a committed offset. `group_type` is "classic", "consumer", "share",
-    "streams" or "connect"; None if unknown.
+    `described` is None for a group without members, or in the middle of a rebalance: its `lag` is
+    that of all partitions with a committed offset. `group_type` is "classic", "consumer", "share",
+    "streams" or "connect"; None if unknown. `rebalances` are counted if asked for, and `counted_in`
+    is what they are counted in: the last hour of the log, or the time between two descriptions.
     """
 
     group_id: str
@@ -44,6 +45,8 @@ class TriagedGroup:
     findings: tuple[Note, ...]
     lag: int | None = None
     described: Description | ConnectGroup | None = None
+    rebalances: int | None = None
+    counted_in: str = ""
 
     @classmethod
     def of(cls, one: Description | ConnectGroup, state: str = "Stable") -> "TriagedGroup":
@@ -62,16 +65,15 @@ class TriagedGroup:
         cls, group_id: str, group_type: str | None, state: str, lags: Lags | None = None
     ) -> "TriagedGroup":
         """Returns a group without members or in the middle of a rebalance, by its state."""
-        findings: tuple[Note, ...] = ()
-        waiting = tuple(tp for tp, lag in (lags or {}).items() if lag)
-        lag = lag_in(lags, lags or ())
+        lag, findings = lag_in(lags, lags or ()), list[Note]()
         if state not in EMPTY:
-            findings = (Note("rebalancing", f"{state}; look again when it is Stable"),)
-        elif waiting:
+            findings.append(Note("rebalancing", f"{state}; look again when it is Stable"))
+        elif lag:
             wait = "1 record waits" if lag == 1 else f"{lag:,} records wait"
             text = f"{wait}, and the group has no members"
-            findings = (Note("stopped", text, partitions=waiting),)
-        return cls(group_id, group_type, state, findings, lag)
+            waiting = tuple(tp for tp, behind in (lags or {}).items() if behind)
+            findings.append(Note("stopped", text, partitions=waiting))
+        return cls(group_id, group_type, state, tuple(findings), lag)
 
     @property
     def members(self) -> int | None:
@@ -134,11 +136,11 @@ def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[Tria
     With "empty", also the groups without members.
     """
     worst = max((SEVERITIES.index(one) for one in SEVERITIES if one in only), default=-1)
-    kinds = {kind for kind, one in FINDINGS.items() if SEVERITIES.index(one.severity) <= worst}
+    meant = {kind for kind, one in FINDINGS.items() if SEVERITIES.index(one.severity) <= worst}
     return [
         one
         for one in groups
-        if any(finding.kind in kinds or finding.kind in only for finding in one.findings)
+        if not {*meant, *only}.isdisjoint(finding.kind for finding in one.findings)
         or ("empty" in only and one.state in EMPTY)
     ]
 

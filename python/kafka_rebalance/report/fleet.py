@@ -85,13 +85,28 @@ class FleetReport:
     clusters: Sequence[ClusterTotals]
     worst: Sequence[WorstGroup]
 
+    @property
+    def summary(self) -> str:
+        """Returns the answer in words: what the next rebalance leaves, and the dearest change."""
+        now, *others = self.changes or [ChangeTotals("", *[0] * 14)]
+        even = "are less even than possible" if now.uneven != 1 else "is less even than possible"
+        text = f"{now.uneven:,} of {now.affected:,} groups {even} after the next rebalance"
+        if now.errors:
+            text += f"; {now.errors:,} had errors"
+        worst = max(others, key=lambda one: (one.with_unavailable, one.moves), default=None)
+        if worst is not None and worst.moves:
+            text += f"; {worst.change} stops partitions of {worst.with_unavailable:,} groups"
+            text += f" and moves {worst.moves:,}, where {worst.least_moves:,} would do"
+        return f"{text}."
+
 
 _MOST_BARS = 12
 
 
 def fleet_page(report: FleetReport) -> str:
     """Returns the page: imbalance, moves, racks, clusters and the worst groups."""
-    parts = [f'<p class="note">{escaped(note)}</p>' for note in report.notes]
+    parts = [f"<p>{escaped(report.summary)}</p>"]
+    parts += [f'<p class="note">{escaped(note)}</p>' for note in report.notes]
     parts.append('<div class="pictures">')
     parts += [_imbalance(report), _moves(report.changes)]
     if report.racks:
@@ -167,7 +182,7 @@ def _changes(changes: Sequence[ChangeTotals]) -> str:
     note = (
         "The last six columns count groups: those without a member that reads, those that end less "
         "even than possible, those whose assignor moves partitions for ever, those with partitions "
-        "that nobody reads for a round, those with members in a lost rack, and those with "
+        "that nobody reads for a rebalance, those with members in a lost rack, and those with "
         "partitions that lose all known replicas."
     )
     return _table(["change", *_COLUMNS], rows) + f'<p class="note">{note}</p>'
@@ -188,7 +203,7 @@ def _worst(report: FleetReport) -> str:
     has_cluster = any(one.cluster is not None for one in report.worst)
     heads = [
         *(["cluster"] if has_cluster else []),
-        "group", "change", "spread", "best", "without a reader", "moves", "explained by",
+        "group", "change", "spread", "best possible", "without a reader", "moves", "explained by",
     ]  # fmt: skip
     rows = [
         [
@@ -203,7 +218,7 @@ def _worst(report: FleetReport) -> str:
     note = (
         "The groups that end the furthest from the best possible, each with the change that does "
         "it; then those with the most partitions without a reader or leader, then with the most "
-        "moves. A command runs where this page was made."
+        "moves. Run a command in the directory in which this page was made."
     )
     return f'<h2>The worst groups</h2><p class="note">{note}</p>' + _marked(heads, rows)
 

@@ -31,13 +31,13 @@ from kafka_rebalance.simulator.scenario import (
     MemberConfig,
     MemberPlan,
     Scenario,
+    TopicPlan,
 )
 from kafka_rebalance.simulator.seeds import Spread
 from kafka_rebalance.simulator.simulation import simulate
 
 from .controllers import Assumed, roll
 from .manifests import Workload
-from .summary import summary
 from .variants import Variant, variants
 
 _SEEDS = range(10, 61)
@@ -47,6 +47,7 @@ _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 _MOST_RECORDS = 1_000_000_000  # a second, of one topic
 _SETTLES_MS = 60_000
 _COLD_MS = 200
+_LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops them for less
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,29 @@ class PlayedDeploy:
     lines: tuple[str, ...]
     figures: Mapping[str, Spread] = field(hash=False)
 
+    def median(self, figure: str) -> int:
+        return self.figures[figure].median or 0
+
+    def counted(self, figure: str, noun: str) -> str:
+        return counted(self.median(figure), noun) if self.median(figure) else f"no {noun}"
+
+    def seconds(self, figure: str) -> str:
+        return f"{self.median(figure) / 1000:,.1f}"
+
     @property
     def cost(self) -> tuple[int, ...]:
         """Returns medians by which deploys are compared: unread or read twice, then the others."""
-        names = ("unread_ms", "twice_ms", "rebalances", "moves")
-        unread, twice, *others = (self.figures[one].median or 0 for one in names)
-        return (unread + twice, *others)
+        lost = self.median("unread_ms") + self.median("twice_ms")
+        return lost, self.median("rebalances"), self.median("moves")
+
+    @property
+    def unread(self) -> str:
+        """Returns in words for how long partitions are without a reader."""
+        if not self.figures["unread_ms"].most:
+            return "every partition is read throughout"
+        longest = self.seconds("longest_ms")
+        unread = f"unread for {self.seconds('unread_ms')} partition-seconds"
+        return f"partitions are {unread}, one of them for {longest} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +104,26 @@ class Forecast:
 
     @property
     def summary(self) -> str:
-        """Returns the answer in words, with medians."""
-        return summary(self)
+        """Returns in words, with medians, what the deploy does and which settings cost less."""
+        now, best = self.variants[0], min(self.variants, key=lambda one: one.cost)
+        done = f"{now.counted('rebalances', 'rebalance')} and {now.counted('moves', 'move')}"
+        if now.median("longest_stop_ms") >= _LEAST_STOP_MS:
+            stopped = f"stops {now.counted('stopped', 'member')}, whose pods run on,"
+            done += f", and {stopped} for up to {now.seconds('longest_stop_ms')} s"
+        text = f"a deploy of {self.workload} causes {done}; {now.unread}"
+        if now.figures["twice_ms"].most:
+            records = f"{now.seconds('twice_ms')} partition-seconds of records are"
+            if "records_twice" in now.figures:
+                records = f"{now.counted('records_twice', 'record')} are"
+            text += f", and {records} read twice"
+        less = [] if best is now else [f'The least with "{best.name}": {best.unread}']
+        free = [one for one in self.variants if not one.figures["rebalances"].most]
+        if free and best not in free:
+            least = min(free, key=lambda one: one.cost)
+            less.append(f'No rebalance with "{least.name}": {least.unread}')
+        if not less and self.variants[1:]:
+            less = ["Nothing tried here costs less"]
+        return ". ".join([text, *less]) + "."
 
     def to_dict(self) -> dict[str, Any]:
         return {"summary": self.summary, **asdict(self)}
@@ -114,48 +150,46 @@ def rollout(
     Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the members
              cannot be shared evenly by the pods.
     """
-    base = replace(scenario_from_group(group, config=config, work=work), title=str(workload))
-    for name in (rate or {}).keys() - base.topics.keys():
-        raise GroupError("rate", f"the group reads no topic {name!r}")
-    for number in (rate or {}).values():
-        if not 0 <= number <= _MOST_RECORDS:
-            raise GroupError("rate", f"{number!r} is not a number from 0 to {_MOST_RECORDS:,}")
-    topics = {
-        name: replace(one, records_per_second=(rate or {}).get(name, 0.0) / one.partitions)
-        for name, one in base.topics.items()
-    }
-    if len(base.members) % workload.replicas:
-        shared = f"{counted(len(base.members))} cannot be shared evenly by {workload.replicas} pods"
+    base = scenario_from_group(group, config=config, work=work)
+    topics = {**base.topics, **dict(_with_rates(base.topics, rate or {}))}
+    members, pods = len(base.members), workload.replicas
+    if members % pods:
+        shared = f"{counted(members)} cannot be shared evenly by {pods} pods"
         raise GroupError("replicas", f"{shared}; give the number of pods that run")
-    base = replace(base, topics=topics, broker=broker or base.broker)
+    base = replace(base, title=str(workload), topics=topics, broker=broker or base.broker)
     now = Variant("as it is", (), base, workload, assumed or Assumed())
-    seeds = tuple(_seeds(base) if seeds is None else seeds)
+    if seeds is None:  # as many as the size of the group allows
+        size = members * sum(one.partitions for one in topics.values())
+        seeds = range(1, max(_SEEDS[0], min(_SEEDS[-1], _WORK // max(1, size))) + 1)
+    seeds = tuple(seeds)
     fewer = seeds[: max(5, len(seeds) // 4)]
+    played = []
+    for one in variants(now, most):
+        runs = [_run(one, seed) for seed in (seeds if one is now else fewer)]
+        figures = {name: Spread.of(run[name] for run in runs) for name in runs[0]}
+        if not rate:
+            del figures["records_twice"]
+        played.append(PlayedDeploy(one.name, one.lines, figures))
     return Forecast(
         base.group_id,
-        f"{workload} ({counted(workload.replicas, 'pod')})",
-        tuple(
-            _played(one, seeds if one is now else fewer, has_rates=bool(rate))
-            for one in variants(now, most)
-        ),
+        f"{workload} ({counted(pods, 'pod')})",
+        tuple(played),
         f"{len(seeds)} seeds, {len(fewer)} of other settings; {now.assumed}; "
         f"sessions of {now.session_ms / 1000:g} s, heartbeats every "
         f"{base.heartbeat_interval_ms / 1000:g} s, {base.assumed().removeprefix('assumed: ')}",
     )
 
 
-def _seeds(base: Scenario) -> range:
-    """Returns as many seeds as the size of the group allows."""
-    work = len(base.members) * sum(one.partitions for one in base.topics.values())
-    return range(1, max(_SEEDS[0], min(_SEEDS[-1], _WORK // max(1, work))) + 1)
-
-
-def _played(one: Variant, seeds: Iterable[int], *, has_rates: bool) -> PlayedDeploy:
-    runs = [_run(one, seed) for seed in seeds]
-    figures = {name: Spread.of(run[name] for run in runs) for name in runs[0]}
-    if not has_rates:
-        del figures["records_twice"]
-    return PlayedDeploy(one.name, one.lines, figures)
+def _with_rates(
+    topics: Mapping[str, TopicPlan], rate: Mapping[str, float]
+) -> Iterator[tuple[str, TopicPlan]]:
+    for name, number in rate.items():
+        if name not in topics:
+            raise GroupError("rate", f"the group reads no topic {name!r}")
+        if not 0 <= number <= _MOST_RECORDS:
+            raise GroupError("rate", f"{number!r} is not a number from 0 to {_MOST_RECORDS:,}")
+        each = number / topics[name].partitions
+        yield name, replace(topics[name], records_per_second=each)
 
 
 def _run(one: Variant, seed: int) -> dict[str, int | None]:

@@ -16,6 +16,7 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.live.broker_groups import AWAY
 from kafka_rebalance.plans.leaders import plans_by_leader
+from kafka_rebalance.plans.rounds import subscribed_partitions
 
 from .manifests import Workload
 
@@ -32,10 +33,13 @@ def differences(
 
     A pod has `per_pod` members; `before` is the group before the deploy, if it is known.
     """
-    found = [*_members(group, workload, per_pod), *_unread(group)]
+    found, owned = [*_members(group, workload, per_pod)], Assignment.owned(group)
+    held = {tp for each in owned.values() for tp in each}
+    if unread := [tp for tp in subscribed_partitions(group) if tp not in held]:
+        found.append(f"{counted(len(unread), 'partition')} without a member, such as {unread[0]}")
     try:
         plans = [one.plan for one in plans_by_leader(group, (), engine=engine) if one.plan]
-        moves = min((sum(each.moves for each in one.rounds) for one in plans), default=0)
+        moves = min((one.moves for one in plans), default=0)
         if moves and not found:
             found.append(f"the next rebalance would move {counted(moves, 'partition')}")
     except GroupError as error:
@@ -58,15 +62,6 @@ def _members(group: GroupSpec, workload: Workload, per_pod: int) -> Iterator[str
     missing = names - _by_instance(group).keys()
     if workload.is_stateful and 0 < len(missing) < len(names):
         yield f"no member {', '.join(map(quoted, sorted(missing)))}"
-
-
-def _unread(group: GroupSpec) -> Iterator[str]:
-    topics = {topic for member in group.members for topic in member.topics}
-    held = {tp for owned in Assignment.owned(group).values() for tp in owned}
-    subscribed = [one for one in group.topics if one.name in topics]
-    every = (TopicPartition(one.name, n) for one in subscribed for n in range(one.partitions))
-    if unread := [one for one in every if one not in held]:
-        yield f"{counted(len(unread), 'partition')} without a member, such as {unread[0]}"
 
 
 def _by_instance(group: GroupSpec) -> dict[str, set[TopicPartition]]:

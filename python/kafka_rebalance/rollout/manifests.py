@@ -10,12 +10,14 @@ Source   k8s.io/api/apps/v1; ResolveFenceposts and getStatefulSetMaxUnavailable 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import GroupError, MissingExtra
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group import field_paths
 from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.yaml_documents import yaml_documents
 
 DEPLOYMENT, STATEFUL_SET = KINDS = "Deployment", "StatefulSet"
 ROLLING, RECREATE = "RollingUpdate", "Recreate"
@@ -23,7 +25,6 @@ _POLICIES = ("OrderedReady", "Parallel")
 _SLEEP = re.compile(r"\bsleep\s+(\d{1,6})\b")
 _SHARE = re.compile(r"(\d{1,4})%")
 _MOST = 1_000_000  # pods, or seconds
-_FORMS = {int: "a whole number", str: "a string", list: "a list", dict: "a mapping"}
 
 
 class ReadinessProbe(NamedTuple):
@@ -79,52 +80,27 @@ def read_manifest(
     """
     found: dict[str, _Object] = {}
     bad: list[GroupError] = []
-    for one in _documents(text, bad):
-        if one.root.get("kind") in KINDS:
-            try:
+    for path, value in yaml_documents(text, "A manifest"):
+        try:
+            if isinstance(value, GroupError):
+                raise value
+            one = _Object(field_paths.object_(value, path), path)
+            if one.root.get("kind") in KINDS:
                 found[one.word("metadata.name")] = one
-            except GroupError as wrong:
-                bad.append(wrong)
-    names = ", ".join(map(quoted, found))
+        except GroupError as wrong:
+            bad.append(wrong)
     if name is None and len(found) == 1:
         (name,) = found
     if name not in found:
-        if bad:
-            raise bad[0]
-        if name is not None:
-            raise GroupError("name", f"no workload {quoted(name)}; there are: {names}")
+        names = ", ".join(map(quoted, found))
         none = "there is no Deployment or StatefulSet; a chart must be rendered first"
-        raise GroupError("documents", f"name one of {names}" if found else none)
+        problem = GroupError("documents", f"name one of {names}" if found else none)
+        if name is not None:
+            problem = GroupError("name", f"no workload {quoted(name)}; there are: {names}")
+        raise [*bad, problem][0]
     for error in bad:
         on_bad(str(error))
     return _workload(found[name], replicas)
-
-
-def _documents(text: str, bad: list[GroupError]) -> Iterator["_Object"]:
-    try:
-        import yaml
-    except ImportError:
-        raise MissingExtra("A manifest", "rollout") from None
-    place, each = 0, yaml.safe_load_all(text)
-    while True:
-        path = f"documents[{place}]"
-        try:
-            one = next(each)
-        except StopIteration:
-            return
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            mark, why = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-            line = "" if mark is None else f"line {mark.line + 1}: "
-            chart = "; a chart must be rendered first" * ("{{" in text)
-            bad.append(
-                GroupError(path, f"{line}{why or 'a value that YAML does not allow'}{chart}")
-            )
-            return
-        if isinstance(one, dict):
-            yield _Object(one, path)
-        elif one is not None:
-            bad.append(GroupError(path, "is not a mapping, as objects of Kubernetes are"))
-        place += 1
 
 
 class _Object(NamedTuple):
@@ -133,101 +109,90 @@ class _Object(NamedTuple):
     root: dict[str, Any]
     path: str
 
-    def get(self, at: str, *forms: type) -> Any:
+    def get(self, at: str) -> Any:
         value: Any = self.root
         keys = at.split(".")
         for place, key in enumerate(keys):
-            if not isinstance(value, dict):
-                raise GroupError(".".join([self.path, *keys[:place]]), "is not a mapping")
-            if (value := value.get(key)) is None:
+            value = field_paths.object_(value, ".".join([self.path, *keys[:place]])).get(key)
+            if value is None:
                 return None
-        if not isinstance(value, forms) or isinstance(value, bool):
-            what = " or ".join(_FORMS[one] for one in forms)
-            raise GroupError(f"{self.path}.{at}", f"{quoted(str(value))} is not {what}")
         return value
 
     def word(self, at: str, *known: str) -> str:
         """Returns a string, one of `known` if any are given; the first of these is the default."""
-        value: str | None = self.get(at, str) or next(iter(known), None)
-        if value is None or (known and value not in known):
+        value, path = self.get(at) or next(iter(known), None), f"{self.path}.{at}"
+        if value is None or (known and field_paths.text(value, path) not in known):
             what = f"{quoted(value)} is not one of {', '.join(known)}" if value else "is missing"
-            raise GroupError(f"{self.path}.{at}", what)
-        return value
+            raise GroupError(path, what)
+        return field_paths.text(value, path)
 
-    def whole(self, at: str, default: int, least: int = 0) -> int:
-        value: int = default if (given := self.get(at, int)) is None else given
-        if not least <= value <= _MOST:
-            raise GroupError(f"{self.path}.{at}", f"{value} is not within {least} to {_MOST}")
-        return value
+    def whole(self, at: str, default: int = 0, least: int = 0) -> int:
+        value = default if (given := self.get(at)) is None else given
+        return field_paths.integer(value, f"{self.path}.{at}", "number", least, _MOST)
 
-    def pods(self, at: str, default: str, replicas: int, *, up: bool) -> int:
-        value = self.get(at, int, str)
+    def pods(self, at: str, default: str, replicas: int, *, up: bool = False) -> int:
+        value = self.get(at)
         if isinstance(value, int):
-            return self.whole(at, value)
-        if (share := _SHARE.fullmatch(value or default)) is None:
-            raise GroupError(f"{self.path}.{at}", f"{quoted(value)} is not a percentage as 25% is")
-        hundredths = int(share[1]) * replicas
-        return -(-hundredths // 100) if up else hundredths // 100
+            return self.whole(at)
+        if (share := _SHARE.fullmatch(str(value or default))) is None:
+            problem = f"{quoted(str(value))} is not a number or a percentage as 25% is"
+            raise GroupError(f"{self.path}.{at}", problem)
+        return (int(share[1]) * replicas + 99 * up) // 100
 
     def containers(self) -> list["_Object"]:
-        at = "spec.template.spec.containers"
-        found = self.get(at, list)
-        if not found or not all(isinstance(one, dict) for one in found):
-            raise GroupError(f"{self.path}.{at}", "is not a list of containers, one or more")
-        return [_Object(one, f"{self.path}.{at}[{place}]") for place, one in enumerate(found)]
+        path = f"{self.path}.spec.template.spec.containers"
+        found = field_paths.array(self.get("spec.template.spec.containers") or (), path)
+        if not found:
+            raise GroupError(path, "is empty")
+        each = ((one, f"{path}[{place}]") for place, one in enumerate(found))
+        return [_Object(field_paths.object_(*one), one[1]) for one in each]
 
 
 def _workload(one: _Object, given: int | None) -> Workload:
     replicas = one.whole("spec.replicas", 1) if given is None else given
     if replicas < 1:
         raise GroupError(f"{one.path}.spec.replicas", "0 pods have no members: nothing happens")
-    containers = one.containers()
-    kind = one.word("kind", *KINDS)
+    containers, kind = one.containers(), one.word("kind", *KINDS)
+    if kind == STATEFUL_SET:
+        one.word("spec.updateStrategy.type", ROLLING)  # OnDelete replaces no pod by itself
+        rolling = "spec.updateStrategy.rollingUpdate"
+        own: dict[str, Any] = {
+            "max_unavailable": max(1, one.pods(f"{rolling}.maxUnavailable", "0%", replicas)),
+            "partition": one.whole(f"{rolling}.partition"),
+            "is_parallel": one.word("spec.podManagementPolicy", *_POLICIES) != _POLICIES[0],
+            "first_ordinal": one.whole("spec.ordinals.start"),
+        }
+    else:
+        rolling = "spec.strategy.rollingUpdate"
+        surge = one.pods(f"{rolling}.maxSurge", "25%", replicas, up=True)
+        unavailable = one.pods(f"{rolling}.maxUnavailable", "25%", replicas)
+        own = {
+            "strategy": one.word("spec.strategy.type", ROLLING, RECREATE),
+            "max_surge": surge,
+            # With neither, no pod could be replaced.
+            "max_unavailable": min(replicas, unavailable or int(surge == 0)),
+        }
     return Workload(
         kind=kind,
         name=one.word("metadata.name"),
         replicas=replicas,
-        min_ready_ms=1000 * one.whole("spec.minReadySeconds", 0),
+        min_ready_ms=1000 * one.whole("spec.minReadySeconds"),
         grace_ms=1000 * one.whole("spec.template.spec.terminationGracePeriodSeconds", 30),
-        probes=tuple(_probe(each) for each in containers if each.get("readinessProbe", dict)),
-        pre_stop_ms=max(map(_pre_stop_ms, containers)),
-        **(_of_stateful_set if kind == STATEFUL_SET else _of_deployment)(one, replicas),
+        probes=tuple(_probe(each) for each in containers if each.get("readinessProbe")),
+        pre_stop_ms=1000 * max(map(_pre_stop_s, containers)),
+        **own,
     )
 
 
-def _of_deployment(one: _Object, replicas: int) -> dict[str, Any]:
-    rolling = "spec.strategy.rollingUpdate"
-    surge = one.pods(f"{rolling}.maxSurge", "25%", replicas, up=True)
-    unavailable = one.pods(f"{rolling}.maxUnavailable", "25%", replicas, up=False)
-    return {
-        "strategy": one.word("spec.strategy.type", ROLLING, RECREATE),
-        "max_surge": surge,
-        # With neither, no pod could be replaced.
-        "max_unavailable": min(replicas, unavailable or int(surge == 0)),
-    }
-
-
-def _of_stateful_set(one: _Object, replicas: int) -> dict[str, Any]:
-    one.word("spec.updateStrategy.type", ROLLING)  # OnDelete replaces no pod by itself
-    rolling, ordered = "spec.updateStrategy.rollingUpdate", _POLICIES[0]
-    most = one.pods(f"{rolling}.maxUnavailable", "0%", replicas, up=False)
-    return {
-        "max_unavailable": max(1, most),
-        "partition": one.whole(f"{rolling}.partition", 0),
-        "is_parallel": one.word("spec.podManagementPolicy", *_POLICIES) != ordered,
-        "first_ordinal": one.whole("spec.ordinals.start", 0),
-    }
-
-
 def _probe(container: _Object) -> ReadinessProbe:
-    defaults = {"initialDelaySeconds": 0, "periodSeconds": 10, "successThreshold": 1}
-    found = (container.whole(f"readinessProbe.{at}", n, min(n, 1)) for at, n in defaults.items())
-    delay, period, successes = found
+    delay = container.whole("readinessProbe.initialDelaySeconds")
+    period = container.whole("readinessProbe.periodSeconds", 10, 1)
+    successes = container.whole("readinessProbe.successThreshold", 1, 1)
     return ReadinessProbe(1000 * delay, 1000 * period, successes)
 
 
-def _pre_stop_ms(container: _Object) -> int:
-    hook = "lifecycle.preStop"
-    words = container.get(f"{hook}.exec.command", list) or ()
+def _pre_stop_s(container: _Object) -> int:
+    at = "lifecycle.preStop.exec.command"
+    words = field_paths.array(container.get(at) or (), f"{container.path}.{at}")
     slept = _SLEEP.search(" ".join(map(str, words)))
-    return 1000 * (int(slept[1]) if slept else container.whole(f"{hook}.sleep.seconds", 0))
+    return int(slept[1]) if slept else container.whole("lifecycle.preStop.sleep.seconds")

@@ -87,24 +87,20 @@ def _with_session(scenario: Scenario, ms: int) -> tuple[Scenario, str]:
         line = f"consumer.session.timeout.ms={ms} of the group (kafka-configs --group){more}"
         broker = replace(scenario.broker, group_consumer_session_timeout_ms=ms)
         return replace(scenario, broker=broker), line
-    configs = (replace(one.config, session_timeout_ms=ms) for one in scenario.members)
-    pairs = zip(scenario.members, configs, strict=True)
-    members = tuple(replace(one, config=config) for one, config in pairs)
-    return replace(scenario, members=members), f"session.timeout.ms={ms}"
+    longer = scenario.with_members(lambda config, _: replace(config, session_timeout_ms=ms))
+    return longer, f"session.timeout.ms={ms}"
 
 
 def _kinds(now: Variant) -> Iterator[Variant]:
     if not now.config.is_classic:
         return
     if now.config.rebalance_protocol().name == "EAGER":
+        line = "partition.assignment.strategy=cooperative-sticky (plan --switch-assignor shows how)"
         scenario = now.scenario.with_protocol(eager=False)
-        line = (
-            "partition.assignment.strategy=cooperative-sticky (plan --switch-assignor has the way)"
-        )
         yield replace(now, name="cooperative", lines=(line,), scenario=scenario)
+    line = "group.protocol=consumer (plan --switch-protocol shows how)"
     scenario = now.scenario.with_consumer_protocol()
-    lines = ("group.protocol=consumer (plan --switch-protocol has the way)",)
-    yield replace(now, name="consumer protocol", lines=lines, scenario=scenario)
+    yield replace(now, name="consumer protocol", lines=(line,), scenario=scenario)
 
 
 def _pods(now: Variant) -> Iterator[Variant]:

@@ -6,8 +6,9 @@ that may lead. A count is *useful* if its busiest member reads less than with ev
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import takewhile
 from typing import Any
 
 from kafka_rebalance.assignors.assigning import assignor_of
@@ -15,14 +16,13 @@ from kafka_rebalance.assignors.registry import Engine, shares_partitions
 from kafka_rebalance.errors import AssignorThrows, GroupError, NoMembersLeft
 from kafka_rebalance.group.field_paths import integer
 from kafka_rebalance.group.ownership import Assignment
-from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
+from kafka_rebalance.group.spec import GroupSpec, counted, partition_or_task_counts
 from kafka_rebalance.notes.leaders import no_answer
 from kafka_rebalance.plans.changes.members import MOST_NEW_MEMBERS, AddMembers, RemoveMembers
 from kafka_rebalance.plans.leaders import has_no_answer, plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.simulator.timing import Timed, timed_or_why
 
-from .sentences import answer, is_less
 from .steps import Given, KnownLoad, Loads, Ranges, figures_of, loads_of, ranges_of, spread
 
 _FEWEST_SHOWN, _NEAR = 12, 8
@@ -137,9 +137,9 @@ def scale(
         if how_long and plans[0].changes:
             times, text = timed_or_why(plans[0].group, plans[0].changes, plans[0].assignor)
             one, assumed = replace(one, times=times), text if times or not assumed else assumed
-        found.append(replace(one, useful=all(is_less(one, other) for other in found)))
+        found.append(replace(one, useful=all(_is_less(one, other) for other in found)))
     noun = "task" if group.subtopologies is not None else "partition"
-    because = answer(found, now, noun if rates is None else "record", knows_owners=owns)
+    because = _because(found, now, noun if rates is None else "record", knows_owners=owns)
     return Scaled(group.group_id, name, now, because, tuple(found), errors, assumed)
 
 
@@ -184,3 +184,56 @@ def _default(group: GroupSpec) -> list[int]:
 def checked(counts: Iterable[int]) -> list[int]:
     """Returns the counts. Errors: GroupError at `counts[i]`."""
     return [integer(n, f"counts[{i}]", "number", 0, MOST_NEW_MEMBERS) for i, n in enumerate(counts)]
+
+
+# In words ---------------------------------------------------------------------------------------
+
+
+def _because(counts: Sequence[Count], members: int, noun: str, *, knows_owners: bool) -> str:
+    """Returns the answer; `members` is the present count, `noun` a partition, task or record."""
+    now = next(one for one in counts if one.members == members)
+    said = _compared(counts, now, noun)
+    if now.idle:
+        said.append(f"{now.idle} of the {counted(members)} have nothing to read")
+    if now.catch_up_s is not None:
+        enough = (one.members for one in counts if one.catch_up_s != math.inf)
+        said.append(f"{next(enough, 'no number')} is enough to read what arrives")
+    said.append(f"worth having: {', '.join(str(one.members) for one in counts if one.useful)}")
+    if not knows_owners:
+        said.append("who owns what now is not known, so every partition counts as a move")
+    return "; ".join(said)
+
+
+def _is_less(one: Count, other: Count) -> bool:
+    """Returns whether the busiest member reads less; sums of rates are equal if nearly equal."""
+    return one.busiest < other.busiest * (1 - 1e-9)
+
+
+def _compared(counts: Sequence[Count], now: Count, noun: str) -> list[str]:
+    """Returns which smaller counts do as well, which larger ones bring nothing, and which help."""
+    more = [one for one in counts if one.members > now.members]
+    useless = [*takewhile(lambda one: not one.useful, more)]
+    as_well = next(one for one in counts if not _is_less(now, one))
+    alike = []
+    if as_well is not now:
+        alike.append(f"{counted(as_well.members)} would do as well as {now.members}")
+    if useless:
+        first, last = useless[0].members, useless[-1].members
+        alike.append(f"{first}{f' to {last}' * (first < last)} members bring nothing")
+    has = f"the fullest member has {_reads(now, noun)}"
+    or_more = " or more" * any(_is_less(now, one) for one in useless)
+    said = [f"{', and '.join(alike)}: {has}{or_more} either way"] if alike else []
+    if len(useless) < len(more):
+        step = more[len(useless)]
+        helps = f"{step.members} is the next step" if useless else f"{counted(step.members)} help"
+        cost = f"{counted(step.moves, 'move')}, {step.stops} without a reader on the way"
+        said.append(f"{helps}: the fullest member then has {_reads(step, noun)} ({cost})")
+    return said or [f"{counted(now.members)} now: {has}"]
+
+
+def _reads(one: Count, noun: str) -> str:
+    """Returns `3 partitions`, `6 to 7 partitions` or `1,200 records a second`."""
+    number = f"{one.busiest:,.0f}" if one.busiest >= 10 else f"{one.busiest:.3g}"
+    if noun != "record" and "fullest" in one.ranges and one.busiest == one.fullest:
+        number = " to ".join(map(str, one.ranges["fullest"]))
+    return f"{number} {noun}{'s' * (number != '1')}{' a second' * (noun == 'record')}"

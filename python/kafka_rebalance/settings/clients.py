@@ -11,9 +11,10 @@ Source   ConsumerConfig (Kafka 4.4.0); librdkafka 2.16.0, CONFIGURATION.md; Kafk
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
+from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.member.config import ConsumerConfig
 
 Library = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
@@ -22,8 +23,7 @@ PYTHON: tuple[Library, ...] = ("kafka-python", "aiokafka")
 
 EAGER = ("range", "roundrobin", "sticky")
 COOPERATIVE = "cooperative-sticky"
-_CLASS = re.compile(r"(?:.*\.)?(Range|RoundRobin|Sticky|CooperativeSticky)(?:Partition)?Assignor")
-_NAMES = {name.replace("-", ""): name for name in (*EAGER, COOPERATIVE)}
+_NAMES = {BUILT_IN[name].java_class: name for name in (*EAGER, COOPERATIVE)}
 
 
 class Setting(NamedTuple):
@@ -70,19 +70,21 @@ SETTINGS: dict[str, Setting] = {
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The settings of one client. `given` has the values as written; `lines` the line of each.
+    """The settings of one client in a file.
 
-    `client["session.timeout.ms"]` is the value, or the library's default. `wrong` has the settings
-    whose value cannot be read, with the reason; the default stands for them.
+    `client["session.timeout.ms"]` is the value, or the library's default. `names` are the settings
+    as they are given, and `lines` the line of each. `wrong` has those whose value cannot be read,
+    with the reason; the default stands for them. `place` is the file, and the document in it if
+    there are several: `a.yaml, documents[1]`.
     """
 
-    file: str
     library: Library
-    given: Mapping[str, Any]
-    lines: Mapping[str, int] = field(default_factory=dict)
-    number: int | None = None  # the place of the document in a file with several
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, Any] = field(default_factory=dict)
+    file: str
+    place: str
+    names: tuple[str, ...]
+    lines: Mapping[str, int]
+    values: Mapping[str, Any]
+    wrong: Mapping[str, str]
 
     @classmethod
     def of(
@@ -91,26 +93,24 @@ class Client:
         given: Mapping[str, Any],
         *,
         file: str = "settings",
+        place: str | None = None,
         lines: Mapping[str, int] | None = None,
-        number: int | None = None,
     ) -> "Client":
         """Reads the values; Python's libraries write the names as arguments, with underscores."""
-        named = {_dotted(name, library): value for name, value in given.items()}
-        at = {_dotted(name, library): line for name, line in (lines or {}).items()}
-        wrong: dict[str, str] = {}
         values: dict[str, Any] = {}
-        for name, value in named.items():
-            if name in SETTINGS and value is not None:
-                try:
-                    values[name] = _read(SETTINGS[name].type, value)
-                except ValueError as error:
-                    wrong[name] = f"{value!r} {error}"
-        return cls(file, library, named, at, number, wrong, values)
+        wrong: dict[str, str] = {}
+        given, lines = (_dotted(each, library) for each in (given, lines or {}))
+        for name in given.keys() & SETTINGS.keys():
+            try:
+                if given[name] is not None:
+                    values[name] = _read(SETTINGS[name].type, given[name])
+            except ValueError as error:
+                wrong[name] = f"{given[name]!r} {error}"
+        return cls(library, file, place or file, tuple(given), lines, values, wrong)
 
     def __getitem__(self, name: str) -> Any:
         setting = SETTINGS[name]
-        default = setting.others.get(self.library, setting.default)
-        return self.values.get(name, default)
+        return self.values.get(name, setting.others.get(self.library, setting.default))
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -125,39 +125,26 @@ class Client:
         return str(self["group.protocol"]).lower() != "consumer"
 
     @property
-    def is_static(self) -> bool:
-        return bool(self["group.instance.id"])
-
-    @property
     def config(self) -> ConsumerConfig:
         """Returns what the simulator plays: these settings, in Kafka's own consumer."""
-        instance, poll = self["group.instance.id"] or None, self["max.poll.interval.ms"]
+        config = ConsumerConfig(
+            group_instance_id=self["group.instance.id"] or None,
+            max_poll_interval_ms=self["max.poll.interval.ms"],
+        )
         if not self.is_classic:
-            return ConsumerConfig(
-                group_protocol="consumer", group_instance_id=instance, max_poll_interval_ms=poll
-            )
-        known = tuple(name for name in self.assignors if name in _NAMES.values())
+            return replace(config, group_protocol="consumer")
         session = self["session.timeout.ms"]
-        return ConsumerConfig(
-            group_instance_id=instance,
+        known = tuple(name for name in self.assignors if name in _NAMES.values())
+        return replace(
+            config,
             session_timeout_ms=session,
             heartbeat_interval_ms=min(self["heartbeat.interval.ms"], session - 1),
-            max_poll_interval_ms=poll,
             partition_assignment_strategy=known or ("range",),
         )
 
-    @property
-    def place(self) -> str:
-        """Returns the file, and the document in it if there are several: `a.yaml, documents[1]`."""
-        return self.file if self.number is None else f"{self.file}, documents[{self.number}]"
 
-    @property
-    def first_line(self) -> int:
-        return min(self.lines.values(), default=1)
-
-
-def _dotted(name: str, library: Library) -> str:
-    return name.replace("_", ".") if library in PYTHON else name
+def _dotted(given: Mapping[str, Any], library: Library) -> dict[str, Any]:
+    return {k.replace("_", ".") if library in PYTHON else k: value for k, value in given.items()}
 
 
 def assignor_name(name: str) -> str:
@@ -166,8 +153,8 @@ def assignor_name(name: str) -> str:
     >>> assignor_name("org.apache.kafka.clients.consumer.CooperativeStickyAssignor")
     'cooperative-sticky'
     """
-    found = _CLASS.fullmatch(name)
-    return name if found is None else _NAMES[found[1].lower()]
+    simple = name.rpartition(".")[2].replace("PartitionAssignor", "Assignor")
+    return _NAMES.get(simple, name)
 
 
 def _read(type: type, value: Any) -> Any:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
-from kafka_rebalance.errors import GroupError, MissingExtra
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.line_files import read_text
+from kafka_rebalance.group.yaml_documents import yaml_documents
 from kafka_rebalance.live.java_properties import parse_properties
 
 from .clients import SETTINGS, Client, Library
@@ -26,9 +27,7 @@ from .rules import RULES
 
 _MOST_CLIENTS = 1_000
 _KEY = re.compile(r"""[ \t{,-]*["']?([A-Za-z][\w.]*)["']?[ \t]*[:=]""")
-_BROKER = (
-    "group.min.session.timeout.ms", "group.max.session.timeout.ms", "group.consumer.assignors",
-)  # fmt: skip
+_BROKERS_ASSIGNORS = "uniform", "range"
 
 
 def read_clients(file: str, library: Library | None = None) -> Iterator[Client | GroupError]:
@@ -36,36 +35,52 @@ def read_clients(file: str, library: Library | None = None) -> Iterator[Client |
 
     So does a file that is too long or not UTF-8. Errors: OSError; MissingExtra without PyYAML.
     """
-    with Path(file).open("rb") as source:
-        try:
-            text = read_text(source, "settings", file)
-        except GroupError as error:
-            yield GroupError(file, error.problem.removeprefix(f"{file} "))
-            return
-    forms = {".json": _json, ".yaml": _yaml, ".yml": _yaml}
-    form = forms.get(Path(file).suffix.lower())
-    read = [parse_properties(text)] if form is None else [*form(text, file)]
-    lines = _Lines(text)
-    for number, one in enumerate(read[:_MOST_CLIENTS]):
-        place = file if len(read) == 1 else f"{file}, documents[{number}]"
+    try:
+        text = _text(file)
+        found = [*_documents(text, Path(file).suffix.lower())]
+    except GroupError as error:
+        yield GroupError(file, error.problem.removeprefix(f"{file} "))
+        return
+    lines = dict[str, list[int]]()  # each client takes the first line that is left of each name
+    for number, line in enumerate(text.split("\n"), 1):
+        if key := _KEY.match(line):
+            lines.setdefault(key[1], []).append(number)
+    for path, form, one in found[:_MOST_CLIENTS]:
+        place = file if len(found) == 1 else f"{file}, {path}"
         if isinstance(one, GroupError):
-            yield one
-            continue
-        if not isinstance(one, dict):
+            yield GroupError(place, one.problem)
+        elif not isinstance(one, dict):
             yield GroupError(place, f"{a_type(one)} is not a mapping of settings")
-            continue
-        given = {str(name): value for name, value in one.items()}
-        has_dots = any("." in name for name in given)
-        named: Library = "java" if form is None else "librdkafka" if has_dots else "kafka-python"
-        which = None if len(read) == 1 else number
-        client = Client.of(library or named, given, file=file, lines=lines.of(given), number=which)
-        if client.given.keys().isdisjoint(SETTINGS):
-            problem = "has none of the settings that rules read; write them at the top level"
-            yield GroupError(place, problem)
         else:
-            yield client
-    if len(read) > _MOST_CLIENTS:
+            given = {str(name): value for name, value in one.items()}
+            at = {name: lines[name].pop(0) for name in given if lines.get(name)}
+            has_dots = any("." in name for name in given)
+            which = library or form or ("librdkafka" if has_dots else "kafka-python")
+            client = Client.of(which, given, file=file, place=place, lines=at)
+            none = "has none of the settings that rules read; write them at the top level"
+            yield GroupError(place, none) if SETTINGS.keys().isdisjoint(client.names) else client
+    if len(found) > _MOST_CLIENTS:
         yield GroupError(file, f"has more than {_MOST_CLIENTS} clients; the others are left out")
+
+
+def _text(file: str) -> str:
+    with Path(file).open("rb") as source:
+        return read_text(source, "settings", file)
+
+
+def _documents(text: str, suffix: str) -> Iterator[tuple[str, Library | None, Any]]:
+    """Yields each document with its path, and with its library if the form of the file shows it."""
+    if suffix == ".json":
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise GroupError("settings", f"is not JSON: {error}") from None
+        for number, one in enumerate(value if isinstance(value, list) else [value]):
+            yield f"documents[{number}]", None, one
+    elif suffix in (".yaml", ".yml"):
+        yield from ((path, None, one) for path, one in yaml_documents(text, "Settings in YAML"))
+    else:
+        yield "", "java", parse_properties(text)
 
 
 def judge(clients: Iterable[Client], around: Surroundings) -> Iterator[Breach]:
@@ -86,60 +101,13 @@ def read_broker(file: str) -> CoordinatorConfig:
 
     Errors: GroupError with the name of the setting.
     """
-    with Path(file).open("rb") as source:
-        given = parse_properties(read_text(source, "settings", file))
-    found: dict[str, Any] = {}
-    for name in given.keys() & {*_BROKER}:
-        value: Any = given[name]
-        if name.endswith(".ms"):
-            if not re.fullmatch(r"[0-9]{1,10}", value):
-                raise GroupError(f"{file}: {name}", f"{value!r} is not a number of ms")
-            value = int(value)
-        else:  # classes of one's own are not known here, so they are left out
-            names = [one.strip() for one in value.split(",")]
-            value = tuple(one for one in names if one in ("uniform", "range")) or ("uniform",)
-        found[name.replace(".", "_")] = value
+    given, found = parse_properties(_text(file)), dict[str, Any]()
+    for name in ("group.min.session.timeout.ms", "group.max.session.timeout.ms"):
+        if (ms := given.get(name)) is not None:
+            if not re.fullmatch(r"[0-9]{1,10}", ms):
+                raise GroupError(f"{file}: {name}", f"{ms!r} is not a number of ms")
+            found[name.replace(".", "_")] = int(ms)
+    if (names := given.get("group.consumer.assignors")) is not None:
+        known = [one for one in map(str.strip, names.split(",")) if one in _BROKERS_ASSIGNORS]
+        found["group_consumer_assignors"] = tuple(known) or _BROKERS_ASSIGNORS[:1]
     return CoordinatorConfig(**found)
-
-
-def _json(text: str, file: str) -> Iterable[Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return [GroupError(file, f"is not JSON: {error}")]
-    return value if isinstance(value, list) else [value]
-
-
-def _yaml(text: str, file: str) -> Iterator[Any]:
-    try:
-        import yaml
-    except ImportError:
-        raise MissingExtra("Settings in YAML", "rollout") from None
-    each, number = yaml.safe_load_all(text), 0
-    while True:
-        try:
-            one = next(each)
-        except StopIteration:
-            return
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            mark = getattr(error, "problem_mark", None)
-            where = "" if mark is None else f" at line {mark.line + 1}"
-            why = getattr(error, "problem", None) or type(error).__name__
-            yield GroupError(f"{file}, documents[{number}]", f"is not YAML{where}: {why}")
-            return
-        number += 1
-        if one is not None:
-            yield one
-
-
-class _Lines:
-    """The lines of the names in a file; each client takes the first that is left of each name."""
-
-    def __init__(self, text: str) -> None:
-        self._left: dict[str, list[int]] = {}
-        for number, line in enumerate(text.split("\n"), 1):
-            if found := _KEY.match(line):
-                self._left.setdefault(found[1], []).append(number)
-
-    def of(self, names: Iterable[str]) -> dict[str, int]:
-        return {name: self._left[name].pop(0) for name in names if self._left.get(name)}

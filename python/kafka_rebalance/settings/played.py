@@ -2,7 +2,7 @@
 """Plays a client's settings in the simulator: what happens, and when, with these numbers.
 
 Three members of the client's settings read a topic of six partitions. At `_AT_MS` something
-happens to one of them; the text counts the time from that event.
+happens to the first of them; the text counts the time from that event.
 
 Source   kafka_rebalance.simulator, which plays Kafka's consumer and Kafka's coordinator.
 """
@@ -16,17 +16,10 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator.intervals import Gap
+from kafka_rebalance.simulator.measure import totals
 from kafka_rebalance.simulator.run import Run
 from kafka_rebalance.simulator.scenario import Happening, Kind, MemberPlan, Scenario, TopicPlan
 from kafka_rebalance.simulator.simulation import simulate
-
-
-class Setup(NamedTuple):
-    """The settings of the members, and of the broker."""
-
-    config: ConsumerConfig
-    broker: CoordinatorConfig = CoordinatorConfig()
-
 
 _AT_MS = 60_000
 _MEMBERS = ("a", "b", "c")
@@ -36,69 +29,62 @@ _MOST_HEARTBEATS = 20_000  # of one member
 _PHASES = 5  # a pause can begin anywhere between two heartbeats: so many places are played
 
 
-def slow_batch(setup: Setup, processing_ms: int) -> str:
-    """Plays a batch that takes longer than `max_poll_interval_ms`, in one of three members."""
-    run = _run(setup, Happening(at_ms=_AT_MS, kind=Kind.PAUSE, member="a", for_ms=processing_ms))
-    at = clock(setup.config.max_poll_interval_ms)
-    leaves = f"leaves at {at}"
-    if setup.config.group_instance_id is not None:
-        leaves = f"sends no heartbeat from {at} on"
-    left = f"with {duration(processing_ms)} to process a batch, the member {leaves}"
-    end_ms = _AT_MS + processing_ms
-    taken = [
-        one.from_ms
-        for one in run.holds
-        if one.partition in _held_by(run, "a", _AT_MS)
-        and one.member != "a"
-        and _AT_MS < one.from_ms < end_ms
-    ]
-    if not taken:
+class Setup(NamedTuple):
+    """The settings of the members and the broker; the ms of a batch, and of a restart."""
+
+    config: ConsumerConfig
+    broker: CoordinatorConfig
+    processing_ms: int = 0
+    restart_ms: int = 0
+
+
+def slow_batch(setup: Setup) -> str:
+    """Plays a batch that takes longer than `max_poll_interval_ms`."""
+    run = _run(setup, _happens(Kind.PAUSE, setup.processing_ms))
+    at, is_static = clock(setup.config.max_poll_interval_ms), setup.config.group_instance_id
+    leaves = f"leaves at {at}" if is_static is None else f"sends no heartbeat from {at} on"
+    left = f"with {duration(setup.processing_ms)} to process a batch, the member {leaves}"
+    others = (hold for hold in run.holds if hold.member != "a" and hold.partition in _stuck(run))
+    taken = [hold.from_ms - _AT_MS for hold in others if hold.from_ms > _AT_MS]
+    if min(taken, default=setup.processing_ms) >= setup.processing_ms:
         return f"{left}, and nobody takes its partitions before the batch ends"
-    return f"{left}, and its partitions are read twice from {clock(min(taken) - _AT_MS)} on"
+    return f"{left}, and its partitions are read twice from {clock(min(taken))} on"
 
 
-def frozen(setup: Setup, for_ms: int) -> str:
-    """Plays a process that does nothing for a time (garbage collection, a lost connection)."""
-    run = _run(setup, Happening(at_ms=_AT_MS, kind=Kind.FREEZE, member="a", for_ms=for_ms))
-    return f"a pause of {duration(for_ms)} in one of three members costs {_cost(run)}"
+def frozen(setup: Setup) -> str:
+    """Plays a process that does nothing for longer than a session (such as garbage collection)."""
+    for_ms = setup.config.session_timeout_ms + 1_000
+    cost = _cost(_run(setup, _happens(Kind.FREEZE, for_ms)))
+    return f"a pause of {duration(for_ms)} in one of three members costs {cost}"
 
 
 def shortest_pause(setup: Setup) -> str:
     """Finds the shortest pause (in seconds) after which the group rebalances."""
-    lasts, costs = 0, -(-setup.config.session_timeout_ms // 1000) + 1
+    session_ms, every_ms = setup.config.session_timeout_ms, setup.config.heartbeat_interval_ms
+    phases = range(_AT_MS, _AT_MS + every_ms, every_ms // _PHASES or 1)
+    lasts, costs = 0, -(-session_ms // 1000) + 1
     while costs - lasts > 1:
         middle = (lasts + costs) // 2
-        steps = range(
-            0,
-            setup.config.heartbeat_interval_ms,
-            setup.config.heartbeat_interval_ms // _PHASES or 1,
-        )
-        pauses = (
-            Happening(at_ms=_AT_MS + step, kind=Kind.FREEZE, member="a", for_ms=middle * 1000)
-            for step in steps
-        )
-        if any(_later(_run(setup, one)) for one in pauses):
+        pauses = (_happens(Kind.FREEZE, middle * 1000, at_ms) for at_ms in phases)
+        if any(totals(_run(setup, one)).rebalances for one in pauses):
             costs = middle
         else:
             lasts = middle
-    session = duration(setup.config.session_timeout_ms)
-    return (
-        f"a pause of {costs} s is enough to lose the member, although its session lasts {session}"
-    )
+    lasts_for = f"although its session lasts {duration(session_ms)}"
+    return f"a pause of {costs} s is enough to lose the member, {lasts_for}"
 
 
 def crash(setup: Setup) -> str:
     """Plays a process that ends without leaving the group."""
-    run = _run(setup, Happening(at_ms=_AT_MS, kind=Kind.KILL, member="a"))
-    last = max(gap.to_ms for gap in _gaps(run))
+    last = max(gap.to_ms for gap in _gaps(_run(setup, _happens(Kind.KILL))))
     return f"after a crash, its partitions have no reader until {clock(last - _AT_MS)}"
 
 
-def restart(setup: Setup, for_ms: int) -> str:
-    """Plays a static member that closes, and is back after `for_ms`."""
-    back = Happening(at_ms=_AT_MS + for_ms, kind=Kind.START, member="a")
-    run = _run(setup, Happening(at_ms=_AT_MS, kind=Kind.STOP, member="a"), back)
-    return f"a restart that takes {duration(for_ms)} costs {_cost(run)}"
+def restart(setup: Setup) -> str:
+    """Plays a static member that closes, and starts again."""
+    back = _happens(Kind.START, at_ms=_AT_MS + setup.restart_ms)
+    cost = _cost(_run(setup, _happens(Kind.STOP), back))
+    return f"a restart that takes {duration(setup.restart_ms)} costs {cost}"
 
 
 def join(setup: Setup) -> str:
@@ -114,46 +100,46 @@ def join(setup: Setup) -> str:
 
 def blocked(setup: Setup) -> str | None:
     """Plays a member that is stuck in a batch while another one joins; None above two hours."""
-    if setup.config.max_poll_interval_ms > _MOST_PLAYED_MS:
+    poll_ms = setup.config.max_poll_interval_ms
+    if poll_ms > _MOST_PLAYED_MS:
         return None
-    stuck = Happening(
-        at_ms=_AT_MS, kind=Kind.PAUSE, member="a", for_ms=setup.config.max_poll_interval_ms * 2
-    )
-    run = _run(setup, stuck, late="c")
-    stuck_with = _held_by(run, "a", _AT_MS)
-    others = [one for one in _gaps(run) if one.partition not in stuck_with]
+    run = _run(setup, _happens(Kind.PAUSE, poll_ms * 2), late="c")
+    others = (gap for gap in _gaps(run) if gap.partition not in _stuck(run))
     longest = max(others, key=lambda one: one.to_ms - one.from_ms, default=None)
-    if longest is None or longest.to_ms - longest.from_ms < setup.config.max_poll_interval_ms // 2:
-        until = clock(setup.config.max_poll_interval_ms)
+    if longest is None or longest.to_ms - longest.from_ms < poll_ms // 2:
+        until = clock(poll_ms)
         return f"a member stuck in a batch holds its partitions, and a rebalance, until {until}"
     until = clock(longest.to_ms - _AT_MS)
     return f"if a member is stuck in a batch when another one joins, all others stop until {until}"
 
 
+def _happens(kind: Kind, for_ms: int = 0, at_ms: int = _AT_MS) -> Happening:
+    return Happening(at_ms=at_ms, kind=kind, member="a", for_ms=for_ms)
+
+
 @lru_cache(maxsize=64)  # many clients have equal settings
 def _run(setup: Setup, *happenings: Happening, late: str = "") -> Run:
     """Plays three members; the one called `late` starts after the others, at the event."""
-    is_static = setup.config.group_instance_id is not None
+    config, names = setup.config, _MEMBERS if setup.config.group_instance_id else (None,) * 3
     members = tuple(
         MemberPlan(
             name=name,
-            config=replace(setup.config, group_instance_id=name if is_static else None),
+            config=replace(config, group_instance_id=instance),
             topics=("t",),
             start_ms=_AT_MS + 5_000 if name == late else 0,
         )
-        for name in _MEMBERS
+        for name, instance in zip(_MEMBERS, names, strict=True)
     )
     last = max([_AT_MS, *(one.at_ms + one.for_ms for one in happenings)])
-    limits = setup.config.session_timeout_ms + setup.config.max_poll_interval_ms
     scenario = Scenario(
         title="settings",
         members=members,
         topics={"t": TopicPlan(partitions=_PARTITIONS)},
         happenings=happenings,
-        until_ms=last + limits + 60_000,
+        until_ms=last + config.session_timeout_ms + config.max_poll_interval_ms + 60_000,
         broker=setup.broker,
     )
-    if scenario.until_ms > _MOST_HEARTBEATS * max(setup.config.heartbeat_interval_ms, 1):
+    if scenario.until_ms > _MOST_HEARTBEATS * max(config.heartbeat_interval_ms, 1):
         raise GroupError("settings", "a run with so many heartbeats would take minutes")
     return simulate(scenario)
 
@@ -162,34 +148,23 @@ def _gaps(run: Run) -> list[Gap]:
     return [one for one in run.gaps if one.to_ms > _AT_MS]
 
 
-def _later(run: Run) -> int:
-    return sum(one.from_ms >= _AT_MS for one in run.rebalances)
-
-
-def _held_by(run: Run, member: str, at_ms: int) -> set[str]:
-    return {
-        one.partition
-        for one in run.holds
-        if one.member == member and one.from_ms <= at_ms <= one.to_ms
-    }
+def _stuck(run: Run) -> set[str]:
+    """Returns the partitions of the first member at the event."""
+    own = (one for one in run.holds if one.member == "a")
+    return {one.partition for one in own if one.from_ms <= _AT_MS <= one.to_ms}
 
 
 def _cost(run: Run) -> str:
-    rebalances = _later(run)
-    gaps = _gaps(run)
-    unread = max((one.to_ms - max(one.from_ms, _AT_MS) for one in gaps), default=0)
-    partitions = len({one.partition for one in gaps})
+    sums, stopped = totals(run), {gap.partition for gap in _gaps(run)}
     return (
-        f"{counted(rebalances, 'rebalance')}, and {counted(partitions, 'partition')} of "
-        f"{_PARTITIONS} without a reader for up to {duration(unread)}"
+        f"{counted(sums.rebalances, 'rebalance')}, and {counted(len(stopped), 'partition')} of "
+        f"{_PARTITIONS} without a reader for up to {duration(sums.longest_gap_ms)}"
     )
 
 
 def duration(ms: int) -> str:
     """Returns `45 s`, `2.5 s` or `5 min`."""
-    if ms % 60_000 == 0 and ms >= 120_000:
-        return f"{ms // 60_000} min"
-    return f"{ms / 1000:g} s"
+    return f"{ms // 60_000} min" if ms >= 120_000 and ms % 60_000 == 0 else f"{ms / 1000:g} s"
 
 
 def clock(ms: int) -> str:

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rule for the settings of clients, and how it is applied to one client."""
+"""A rule for the settings of clients, and how it is applied to one client.
+
+In the sentence of a rule, `{session.timeout.ms}` stands for the value of that setting of the
+client or the broker, and `{session.timeout.ms=}` for its name and its value, as in Python.
+`{processing}` and `{restart}` stand for times of the surroundings. If a rule finds several
+settings, each with a sentence of its own, `{several}` stands for these sentences.
+"""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -34,39 +40,20 @@ class Surroundings(NamedTuple):
         most = self.broker.group_max_session_timeout_ms
         return client.is_classic and not least <= client["session.timeout.ms"] <= most
 
-    def value(self, name: str) -> str:
-        """Returns a value of the surroundings, as text for a sentence."""
-        broker = self.broker
-        values = {
-            "processing": duration(self.processing_ms or 0),
-            "restart": duration(self.restart_ms or 0),
-            "least": broker.group_min_session_timeout_ms,
-            "most": broker.group_max_session_timeout_ms,
-            "server assignors": ", ".join(broker.group_consumer_assignors),
-        }
-        return str(values[name])
-
-
-Condition = Callable[[Client, Surroundings], object]
-Play = Callable[[Setup, Surroundings], str | None]
-Sentences = Callable[[Client], Mapping[str, str]]
-
 
 class Rule(NamedTuple):
-    """A rule: if `when` holds, the client has the problem that `text` describes.
+    """A rule: if `when` is true, or a dict of several settings, the client has a problem.
 
-    `setting` is the one whose line is shown. If several settings can be wrong, it is a function
-    that returns them, each with a sentence; {several} stands for these sentences.
+    `text` describes it. The line that is shown is that of the first setting found or named in it.
     """
 
     id: str
     libraries: tuple[Library, ...]
     severity: Severity
-    setting: str | Sentences
-    when: Condition
-    text: str
     source: str
-    plays: Play | None = None
+    when: Callable[[Client, Surroundings], object]
+    text: str
+    plays: Callable[[Setup], str | None] | None = None
 
     @property
     def see(self) -> str:
@@ -75,7 +62,8 @@ class Rule(NamedTuple):
     @property
     def meaning(self) -> str:
         """Returns the sentence without values."""
-        return re.sub(r":? ?\(?\{[^}]*\}\)?", "", self.text)
+        named = re.sub(r"\{([a-z.]+)=\}", r"\1", self.text)
+        return re.sub(r":? ?\(?\{[^}]*\}\)?", "", named)
 
 
 class Breach(NamedTuple):
@@ -89,42 +77,40 @@ class Breach(NamedTuple):
 
 
 _MOST_CHARACTERS = 200
-_PLACEHOLDER = re.compile(r"\{([a-z. ]+)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z.]+)(=?)\}")
+_NAME = re.compile(r"\w+(?:\.\w+)+")
 
 
 def broken(rule: Rule, client: Client, around: Surroundings) -> Breach | None:
     """Returns the breach of a rule; None if the client does not break it."""
-    if client.library not in rule.libraries:
+    found = client.library in rule.libraries and rule.when(client, around)
+    if not found:
         return None
-    several = {} if isinstance(rule.setting, str) else rule.setting(client)
-    if not several and not rule.when(client, around):
-        return None
-    names = [rule.setting] if isinstance(rule.setting, str) else [*several]
-    names += [name for name in _PLACEHOLDER.findall(rule.text) if name in SETTINGS]
-    line = next((client.lines[name] for name in names if name in client.lines), client.first_line)
-    story = None
+    several: dict[str, str] = found if isinstance(found, dict) else {}
+    names = (name for name in [*several, *_NAME.findall(rule.text)] if name in client.lines)
+    line = client.lines.get(next(names, ""), min(client.lines.values(), default=1))
+    played = None
     if rule.plays is not None and not around.refuses_session(client):
+        times = around.processing_ms or 0, around.restart_ms or 0
         with suppress(GroupError):  # with another setting that cannot work, there is no run
-            story = rule.plays(Setup(client.config, around.broker), around)
+            played = rule.plays(Setup(client.config, around.broker, *times))
 
     def value(match: re.Match[str]) -> str:
         if match[1] == "several":
             return "; ".join(several.values())
-        return _text(client[match[1]]) if match[1] in SETTINGS else around.value(match[1])
+        return f"{match[1]} " * bool(match[2]) + _value(match[1], client, around)
 
     text = _PLACEHOLDER.sub(value, rule.text)
-    return Breach(rule, client, _named(text, client), story, line)
+    if client.library in PYTHON:  # its names of settings have underscores
+        known = {*SETTINGS, *client.names}
+        text = _NAME.sub(lambda one: one[0].replace(".", "_") if one[0] in known else one[0], text)
+    return Breach(rule, client, text, played, line)
 
 
-def _text(value: object) -> str:
+def _value(name: str, client: Client, around: Surroundings) -> str:
+    if name in ("processing", "restart"):
+        return duration(getattr(around, f"{name}_ms") or 0)
+    of_broker = name not in SETTINGS
+    value = getattr(around.broker, name.replace(".", "_")) if of_broker else client[name]
     text = ", ".join(value) or "empty" if isinstance(value, tuple) else str(value)
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
-
-
-def _named(text: str, client: Client) -> str:
-    """Returns a sentence with the names that the client's library has for settings."""
-    if client.library not in PYTHON:
-        return text
-    for name in sorted({*SETTINGS, *client.given}, key=len, reverse=True):
-        text = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", name.replace(".", "_"), text)
-    return text

@@ -11,22 +11,10 @@ Source   KafkaApis.handleOffsetCommit (Kafka 4.4.0).
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import kafka_rebalance.coordinator.machine.events as c
 from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.coordinator import Coordinator
-from kafka_rebalance.coordinator.machine.events import (
-    Append,
-    Appended,
-    CoordinatorEvent,
-    Expired,
-    Loaded,
-    LogEntry,
-    PatternsDue,
-    Received,
-    Respond,
-    Transition,
-    Unloaded,
-)
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
@@ -52,19 +40,19 @@ class Broker:
 
     coordinator: Coordinator
     has: Callable[[str, int], bool]
-    watch: Callable[[int, Transition, str], None]
+    watch: Callable[[int, c.Transition, str], None]
     respond: Callable[[int, Response], None]
-    append: Callable[[Appended | PatternsDue], None]
+    append: Callable[[c.Appended | c.PatternsDue], None]
     look: Callable[[int, str], None]
     journal: list[Entry] | None
     node: int | None = 0
     sender: str = ""  # the process whose request is being handled
     is_touched: bool = False  # the coordinator handled an event, so its deadlines may differ
-    log: list[LogEntry] = field(default_factory=list)
+    log: list[c.LogEntry] = field(default_factory=list)
     refused: dict[int, tuple[PartitionError, ...]] = field(default_factory=dict)
     moves: int = 0  # how often another node became the coordinator; also the newest node's number
 
-    def receive(self, node: int | None, event: Received, sender: str, now_ms: int) -> None:
+    def receive(self, node: int | None, event: c.Received, sender: str, now_ms: int) -> None:
         request = event.request
         if isinstance(request, FindCoordinator):
             self.respond(event.request_id, self._found())
@@ -82,8 +70,8 @@ class Broker:
             self.sender = ""
 
     def _without_unknown(
-        self, event: Received, request: OffsetCommit
-    ) -> tuple[Received, OffsetCommit]:
+        self, event: c.Received, request: OffsetCommit
+    ) -> tuple[c.Received, OffsetCommit]:
         """Returns the commit without partitions that do not exist; `_whole` adds their errors."""
         unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
         if not unknown:
@@ -133,15 +121,15 @@ class Broker:
         return f"{sender} {'rejoins' if known else 'joins'}"
 
     def leave_node(self, now_ms: int) -> None:
-        self.handle(Unloaded(), now_ms, "the coordinator moves")
+        self.handle(c.Unloaded(), now_ms, "the coordinator moves")
         self.node = None
 
     def take_node(self, now_ms: int) -> None:
         self.moves += 1
         self.node = self.moves
-        self.handle(Loaded(tuple(self.log)), now_ms, "the coordinator moves")
+        self.handle(c.Loaded(tuple(self.log)), now_ms, "the coordinator moves")
 
-    def handle(self, event: CoordinatorEvent, now_ms: int, cause: str = "") -> None:
+    def handle(self, event: c.CoordinatorEvent, now_ms: int, cause: str = "") -> None:
         """Hands an event to the coordinator; `cause` explains a rebalance that the event starts."""
         effects = self.coordinator.handle(event, now_ms)
         self.is_touched = True
@@ -150,19 +138,19 @@ class Broker:
         has_written = False
         for effect in effects:
             match effect:
-                case Respond():
+                case c.Respond():
                     number = effect.request_id
                     self.respond(number, self._whole(number, effect.response))
-                case Append(append_id, records):
+                case c.Append(append_id, records):
                     position = len(self.log)
-                    self.log += (LogEntry(position + i, *one) for i, one in enumerate(records))
-                    self.append(Appended(append_id, position))
+                    self.log += (c.LogEntry(position + i, *one) for i, one in enumerate(records))
+                    self.append(c.Appended(append_id, position))
                     has_written = True
-                case PatternsDue():
+                case c.PatternsDue():
                     self.append(effect)
-                case Transition():
+                case c.Transition():
                     self.watch(now_ms, effect, cause)
-                case Expired(key):
+                case c.Expired(key):
                     cause = f"{key.member_id or 'somebody'}{_EXPIRED[key.kind]}"
                 case _:
                     pass

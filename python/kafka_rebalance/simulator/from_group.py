@@ -4,7 +4,8 @@
     scenario_from_group: (GroupSpec, changes) -> Scenario
 
 The scenario has the group's topics, members, assignor and racks. The members start in join order
-and own nothing, so before the first change they receive an assignment from their assignor. A
+and own nothing, so before the first change they receive an assignment from their assignor. If the
+broker assigns, the members with most partitions start first: so they also have most at the end. A
 member's name is its instance id, else its client id, else its member id without the UUID; members
 that share a name are numbered. If the group is eager with a cooperative assignor, its members list
 `range` too. Changes are played one after another; after each, the group has time to settle:
@@ -158,6 +159,8 @@ class _Maker:
         members = self.group.members
         step = min(_JOIN_STEP_MS, _JOINED_WITHIN_MS // len(members))
         self._name(members)
+        if self.group.assignor in SERVER_SIDE:
+            members = tuple(sorted(members, key=lambda one: -len(one.owned_partitions)))
         for place, member in enumerate(members):
             self._start(member, place * step)
 

@@ -4,14 +4,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import kafka_rebalance.member.interface as m
 from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
-from kafka_rebalance.member.interface import (
-    Close,
-    MemberEvent,
-    MetadataUpdated,
-    Subscribe,
-    SubscribePattern,
-)
 from kafka_rebalance.member.worker import Worker
 
 from .agenda import Agenda, Back, ClientRequest, Loading, Unstuck
@@ -38,7 +32,7 @@ class Happenings:
     metadata: Metadata
     herders: Herders
     liveness: Liveness
-    deliver: Callable[[str, int, MemberEvent], None]
+    deliver: Callable[[str, int, m.MemberEvent], None]
     schedule: Callable[[Process], None]
     known_absences: list[Absence] = field(default_factory=list)  # absences with a known end
     down_since: dict[str, int] = field(default_factory=dict)  # process -> start of its absence
@@ -153,9 +147,9 @@ class Happenings:
         if isinstance(member, Worker):
             self.deliver(name, incarnation, self.herders.config.newest())
             return
-        self.deliver(name, incarnation, MetadataUpdated(self.cluster.metadata(now_ms)))
+        self.deliver(name, incarnation, m.MetadataUpdated(self.cluster.metadata(now_ms)))
         pattern = process.plan.pattern
-        wants = SubscribePattern(pattern) if pattern else Subscribe(process.plan.topics)
+        wants = m.SubscribePattern(pattern) if pattern else m.Subscribe(process.plan.topics)
         self.deliver(name, incarnation, wants)
         self.metadata.start(process, now_ms)
 
@@ -165,7 +159,7 @@ class Happenings:
         member_id = member.member_id
         self.down_since[process.name] = now_ms
         self.liveness.fall_silent(process)
-        self.deliver(process.name, process.incarnation, Close())
+        self.deliver(process.name, process.incarnation, m.Close())
         if isinstance(member, Worker):
             # A worker keeps sending heartbeats while its connectors and tasks stop.
             self.liveness.report_silent(member_id, process.busy_until_ms)

@@ -47,7 +47,14 @@ class Totals:
         end = "not settled at the end"
         if self.settled_ms is not None:
             end = f"settled at {self.settled_ms / 1000:,.1f} s"
-        return f"{counted(self.rebalances, 'rebalance')}{since}; {idle}; {end}."
+        count = rebalances_text(self.rebalances, self.rounds)
+        return f"{count}{since}; {idle}; {end}."
+
+
+def rebalances_text(rebalances: int, rounds: int) -> str:
+    """Returns both counts if they differ: `plan` counts each round as a rebalance."""
+    text = counted(rebalances, "rebalance")
+    return f"{text} ({rounds} rounds)" if rounds > rebalances else text
 
 
 def without_reader(held: str) -> str:

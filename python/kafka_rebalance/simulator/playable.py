@@ -2,14 +2,7 @@
 """The changes that the simulator can play; the command's help needs nothing else of this room."""
 
 PLAYABLE = (
-    "add-members",
-    "remove-members",
-    "remove-member",
-    "remove-rack",
-    "remove-client",
-    "partitions",
-    "add-topics",
-    "remove-topics",
-    "bounce-members",
-)
+    "add-members", "remove-members", "remove-member", "remove-rack", "remove-client", "partitions",
+    "add-topics", "remove-topics", "bounce-members",
+)  # fmt: skip
 """The verbs of the changes that the simulator can play."""

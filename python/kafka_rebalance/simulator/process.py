@@ -8,24 +8,10 @@ The application does not poll while it processes records.
 import random
 from dataclasses import dataclass, field, replace
 
+import kafka_rebalance.member.interface as m
 from kafka_rebalance.member.config import WorkerConfig
 from kafka_rebalance.member.consumer import Consumer
 from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
-from kafka_rebalance.member.interface import (
-    Assigned,
-    Close,
-    Fatal,
-    Lost,
-    MemberEffect,
-    MemberEvent,
-    PendingRevocation,
-    Poll,
-    Polled,
-    Revoked,
-    Send,
-    Start,
-    Stop,
-)
 from kafka_rebalance.member.worker import Worker
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup
@@ -39,7 +25,7 @@ from .scenario import MemberConfig, MemberPlan
 _HEARTBEATS = (Heartbeat, ConsumerGroupHeartbeat)
 AnyConsumer = Consumer | AsyncConsumer
 AnyMember = AnyConsumer | Worker
-Sends = list[tuple[int, Send]]  # requests, each with the time at which it leaves the process
+Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
 
 
 @dataclass(slots=True)
@@ -63,7 +49,7 @@ class Process:
     idle_since_ms: int | None = None  # heartbeats are not simulated since then; None: they are
     owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
     gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
-    crashed: Fatal | None = None
+    crashed: m.Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
     reads_nothing: bool = False  # an eager member repeats its commit before a join
     empty_handed: list[int] = field(default_factory=list)  # the times of empty assignments
@@ -118,15 +104,15 @@ class Process:
             self.holds.give(one, self.name, now_ms)
         self.member = None
 
-    def handle(self, event: MemberEvent, now_ms: int) -> Sends:
+    def handle(self, event: m.MemberEvent, now_ms: int) -> Sends:
         """Handles one event; returns the requests that leave the process, each with its time."""
         if self.member is None:
             return []
-        if isinstance(event, Poll):
+        if isinstance(event, m.Poll):
             self.polled_ms = now_ms
         # A separate thread handles heartbeats and timeouts; it does not wait for callbacks.
         is_background = isinstance(event, Tick) or isinstance(self.member, AsyncConsumer)
-        waits = not is_background or isinstance(event, Close)
+        waits = not is_background or isinstance(event, m.Close)
         at = max(now_ms, self.busy_until_ms) if waits else now_ms
         if isinstance(event, Tick) and self.member.poll_until_ms <= now_ms:
             self.report_polls(now_ms)
@@ -149,9 +135,9 @@ class Process:
             return
         process = self.plan.work.process_ms
         last = now_ms - (now_ms - self.phase_ms) % process if process and self.holds_any else now_ms
-        self._handle(Polled(max(last, busy_until_ms)), now_ms)
+        self._handle(m.Polled(max(last, busy_until_ms)), now_ms)
 
-    def _handle(self, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
+    def _handle(self, event: m.MemberEvent, now_ms: int) -> list[m.MemberEffect]:
         assert self.member is not None
         effects = self.member.handle(event, now_ms)
         if self.journal is not None:
@@ -160,32 +146,32 @@ class Process:
             self.journal.append(MemberEntry(now_ms, *entry))
         return effects
 
-    def _carry_out(self, effects: list[MemberEffect], at: int) -> Sends:
+    def _carry_out(self, effects: list[m.MemberEffect], at: int) -> Sends:
         sends = Sends()
         for effect in effects:
             match effect:
-                case Send():
+                case m.Send():
                     if self.is_cold and isinstance(effect.request, SyncGroup):
                         at += self.plan.work.cold_ms
                         self.is_cold = False
                     if self.owes_heartbeat and isinstance(effect.request, _HEARTBEATS):
                         self.owes_heartbeat = False
                     sends.append((at, effect))
-                case PendingRevocation(partitions):
+                case m.PendingRevocation(partitions):
                     for one in partitions:
                         self.holds.give(str(one), self.name, at)
-                case Revoked(partitions) | Lost(partitions):
+                case m.Revoked(partitions) | m.Lost(partitions):
                     at = self._give([str(one) for one in partitions], at)
-                case Assigned(partitions):
+                case m.Assigned(partitions):
                     at = self._take([str(one) for one in partitions], at)
                     if not self.holds_any:
                         self.empty_handed.append(at)
-                case Stop(work):
+                case m.Stop(work):
                     at = self._give(work.names(), at)
-                case Start(work):
+                case m.Start(work):
                     at = self._take(work.names(), at)
                     self.started += ((at, connector) for connector in work.connectors)
-                case Fatal():
+                case m.Fatal():
                     self.crashed = effect
                 case _:
                     pass
@@ -235,14 +221,14 @@ class Process:
         return from_ms + (self.phase_ms - from_ms) % process
 
 
-def _gives_up(effects: list[MemberEffect]) -> bool:
+def _gives_up(effects: list[m.MemberEffect]) -> bool:
     """Returns whether the effects come from an assignment that revokes partitions or work."""
     first = effects[0]
-    if isinstance(first, Stop):
+    if isinstance(first, m.Stop):
         return first.is_revoked
-    revokes = isinstance(first, Revoked) and len(effects) > 1
-    return revokes and isinstance(effects[1], Assigned)
+    revokes = isinstance(first, m.Revoked) and len(effects) > 1
+    return revokes and isinstance(effects[1], m.Assigned)
 
 
-def _calls_back(effects: list[MemberEffect]) -> bool:
-    return any(isinstance(one, Revoked | Assigned | Lost) for one in effects)
+def _calls_back(effects: list[m.MemberEffect]) -> bool:
+    return any(isinstance(one, m.Revoked | m.Assigned | m.Lost) for one in effects)

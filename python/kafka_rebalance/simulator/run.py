@@ -58,6 +58,7 @@ class Run:
     `held` is the noun for the things that members hold: partition, or task. `assumed` is a line of
     text with the assumed costs. `empty_handed` lists (member, time) of each empty assignment.
     `joined_ms` is when the last member of the start-up joined, with the consumer protocol; else 0.
+    `of_seeds` is a sentence if the run was chosen among runs with several seeds (`median_seed`).
     """
 
     title: str
@@ -75,6 +76,7 @@ class Run:
     events: int
     joined_ms: int = 0
     rates: Mapping[str, float] = field(default_factory=dict)  # records per second, by partition
+    of_seeds: str = ""
 
     @property
     def has_epochs(self) -> bool:

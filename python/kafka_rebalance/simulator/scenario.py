@@ -347,7 +347,7 @@ class Scenario:
             classic = one.with_group_protocol(CLASSIC)
             return replace(classic, partition_assignment_strategy=names)
 
-        return self._with_members(change)
+        return self.with_members(change)
 
     def with_consumer_protocol(self) -> "Scenario":
         """Returns the scenario with members of the consumer protocol. Errors: GroupError."""
@@ -357,7 +357,7 @@ class Scenario:
                 raise GroupError(f"members.{name}", "Connect has only the classic protocol")
             return one.with_group_protocol(CONSUMER)
 
-        return self._with_members(change)
+        return self.with_members(change)
 
     def with_costs(self, start_ms: int, stop_ms: int) -> "Scenario":
         """Returns the scenario with other costs of starting and stopping a partition or task."""
@@ -375,7 +375,7 @@ class Scenario:
                 raise GroupError(f"members.{name}", "Connect has no static membership")
             return replace(one, group_instance_id=name)
 
-        return self._with_members(change)
+        return self.with_members(change)
 
     def with_dynamic_members(self) -> "Scenario":
         """Returns the scenario with dynamic members; Connect's workers are always dynamic."""
@@ -383,9 +383,9 @@ class Scenario:
         def change(one: MemberConfig, _: str) -> MemberConfig:
             return one if isinstance(one, WorkerConfig) else replace(one, group_instance_id=None)
 
-        return self._with_members(change)
+        return self.with_members(change)
 
-    def _with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
+    def with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
         """Returns the scenario with `change(settings, member name)` as all members' settings."""
         members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
         happenings = tuple(

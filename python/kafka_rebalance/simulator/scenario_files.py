@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.line_files import read_text
 from kafka_rebalance.member.config import ConsumerConfig, WorkerConfig
 
@@ -98,8 +98,8 @@ def load(name: str) -> Scenario:
     else:
         path = Path(name)
         if not path.is_file():
-            there = ", ".join(ready())
-            raise GroupError("scenario", f"no file {name!r}, and none of the ready ones: {there}")
+            none = f"no file {name!r}, and none of the ready ones{did_you_mean(name, ready())}"
+            raise GroupError("scenario", f"{none}; ready are {', '.join(ready())}")
         with path.open("rb") as source:
             text = read_text(source, "scenario", name)
     return read(text)

@@ -14,14 +14,22 @@ from functools import partial
 from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from kafka_rebalance.group.spec import counted
-
-from .measure import Totals, settlings, stops, totals, unavailability, without_reader
+from .measure import (
+    Totals,
+    rebalances_text,
+    settlings,
+    stops,
+    totals,
+    unavailability,
+    without_reader,
+)
 from .run import Run, start_up_until_ms
 from .scenario import Scenario
 from .simulation import simulate
 
 _Figure = TypeVar("_Figure")
+MEDIAN_OF = 5
+"""The number of seeds of `median_seed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ class SeedRuns:
         count, unread = spreads["rebalances"], spreads["unavailable_ms"]
         rebalances = f"{count.least} to {count.most} rebalances"
         if count.is_one:
-            rebalances = counted(count.least or 0, "rebalance")
+            rebalances = rebalances_text(count.least or 0, spreads["rounds"].median or 0)
         least, median, most = (
             f"{(ms or 0) / 1000:,.1f}" for ms in (unread.least, unread.median, unread.most)
         )
@@ -113,9 +121,8 @@ def simulate_seeds(
     sums, parts, crashed, first = [], [], [], None
     seeds = tuple(seeds)
     for place, seed in enumerate(seeds):
-        one = replace(scenario, seed=seed)
         shown = None if progress is None else partial(progress, place)
-        run = simulate(shifted(one) if place else one, progress=shown)
+        run = simulate(of_seed(scenario, seed, seeds[0]), progress=shown)
         first = first or run
         sums.append(totals(run))
         parts.append(tuple(_parts(run)))
@@ -125,6 +132,33 @@ def simulate_seeds(
     return SeedRuns(
         first.title, first.held, first.assumed, seeds, tuple(sums), tuple(parts), tuple(crashed)
     )
+
+
+def of_seed(scenario: Scenario, seed: int, first: int) -> Scenario:
+    """Returns the scenario with this seed; its events are `shifted`, if the seed is not the first.
+
+    So a table of the first seed has the times that are written in the scenario.
+    """
+    one = replace(scenario, seed=seed)
+    return one if seed == first else shifted(one)
+
+
+def median_seed(
+    scenario: Scenario, *, progress: Callable[[int, int], None] | None = None
+) -> tuple[int, str]:
+    """Returns the seed of MEDIAN_OF with the median time without a reader, and a sentence on it.
+
+    One seed is one case, and may be the best or the worst. `progress` is that of `simulate_seeds`.
+    """
+    seeds = range(scenario.seed, scenario.seed + MEDIAN_OF)
+    runs = simulate_seeds(scenario, seeds, progress=progress)
+    unread = runs.spreads()["unavailable_ms"]
+    places = (i for i, one in enumerate(runs.totals) if one.unavailable_ms == unread.median)
+    least, most = (f"{(ms or 0) / 1000:,.1f}" for ms in (unread.least, unread.most))
+    between = least if unread.is_one else f"{least} to {most}"
+    seed = seeds[next(places)]
+    text = f"seed {seed}, the median of {MEDIAN_OF}, which have {between} {runs.held}-seconds"
+    return seed, f"{text} {without_reader(runs.held)}"
 
 
 def shifted(scenario: Scenario) -> Scenario:

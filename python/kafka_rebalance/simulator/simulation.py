@@ -14,20 +14,13 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+import kafka_rebalance.member.interface as m
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.coordinator import Coordinator
 from kafka_rebalance.coordinator.machine.events import Appended, PatternsDue, Received, Transition
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.member.consumer import Consumer
-from kafka_rebalance.member.interface import (
-    Answered,
-    CallbackCompleted,
-    ConfigurationUpdated,
-    MemberEvent,
-    MetadataUpdated,
-    Poll,
-)
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeatResponse
 from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
 from kafka_rebalance.wire.messages import GroupState, Response, Tick
@@ -170,7 +163,7 @@ class Simulation:
             if process.idle_since_ms is not None:
                 self._liveness.wake(process)
             self._metadata.match_again(process, self._agenda.now_ms)
-            self._deliver(event.process, event.incarnation, Poll(self._positions(process)))
+            self._deliver(event.process, event.incarnation, m.Poll(self._positions(process)))
 
     def _refresh(self, event: scheduled.Refresh) -> None:
         if self._agenda.is_due(event):
@@ -182,7 +175,7 @@ class Simulation:
         self._deliver(event.process, event.incarnation, event.news)
 
     def _return(self, event: scheduled.Returned) -> None:
-        self._deliver(event.process, event.incarnation, CallbackCompleted())
+        self._deliver(event.process, event.incarnation, m.CallbackCompleted())
 
     def _tick(self, _: scheduled.TickNow) -> None:
         if self._tick_at == self._agenda.now_ms:
@@ -209,17 +202,17 @@ class Simulation:
                 process.owes_heartbeat = True
             if isinstance(response, JoinGroupResponse):
                 self._metadata.learn_topics(process, response, now_ms)
-        self._deliver(event.process, event.incarnation, Answered(event.request_id, response))
+        self._deliver(event.process, event.incarnation, m.Answered(event.request_id, response))
 
-    def _deliver_metadata(self, process: Process, news: MetadataUpdated) -> None:
+    def _deliver_metadata(self, process: Process, news: m.MetadataUpdated) -> None:
         self._liveness.wake(process)
         self._deliver(process.name, process.incarnation, news)
 
-    def _deliver(self, name: str, incarnation: int, event: MemberEvent) -> None:
+    def _deliver(self, name: str, incarnation: int, event: m.MemberEvent) -> None:
         """Passes an event to a process, unless this incarnation has ended or is frozen."""
         process, now_ms = self._processes[name], self._agenda.now_ms
         member = process.member
-        answer = event.response if isinstance(event, Answered) else None
+        answer = event.response if isinstance(event, m.Answered) else None
         if process.incarnation != incarnation or member is None:
             if isinstance(answer, JoinGroupResponse):
                 # No process knows the new member id, so no heartbeats will come for it.
@@ -259,15 +252,15 @@ class Simulation:
             self._metadata.refresh_early(process, now_ms)
         self._schedule(process)
 
-    def _put_off(self, process: Process, event: MemberEvent) -> None:
+    def _put_off(self, process: Process, event: m.MemberEvent) -> None:
         """Schedules an event of a frozen process again, for the time after the freeze."""
         name, incarnation = process.name, process.incarnation
         later: scheduled.ScheduledEvent
-        if isinstance(event, Answered):
+        if isinstance(event, m.Answered):
             later = scheduled.Reply(name, incarnation, event.request_id, event.response)
-        elif isinstance(event, CallbackCompleted):
+        elif isinstance(event, m.CallbackCompleted):
             later = scheduled.Returned(name, incarnation)
-        elif isinstance(event, ConfigurationUpdated):
+        elif isinstance(event, m.ConfigurationUpdated):
             later = scheduled.Read(name, incarnation, self._herders.config.newest())
         else:
             self._schedule(process)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, get_origin, get_type_hints
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.declared_types import milliseconds
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ def _unknown(path: str, names: Iterable[str]) -> GroupError:
     written = name.removesuffix("_ms")
     if written != name and written in names:
         return GroupError(path, f'is written {written}, with a unit: {written} = "250ms"')
-    return GroupError(path, f"not known; known: {', '.join(names)}")
+    return GroupError(path, f"not known{did_you_mean(name, names)}; known: {', '.join(names)}")
 
 
 def table(path: str, value: Any) -> Mapping[str, Any]:

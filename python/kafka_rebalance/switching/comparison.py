@@ -95,8 +95,8 @@ class Comparison:
             balance = figures.balance_after.least_to_most
             return name, rounds, figures.moves, figures.unavailable, balance
 
-        columns = ("assignor", "rounds", "moves", "no reader", "partitions a member")
-        return small_table(self.title, columns, [*self.rows()], row)
+        columns = ("assignor", "rebalances", "moves", "no reader", "partitions per member")
+        return small_table(self.title, columns, [*self.rows()], row, self.summary)
 
     def rows(self) -> Iterator[tuple[str, Candidate]]:
         """Yields (label, candidate); `alone` follows the own assignor; " <" marks the best one."""

@@ -34,6 +34,7 @@ Source   AbstractStickyAssignor.GeneralAssignmentBuilder (Kafka 4.4.0).
 Differs  nowhere.
 """
 
+import math
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
 
@@ -87,6 +88,7 @@ class GeneralBuild:
         self.previous: dict[TopicPartition, tuple[str, int]] = {}
         self.revocation = False
         self.movements = Movements()
+        self.of_topic: dict[str, list[TopicPartition]] = {}
         self.all_partitions: list[TopicPartition] = []
         self.by_size: list[
             tuple[int, bytes, str]
@@ -95,7 +97,8 @@ class GeneralBuild:
     def sort_partitions(self) -> None:
         counts = self.claims.counts
         topics = sorted(counts, key=lambda t: (len(self.subscribers[t]), name_key(t)))
-        self.all_partitions = [TopicPartition(t, p) for t in topics for p in range(counts[t])]
+        self.of_topic = {t: [TopicPartition(t, p) for p in range(counts[t])] for t in topics}
+        self.all_partitions = [tp for t in topics for tp in self.of_topic[t]]
 
     def remember_previous(self) -> None:
         for member in self.claims.members:
@@ -188,6 +191,8 @@ class GeneralBuild:
             if size > self._size(previous) + 1:
                 self.relocate(tp, previous)
                 return True
+        if not self.fixed and size <= self.by_size[0][0] + 1:
+            return False  # no member has few enough, and no fixed one is visited
         if any(size > self._size(other) + 1 for other in self._near_first(tp)):
             subscribers = self.subscribers[tp.topic]
             self.relocate(tp, next(m for _, _, m in self.by_size if m in subscribers))
@@ -218,16 +223,23 @@ class GeneralBuild:
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
+        most: dict[str, float] = {}  # the size of the largest holder of a topic's partitions
         for size, _, member_id in self.by_size:
             if size == self._possible(member_id):
                 continue
             owned = set(self.current[member_id])
             for topic in self.topics_of[member_id]:
-                for partition in range(self.claims.counts[topic]):
-                    tp = TopicPartition(topic, partition)
+                if topic not in most:
+                    most[topic] = self._largest(topic, holder)
+                for tp in self.of_topic[topic] if size + 1 < most[topic] else ():
                     if tp not in owned and size + 1 < self._size(holder.get(tp)):
                         return False
         return True
+
+    def _largest(self, topic: str, holder: dict[TopicPartition, str]) -> float:
+        """Returns the size of the largest holder; infinity if a partition has none: it throws."""
+        held = [self.current.get(holder.get(tp, "")) for tp in self.of_topic[topic]]
+        return max((math.inf if owned is None else len(owned) for owned in held), default=0)
 
     def _size(self, member_id: str | None) -> int:
         if member_id not in self.current:

@@ -11,8 +11,13 @@ from . import leader
 from .application import Application, LeaderAnswer, Partition, ProcessTasks, ThreadAssignment
 
 
-def assign(application: Application, *, reference: bool = False) -> LeaderAnswer:
-    """Returns what the leader answers. Errors: AssignorThrows if Kafka's class throws."""
+def assign(
+    application: Application, *, reference: bool = False, with_lags: bool = True
+) -> LeaderAnswer:
+    """Returns what the leader answers; without `processes` if not `with_lags`, which is faster.
+
+    Errors   AssignorThrows if Kafka's class throws.
+    """
     if reference:
         return leader.assign(application)
     members, stable, probing, processes, *hosts = _core.assign_application(application)
@@ -21,7 +26,9 @@ def assign(application: Application, *, reference: bool = False) -> LeaderAnswer
         {member_id: _thread(*fields) for member_id, fields in members},
         stable,
         probing,
-        None if processes is None else {one[0]: _process(*one[1:]) for one in processes},
+        None
+        if processes is None or not with_lags
+        else {one[0]: _process(*one[1:]) for one in processes},
         active,
         standby,
     )

@@ -145,9 +145,9 @@ def _details(rows: Sequence[RecordedRebalance]) -> str:
 
 
 LOOKS = {
-    "began": ("#4c78a8", "0"),
-    "came": ("#3d8b40", "C"),
-    "back": ("#a87400", "B"),
+    "started": ("#4c78a8", "0"),
+    "joined": ("#3d8b40", "J"),
+    "rejoined": ("#a87400", "r"),
     "left": ("#8a6245", "L"),
     "timed out": ("#b3404a", "T"),
     "gone": ("#6f6f6f", "?"),
@@ -156,8 +156,8 @@ LOOKS = {
     "partitions added": ("#5a5fb0", "P"),
     "second round": ("#47799d", "2"),
     "static restart": ("#a0662a", "S"),
-    "after-effect": ("#5f7d64", "a"),
-    "asked for": ("#c2571a", "A"),
+    "follow-up": ("#5f7d64", "f"),
+    "requested": ("#c2571a", "Q"),
     "coordinator": ("#222222", "!"),
 }
 """The colour and the letter of each cause; records with another cause are grey."""

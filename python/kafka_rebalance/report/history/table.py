@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints histories as tables: groups, one group's rebalances, replays and counterfactuals."""
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from kafka_rebalance.history.counterfactual import Counterfactual
 from kafka_rebalance.history.patterns import Pattern
-from kafka_rebalance.history.recorded import RecordedRebalance, total_moves
+from kafka_rebalance.history.recorded import CAUSES, RecordedRebalance, total_moves
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay_shares
 from kafka_rebalance.report.text.names import counted, cut, runs, short_names, shortened
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 
 WORST = 5
 _MOST_ROWS = 40
 _MOST_NAMED = 2
 _NAME = 26
-_TOLD = (("asked for", "log"), ("after-effect", "exact"))
+_TOLD = (("requested", "log"), ("follow-up", "exact"))
 
-GROUP_COLUMNS = ["group", "rebalances", "within", "moves", "back", "causes", "patterns"]
+GROUP_COLUMNS = ["group", "rebalances", "within", "moves", "rejoined", "causes", "patterns"]
 
 
 def print_groups(
@@ -28,13 +29,31 @@ def print_groups(
     *,
     everything: bool,
 ) -> None:
-    """Prints a line for each group, or only for the worst; most rebalances first."""
+    """Prints the answer, then a line for each group, or only for the worst; worst first."""
     order = group_order(groups)
+    print_wrapped(_answer([row for name in order for row in groups[name]], len(groups)))
+    if order[1:]:
+        print_wrapped(f"{order[0]} rebalanced most: {_answer(groups[order[0]])}")
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
         left = sum(len(groups[name]) for name in order[len(shown) :])
         print(f"… and {counted(len(order) - len(shown), 'group')} with {left} (--all shows them)")
+
+
+def _answer(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
+    """Returns the answer in words: how often, within which time, and most often why."""
+    within, moves = _within(sorted(rows, key=lambda row: row.time_ms)), total_moves(rows)
+    text = counted(len(rows), "rebalance") + (f" of {groups} groups" if groups > 1 else "")
+    text += (f" within {within}" if within else "") + f", {counted(moves, 'move')}"
+    causes = Counter(row.cause for row in rows).most_common(2 if groups == 1 else 0)
+    because = " and ".join(f"{times(number)} {CAUSES[kind]}" for kind, number in causes)
+    return f"{text}{'; ' if because else ''}{because}."
+
+
+def times(number: int) -> str:
+    """Returns "once", "twice" or such as "14 times"."""
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def group_order(groups: Mapping[str, Sequence[RecordedRebalance]]) -> list[str]:
@@ -68,7 +87,7 @@ def print_group(
 ) -> None:
     """Prints one group's rebalances in order of time: all (`everything`), or only the last ones."""
     shown = rows if everything else rows[-_MOST_ROWS:]
-    print(f"{group_id}: {counted(len(rows), 'record')}, {counted(total_moves(rows), 'move')}")
+    print_wrapped(f"{group_id}: {_answer([row for row in rows if row.is_rebalance])}")
     if len(shown) < len(rows):
         print(f"the last {len(shown)} (--all shows every one)")
     ids = {one for row in rows for cause in row.causes for one in cause.members}
@@ -90,6 +109,7 @@ def print_group(
         print("? likely: the records hint at it, but do not prove it")
     for one in patterns:
         print_wrapped(pattern_text(one, names), "", "  ")
+    print(GLOSSARY)
 
 
 def print_patterns(patterns: Sequence[Pattern]) -> None:
@@ -145,8 +165,9 @@ def print_counterfactuals(
 ) -> None:
     """Prints the recorded totals of all groups, and those that each assignor would have had."""
     held = [row for row in rows if row.is_rebalance and row.members]
-    print(f"Recorded: {counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}")
-    cells = []
+    recorded = f"{counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}"
+    cells: list[list[str]] = []
+    best: tuple[int, int, int, str] = (sys.maxsize, 0, 0, "")
     for static in (False, True):
         for name in dict.fromkeys(one.assignor for one in played):
             found = _with_static([one for one in played if one.assignor == name], static=static)
@@ -158,12 +179,19 @@ def print_counterfactuals(
                 sum(one.unavailable for one in found),
                 sum(one.waiting for one in found),
             )
-            cells.append([f"{name}{', static members' if static else ''}", *map(str, sums)])
+            label = f"{name}{', static members' if static else ''}"
+            cells.append([label, *map(str, sums)])
+            best = min(best, (*sums[:3], label))
+    if best[:2] < (len(held), total_moves(held)):
+        recorded += (
+            f"; fewest with {best[3]}: {counted(best[0], 'rebalance')}, {counted(best[1], 'move')}"
+        )
+    print_wrapped(f"Recorded: {recorded}.")
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)
     print_wrapped(
         "no reader: partitions that nobody reads during a rebalance, added up; waiting: partitions "
         "of static members that were away. Static members have sessions that cover 95% of the "
-        "absences, and send no LeaveGroup."
+        f"absences, and send no LeaveGroup. {GLOSSARY}"
     )
 
 

@@ -11,7 +11,7 @@ from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 from kafka_rebalance.report.text.names import cut, in_words
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
 from kafka_rebalance.switching.comparison import Comparison, alone_label
@@ -39,8 +39,8 @@ def print_comparison(
         _row(label, one, times.get(label.removesuffix(" <"))) for label, one in comparison.rows()
     ]
     columns = (
-        *("assignor", "rounds", "moves (least)", "no reader"),
-        *("unread", "settles", "a member", "best", "in rack"),
+        *("assignor", "rebalances", "moves (least)", "no reader"),
+        *("partition-s", "stable s", "per member", "best possible", "in rack"),
     )
     there = [
         i for i in range(len(columns)) if i == 0 or any(row[i] not in ("", "-") for row in rows)
@@ -64,11 +64,12 @@ def _table_notes(comparison: Comparison, times: Times, assumed: str) -> list[str
     notes = []
     if times:
         notes.append(
-            "unread: partition-seconds without a reader; settles: seconds. Both are simulated, as "
-            f"`simulate --from` does it: {assumed}. --json has the ranges."
+            "partition-s: partition-seconds without a reader; stable s: seconds until no rebalance "
+            f"is left. Both are simulated, as `simulate --from` does it: {assumed}. --json has the "
+            f"ranges. {GLOSSARY}"
         )
     elif assumed:
-        notes.append(f"No figures in seconds: {assumed}.")
+        notes.append(f"No figures in seconds: {assumed}. {GLOSSARY}")
     waiting = max((one.figures.waiting for one in comparison.candidates if one.figures), default=0)
     if waiting:
         notes.append(
@@ -121,9 +122,9 @@ def _clock(comparison: Comparison, times: Times) -> str:
     waits_for = _BY_BROKER if recommended in SERVER_SIDE else _COOPERATIVE
     lengths = _LENGTHS.format(*waits_for) if is_mixed else ""
     return (
-        f"The price in seconds: {seconds_text(known[recommended])} partition-seconds unread under "
-        f"{recommended}, {seconds_text(least)} under {in_words(best)}.{lengths} The recommendation "
-        "counts partitions and moves; seconds depend on what is assumed."
+        f"The price in seconds: {seconds_text(known[recommended])} partition-seconds without a "
+        f"reader under {recommended}, {seconds_text(least)} under {in_words(best)}.{lengths} The "
+        "recommendation counts partitions and moves; seconds depend on what is assumed."
     )
 
 
@@ -156,7 +157,7 @@ def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
 def print_comparisons(comparisons: Sequence[Comparison]) -> None:
     """Prints several groups, one on each line."""
     print_table(
-        ("group", "runs", "recommended", "a member", "no reader"),
+        ("group", "runs", "recommended", "per member", "no reader"),
         [_line(one) for one in comparisons],
         whole=True,
         names=3,

@@ -47,7 +47,7 @@ def print_variation(found: Variation) -> None:
     print_wrapped(
         "REST does not show the workers' ids, nor the order in which a worker took up its work."
     )
-    draws = counted(found.draws, "draw")
+    draws = counted(found.draws, "sample")
     if not found.varying and found.rounds[0] == found.rounds[1]:
         print_wrapped(f"The rounds above do not depend on them: equal in {draws}.")
         return

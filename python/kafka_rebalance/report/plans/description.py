@@ -30,6 +30,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     total = sum(map(len, one.assignment.values()))
     generation = "" if group.generation_id is None else f", generation {group.generation_id}"
     assignor = " or ".join(one.assignors) or group.assignor or "no assignor"
+    print_wrapped(one.summary)
     print_wrapped(
         f"{group.group_id}, {assignor}{generation}: "
         f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"
@@ -49,7 +50,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     is_unread = any(finding.kind == "unread" for finding in one.findings)
     is_even = one.balance.stddev <= one.possible.stddev and not is_unread
     even = ", as even as possible" if is_even else f" (possible: {one.possible.least_to_most})"
-    print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
+    print_wrapped(f"Partitions per member: {one.balance.least_to_most}{even}.")
     if one.rack_share is not None:
         print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
     if one.lags is not None:

@@ -27,7 +27,7 @@ _NO_BOUNDS = (
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     """Prints the figures before and after, and the best possible ones."""
     members = (len(plan.group.members), len(plan.steps[-1].before.members))
-    print_table(("", "before", "after", "possible"), figure_rows(figures, members))
+    print_table(("", "before", "after", "best possible"), figure_rows(figures, members))
     said = []
     if (other := other_pause(plan)) is not None:
         said.append(f'{other_course(plan, other)} (see "pause").')
@@ -108,7 +108,7 @@ def print_times(times: "Timed | None", assumed: str) -> None:
         print_wrapped(f"No figures in seconds: {assumed}.")
         return
     unread, settled = _range(times.unread, " partition-seconds"), _range(times.settled, " s")
-    print_wrapped(f"Without a reader: {unread}. Longest time until it has settled: {settled}.")
+    print_wrapped(f"Without a reader: {unread}. Until it is stable again: {settled}.")
     print_wrapped(f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}")
 
 
@@ -125,5 +125,6 @@ def _range(spread: "Spread", unit: str) -> str:
     if spread.least is None or spread.median is None or spread.most is None:
         return "never"
     least, most = seconds_text(spread.least), seconds_text(spread.most)
-    text = seconds_text(spread.median) + unit + ("" if least == most else f" ({least} to {most})")
+    between = "" if least == most else f" ({least} to {most} with other seeds)"
+    text = f"{seconds_text(spread.median)}{unit}{between}"
     return f"{text}, never in {counted(spread.never, 'run')}" if spread.never else text

@@ -50,6 +50,7 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
     )
     print(f"Group epoch {group.group_epoch}, assignment epoch {group.assignment_epoch}.")
     if not group.members:
+        _print_no_members(one)
         return
     names = member_names({member.member_id: member.client_id for member in group.members})
     columns: dict[str, Callable[[BrokerMember, int | None], str]] = {
@@ -67,7 +68,7 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
         "lag": lambda member, _: "" if one.lags is None else lag_cell(one.lag_of(member)),
     }
     print_members(group.members, columns, ("epoch", "owned", "lag"), everything=everything)
-    _print_even("Partitions a member", one.balance)
+    _print_even("Partitions per member", one.balance)
     if one.rack_share is not None:
         print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
     topics = sorted({topic for member in group.members for topic in member.subscribed_topic_names})
@@ -102,6 +103,7 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
         ]
         print_table(("subtopology", "reads", "writes to", "state"), rows, left=(1, 2, 3))
     if not group.members:
+        _print_no_members(one)
         return
     columns: dict[str, Callable[[Any, int | None], str]] = {
         "process": lambda member, _: member.process_id[:8],
@@ -117,7 +119,7 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
     }
     members = [member for some in one.processes.values() for member in some]
     print_members(members, columns, ("epoch", "lag"), everything=everything)
-    _print_even("Active tasks a member", one.balance)
+    _print_even("Active tasks per member", one.balance)
     _print_lag(one, " of source topics")
     names = {member.member_id: member.client_id for member in group.members}
     command = f"kafka-rebalance plan {given} --add-members 1"
@@ -184,6 +186,13 @@ def _address(url: str) -> str:
 def _print_even(what: str, balance: Balance) -> None:
     even = ", as even as possible" if balance.max - balance.min <= 1 else ""
     print_wrapped(f"{what}: {balance.least_to_most}{even}.")
+
+
+def _print_no_members(one: AssignedByBroker | StreamsGroupWithLag) -> None:
+    waits = "no committed offset shows how many records wait"
+    if one.lag is not None:
+        waits = f"{counted(one.lag, 'record')} wait" if one.lag else "no record waits"
+    print_wrapped(f"No members, so nobody reads; {waits}.")
 
 
 def _print_lag(one: AssignedByBroker | StreamsGroupWithLag, more: str = "") -> None:

@@ -17,7 +17,6 @@ from kafka_rebalance.plans.samples import Samples
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
-    in_words,
     member_names,
     partitions_text,
     shortened,
@@ -29,6 +28,7 @@ from .figures import print_figures, waits
 
 _MOST_ROWS = 20
 _MOST_ROUNDS = 6
+_MOST_SAMPLED = 3
 _MOST_CHARACTERS = 34
 _CHARACTERS_IN_SENTENCE = 60
 
@@ -72,7 +72,7 @@ def print_plan(
         print("The group never settles: a state occurs again, so partitions move for ever.\n")
     _print_guesses(plan, everything=everything)
     if samples is not None:
-        _print_draws(samples, names)
+        _print_samples(samples, names, everything=everything)
 
 
 def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
@@ -233,16 +233,20 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
         mark = "* " if everything or changed & {*plan.made_up} else ""
         made = len(plan.newcomers)
         others = "another" if made == 1 else "others"
-        ids = counted(made, "id")
+        ids = counted(made, "member id")
+        are = "is a placeholder" if made == 1 else "are placeholders"
         who = "members" if plan.steps[-1].before.assignor in SERVER_SIDE else "the broker"
-        print(f"{mark}{ids} made up: {who} will choose {others}, and ids break ties.")
+        print_wrapped(
+            f"{mark}{ids} {are}: {who} will choose {others}, and ids break ties.", "", "  "
+        )
     if plan.places_guessed:
         print_wrapped(
             "The racks of the new partitions' replicas are a guess: brokers choose them.", "  "
         )
     if plan.topic_ids_guessed:
         print_wrapped(
-            "The ids of new topics are made up: brokers choose others, and ids break ties.", "  "
+            "The ids of new topics are placeholders: brokers choose others, and ids break ties.",
+            "  ",
         )
     if plan.topics_guessed:
         print_wrapped(_ANY_ORDER, "  ")
@@ -250,49 +254,22 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
         print_wrapped(line, "  ")
 
 
-def _print_draws(samples: Samples, names: Mapping[str, str]) -> None:
-    """Prints which partitions have different owners at the end of different draws."""
-    depends, varied = samples.depends, _varied(samples)
+def _print_samples(samples: Samples, names: Mapping[str, str], *, everything: bool) -> None:
+    """Prints which partitions have different owners at the end of different samples."""
     if samples.throws:
         both = samples.draws + len(samples.throws)
-        failing = f"{len(samples.throws)} of {counted(both, 'draw')} of {varied}"
+        failing = f"{len(samples.throws)} of {counted(both, 'sample')}"
         print_wrapped(f"In {failing}, the rebalance fails: {samples.throws[0]}.", "  ")
     if not samples.draws:
         return
-    if not depends:
-        alike = " (all new members count as one)" if samples.has_newcomers else ""
-        print_wrapped(
-            f"In {counted(samples.draws, 'draw')} of {varied}, every partition ends at one and the "
-            f"same member{alike}.",
-            "  ",
-        )
-        return
-    low, high = min(samples.moves), max(samples.moves)
-    moves = f"{low} to {high} moves" if low < high else counted(high, "move")
-    ends = "ends" if len(depends) == 1 else "end"
-    print_wrapped(
-        f"{counted(samples.draws, 'draw')} of {varied}: {moves}; {len(depends)} of "
-        f"{counted(len(samples.moved), 'partition')} {ends} at different members:",
-        "  ",
-    )
-    for tp in sorted(depends)[:_MOST_ROWS]:
-        print_wrapped(_ends_of(tp, samples, names), "  ")
-    if len(depends) > _MOST_ROWS:
-        print(f"  … and {len(depends) - _MOST_ROWS} more (--json has all)")
-    if len(depends) < len(samples.moved):
-        print("  More draws may find more such partitions: --samples N.")
-
-
-def _varied(samples: Samples) -> str:
-    """Returns a list in words of the made-up facts that differ between the draws."""
-    drawn = ["racks of new replicas"] if samples.places_guessed else []
-    if samples.has_newcomers:
-        drawn += ["client ids", "UUIDs"] if samples.varied else ["UUIDs"]
-    if samples.topic_ids_guessed:
-        drawn.append("topic ids")
-    if samples.topics_guessed:
-        drawn.append("the order of topics")
-    return in_words(drawn)
+    depends = sorted(samples.depends)
+    shown = depends if everything else depends[:_MOST_SAMPLED]
+    print_wrapped(samples.summary, "  ")
+    for tp in shown:
+        print_wrapped(f"  {_ends_of(tp, samples, names)}", "  ")
+    if len(depends) > len(shown):
+        more = f"… and {len(depends) - len(shown)} more (--all shows them)"
+        print_wrapped(f"{more}; --samples N may find others.", "    ")
 
 
 def _ends_of(tp: TopicPartition, samples: Samples, names: Mapping[str, str]) -> str:

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.pages import bar_chart, page, table
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.scaling.counts import Count, Scaled
 
 from .figures import median_text
 
 _FIGURES = (
-    *("fullest", "possible", "moves", "no reader", "idle"),
-    *("busiest", "lag", "catch up s", "settles", "unread"),
+    *("fullest", "best possible", "moves", "no reader", "idle"),
+    *("busiest", "lag", "catch up s", "stable s", "partition-s"),
 )
 _PICTURES = {
-    "Partitions of the fullest member": {"fullest": "fullest", "possible": "possible"},
+    "Partitions of the fullest member": {"fullest": "fullest", "best possible": "possible"},
     "Cost of the step": {"moves": "moves", "no reader": "stops"},
 }
 _RANGES = (
@@ -37,7 +37,7 @@ def print_scaled(found: Sequence[Scaled]) -> None:
         for count in (one.counts if alone else _steps(one))
     ]
     print_filled_table(("group", "members", *_FIGURES), rows, right=_FIGURES)
-    for note in _notes(found[0]) if alone else ["--group G shows one group in detail."]:
+    for note in _notes(found[0]) if alone else [f"--group G shows one group in detail. {GLOSSARY}"]:
         print_wrapped(note)
 
 
@@ -90,7 +90,9 @@ def _notes(scaled: Scaled) -> list[str]:
     found = [_RANGES] if any(one.ranges for one in scaled.counts) else []
     found += [f"{members}: {error}." for members, error in scaled.errors.items()]
     if scaled.times_assumed:
-        timed = "settles (s) and unread (partition-seconds without a reader) are simulated"
+        timed = (
+            "stable s (until no rebalance is left) and partition-s (without a reader) are simulated"
+        )
         what = timed if any(one.times for one in scaled.counts) else "No figures in seconds"
-        found.append(f"{what}: {scaled.times_assumed}.")
+        found.append(f"{what}: {scaled.times_assumed}. {GLOSSARY}")
     return found

@@ -16,7 +16,15 @@ from kafka_rebalance.report.text.tables import print_table
 from .description import lag_cell
 from .notes import either_note, lists_note
 
-_COLUMNS = ("group", "assignor", "members", "partitions a member", "possible", "lag", "findings")
+_COLUMNS = (
+    "group",
+    "assignor",
+    "members",
+    "partitions per member",
+    "best possible",
+    "lag",
+    "findings",
+)
 
 
 def print_triage(

@@ -37,6 +37,9 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     busy = [span for one in shown.values() for span in one.axis.spans]
     axis = TimeAxis.over(busy, first.until_ms)
     assumed = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
+    name, first = next(iter(runs.items()))
+    if first.of_seeds:
+        assumed += f"; shown: {f'for {name} ' if name else ''}{first.of_seeds}"
     parts = [
         f"<p>{escaped(summary_of(runs))}</p>",
         f"<p class='note'>{escaped(assumed)}</p>",
@@ -69,7 +72,7 @@ def _settlings(runs: Mapping[str, Run]) -> str:
     ]
     if not rows:
         return ""
-    columns = ["at s", "what happens", *(f"{name} settles in s".strip() for name in runs)]
+    columns = ["at s", "what happens", *(f"{name} stable after s".strip() for name in runs)]
     return "<h2>Events, and the time until each has settled</h2>" + table(columns, rows)
 
 

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_rebalance.report.text.names import cut
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.measure import (
     Stopped,
@@ -28,6 +28,8 @@ def print_run(run: Run) -> None:
     print()
     print_wrapped(run.title)
     print_wrapped(run.assumed)
+    if run.of_seeds:
+        print_wrapped(f"shown: {run.of_seeds}")
     rows = chapter_rows(run)
     if len(rows) > _MOST_ROWS:
         half = _MOST_ROWS // 2
@@ -38,6 +40,7 @@ def print_run(run: Run) -> None:
     print_totals({"": run})
     for name, why in run.crashed.items():
         print(f"{name} stopped: {why}")
+    print(GLOSSARY)
 
 
 def print_comparison(runs: Mapping[str, Run]) -> None:
@@ -109,7 +112,7 @@ def stopped_text(stopped: Sequence[Stopped]) -> str:
 
 def unread(held: str) -> str:
     """Returns the heading for the time in which no member reads partitions or runs tasks."""
-    return "task-s idle" if held == "task" else "partition-s unread"
+    return "task-s idle" if held == "task" else "partition-s without reader"
 
 
 def print_totals(runs: Mapping[str, Run]) -> None:
@@ -125,7 +128,7 @@ def print_totals(runs: Mapping[str, Run]) -> None:
 def total_columns(held: str) -> list[str]:
     """Returns the columns of the table of totals; tasks have no "records behind"."""
     columns = ["rebalances", "moves", unread(held), "longest s", "member-s stopped"]
-    return [*columns, *([] if held == "task" else ["records behind"]), "settled at s"]
+    return [*columns, *([] if held == "task" else ["records behind"]), "stable at s"]
 
 
 def total_cells(one: Totals, held: str) -> list[str]:
@@ -150,10 +153,10 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
         for name, table in tables.items()
     }
     if len(first) >= len(tables):
-        columns = ["settles in s", *cells]
+        columns = ["stable after s", *cells]
         rows = [[name, *each] for name, *each in zip(what, *cells.values(), strict=True)]
     else:
-        columns = ["settles in s", *what]
+        columns = ["stable after s", *what]
         rows = [[name, *each] for name, each in cells.items()]
     if first:
         print_table(columns, rows)
@@ -192,6 +195,7 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
         for seed, crashed in zip(one.seeds, one.crashed, strict=True):
             for member, why in crashed.items():
                 print(" ".join(filter(None, (name, f"seed {seed}: {member} stopped: {why}"))))
+    print(GLOSSARY)
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
@@ -205,7 +209,7 @@ def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
 
 
 def _print_parts(runs: SeedRuns) -> None:
-    columns = ["at s", "what happens", "settles in s", "rebalances", unread(runs.held)]
+    columns = ["at s", "what happens", "stable after s", "rebalances", unread(runs.held)]
     columns += ["stopped", "up to s"]
     rows = [
         [
@@ -233,7 +237,7 @@ def _print_settlings(runs: Mapping[str, SeedRuns]) -> None:
         for place, one in enumerate(next(iter(parts.values())))
     ]
     if rows:
-        print_table(["settles in s", *parts], rows)
+        print_table(["stable after s", *parts], rows)
 
 
 def _print_totals(runs: Mapping[str, SeedRuns]) -> None:
@@ -247,7 +251,7 @@ def _print_totals(runs: Mapping[str, SeedRuns]) -> None:
     ]
     if held != "task":
         figures.append(("records behind", "records_behind", lambda count: f"{count:,}"))
-    figures.append(("settled at s", "settled_ms", _seconds))
+    figures.append(("stable at s", "settled_ms", _seconds))
     spreads = {name: one.spreads() for name, one in runs.items()}
     rows = [
         [title, *(spread_text(each[field], shown) for each in spreads.values())]

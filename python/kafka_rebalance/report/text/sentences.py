@@ -43,6 +43,9 @@ def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
         print(line)
 
 
+GLOSSARY = "docs/glossary.md explains the words."
+
+
 def print_note(text: str) -> None:
     """Prints a sentence of the command on standard error, after the command's name."""
     print_sentence(f"{_COMMAND} {text}")

@@ -11,6 +11,8 @@ Names from outside pass two steps (`shown` escapes in both):
 NO_COLOR (no-color.org) and TERM=dumb switch emphasis off.
 """
 
+from __future__ import annotations
+
 import codecs
 import os
 import re
@@ -18,9 +20,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Any, BinaryIO, TextIO
 
 from kafka_rebalance.errors import shown
+
+TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name as true
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO, TextIO
 
 _STYLED = re.compile("(\x1b\\[(?:1|31)m)(.*?)(\x1b\\[0m)", re.DOTALL)
 
@@ -64,7 +69,7 @@ class ShownStream:
         return len(text)
 
     @property
-    def buffer(self) -> "_ShownBytes":
+    def buffer(self) -> _ShownBytes:
         return _ShownBytes(self.own.buffer, self._decoder)
 
     def __getattr__(self, name: str) -> Any:

@@ -33,11 +33,12 @@ import org.apache.kafka.streams.state.Stores;
  * {"add": [{"name": "s1", "kind": "share", "group_id": "g", "topics": ["t"]}]}
  * {"add": [{"name": "a1", "kind": "streams", "group_id": "app", "topics": ["t", "u"], "stateful": ["t"],
  *           "repartitioned": ["u"], "threads": 1, "state_dir": "/dir"}]}
- * {"subscribe": {"s1": ["t", "u"]}}   {"more_threads": ["a1"]}   {"close": ["s1", "a1"]}
+ * {"subscribe": {"s1": ["t", "u"]}}   {"more_threads": ["a1"]}   {"close": ["s1", "a1"]}   {"abandon": ["a1"]}
  * </pre>
  *
  * A streams application reads each topic in a subtopology of its own. A stateful one counts the records of each key in
- * memory; a repartitioned one does so after a repartition topic. The answer to each command is {"failures": {name:
+ * memory ("persistent": on disk); a repartitioned one does so after a repartition topic. "configs" replaces settings: group.protocol=classic
+ * makes a classic group. "abandon" closes an application as it closes by default: it does not leave its group. The answer to each command is {"failures": {name:
  * text}}, or {"error": text}. A member that is closed has left when the answer comes. The end of the input ends all.
  */
 public final class BrokerAssigned {
@@ -104,6 +105,9 @@ public final class BrokerAssigned {
         }
         for (JsonNode name : command.path("more_threads")) {
             ((Application) members.get(name.asText())).streams.addStreamThread();
+        }
+        for (JsonNode name : command.path("abandon")) {
+            ((Application) members.remove(name.asText())).streams.close(CLOSE);
         }
         for (JsonNode name : command.path("close")) {
             members.remove(name.asText()).close();
@@ -192,15 +196,18 @@ public final class BrokerAssigned {
             properties.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.BytesSerde.class);
             properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 500);
             properties.put("auto.offset.reset", "earliest");
+            description.path("configs").properties()
+                .forEach(config -> properties.put(config.getKey(), config.getValue().asText()));
+            boolean persistent = description.path("persistent").asBoolean();
             StreamsBuilder builder = new StreamsBuilder();
             List<String> stateful = strings(description.path("stateful"));
             List<String> repartitioned = strings(description.path("repartitioned"));
             for (String topic : strings(description.path("topics"))) {
                 KStream<Bytes, Bytes> records = builder.stream(topic);
                 if (repartitioned.contains(topic)) {
-                    count(records.selectKey((key, value) -> value), topic);
+                    count(records.selectKey((key, value) -> value), topic, persistent);
                 } else if (stateful.contains(topic)) {
-                    count(records, topic);
+                    count(records, topic, persistent);
                 } else {
                     records.foreach((key, value) -> { });
                 }
@@ -213,9 +220,10 @@ public final class BrokerAssigned {
             });
         }
 
-        private static void count(KStream<Bytes, Bytes> records, String topic) {
-            records.groupByKey(Grouped.as("by-" + topic))
-                .count(Materialized.as(Stores.inMemoryKeyValueStore("count-" + topic)));
+        private static void count(KStream<Bytes, Bytes> records, String topic, boolean persistent) {
+            records.groupByKey(Grouped.as("by-" + topic)).count(Materialized.as(persistent
+                ? Stores.persistentKeyValueStore("count-" + topic)
+                : Stores.inMemoryKeyValueStore("count-" + topic)));
         }
 
         @Override

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the CPU time of commands as a user starts them: a new process each, one small group.
+"""Measures what users wait for: the prompt, which is a new process for one small group.
 
-    python -m benches.prompt                      # each command 15 times, two minutes
-    python -m benches.prompt --rounds 5 plan compare
+    python -m benches.felt                      # each command 15 times: two minutes
+    python -m benches.felt --rounds 5 plan compare
 
-1. Runs each command once, so that Python's compiled files and the pages of the disk are there.
-2. Runs all commands in turns, with `python -c pass` among them, and takes user and system time of
-   each process. Other processes slow all of them alike, so each figure is the median of its turns.
+1. Runs each command once, so that Python's compiled files exist and are in memory.
+2. Runs the commands in turns, with `python -c pass` among them, and takes user and system time of
+   each process. Other programs slow all of them alike; the figure is the median of the turns.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ COMMANDS = {
 }
 """Each command with the milliseconds to reach; 0 stands for `START` times `python -c pass`."""
 START = 2.5
+SCRIPT = "import sys; from kafka_rebalance.cli import main; sys.exit(main())"
+"""The script that an installation makes for the command."""
 
 
 def cpu_ms(command: list[str]) -> float:
@@ -62,7 +64,7 @@ def main() -> None:
         run = {"python -c pass": [sys.executable, "-c", "pass"]}
         for name in args.commands or COMMANDS:
             given = [str(file) if one == "FILE" else one for one in COMMANDS[name][0]]
-            run[name] = [sys.executable, "-m", "kafka_rebalance", *given]
+            run[name] = [sys.executable, "-c", SCRIPT, *given]
         for command in run.values():
             cpu_ms(command)
         rounds = [{name: cpu_ms(each) for name, each in run.items()} for _ in range(args.rounds)]

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and writes the input and the answer of a leader as JSON.
+
+This is the layout of the field `application` of a contract line, and of the cases of
+`python -m tools.streams_vectors`. A line holds what can be seen from outside: the bytes that
+threads sent and were assigned, topics, end offsets. `topology` infers what a line leaves out. What
+a thread sent is read from `user_data` alone; the decoded fields beside it are for people.
+
+Errors   GroupError with the path of the field.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from kafka_rebalance.assignors.streams.application import (
+    LONG_MAX,
+    Application,
+    Partition,
+    Settings,
+    StreamThread,
+    TopicsInfo,
+)
+from kafka_rebalance.assignors.streams.leader import ASSIGNORS, HIGH_AVAILABILITY
+from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.group.declared_types import fits
+from kafka_rebalance.group.field_paths import array, each, integer, object_, required, string, text
+from kafka_rebalance.group.model import TopicPartition, quoted
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire.streams_protocol import (
+    NO_REBALANCE,
+    AssignmentInfo,
+    decode_assignment_info,
+    decode_subscription_info,
+)
+
+FIELD = "application"
+_T = TypeVar("_T")
+_ZERO = str(UUID(int=0))
+
+
+class SentAssignment(NamedTuple):
+    """What the leader sent to a thread: its partitions, in the leader's order, and user data."""
+
+    partitions: tuple[TopicPartition, ...]
+    info: AssignmentInfo
+
+
+def read_application(value: Any, at: str = FIELD) -> Application:
+    """Returns a leader's input; settings and a topology that the line lacks are Kafka's defaults,
+    and empty.
+    """
+    case = object_(value, at)
+    if case.get("error") is not None:
+        raise GroupError(at, f"not read from the cluster: {text(case['error'], f'{at}.error')}")
+    brokers = object_(case.get("brokers") or {}, f"{at}.brokers")
+    ends = case.get("end_offsets")
+    assignor = case.get("assignor") or HIGH_AVAILABILITY
+    if assignor not in ASSIGNORS:
+        problem = f"{quoted(str(assignor))} is not one of {', '.join(ASSIGNORS)}"
+        raise GroupError(f"{at}.assignor", problem)
+    return Application(
+        assignor,
+        _whole(required(case, "now_ms", at), f"{at}.now_ms"),
+        uuid(case.get("leader_process_id") or _ZERO, f"{at}.leader_process_id"),
+        uuid(case.get("future_process_id") or _ZERO, f"{at}.future_process_id"),
+        settings(object_(case.get("configs") or {}, f"{at}.configs"), f"{at}.configs"),
+        _by_name(
+            case, "topics", at, lambda ids, at: [brokers.get(str(one)) for one in array(ids, at)]
+        ),
+        each({"subtopologies": ()} | case, "subtopologies", at, _subtopology),
+        None if ends is None else _by_name(case, "end_offsets", at, _whole),
+        _by_name({"committed_offsets": {}} | case, "committed_offsets", at, _offset),
+        tuple(case.get("new_changelog_topics") or ()),
+        each(case, "members", at, _thread),
+    )
+
+
+def read_assigned(value: Any, at: str = FIELD) -> dict[str, SentAssignment]:
+    """Returns the present assignment of each member, as the leader sent it."""
+    given = object_(required(object_(value, at), "assigned", at), f"{at}.assigned")
+    return {
+        member_id: _assigned(object_(one, f"{at}.assigned[{quoted(member_id)}]"), at, member_id)
+        for member_id, one in given.items()
+    }
+
+
+def settings(configs: Mapping[str, Any], at: str) -> Settings:
+    """Returns the leader's settings; names are Kafka's, with dots or underscores, and values may be
+    strings, as in a properties file.
+    """
+    found: dict[str, Any] = {}
+    for name, value in configs.items():
+        field = name.replace(".", "_")
+        if field not in Settings._fields:
+            known = ", ".join(one.replace("_", ".") for one in Settings._fields)
+            raise GroupError(f"{at}.{name}", f"not a setting of the leader; these are: {known}")
+        hint = Settings.__annotations__[field]
+        if isinstance(value, str) and hint == tuple[str, ...]:
+            value = tuple(one.strip() for one in value.split(",") if one.strip())
+        elif isinstance(value, str) and value.isdecimal() and hint is not str:
+            value = int(value)
+        found[field] = tuple(value) if isinstance(value, list) else value
+        if not fits(found[field], hint):
+            raise GroupError(f"{at}.{name}", f"{quoted(str(value))} does not fit this setting")
+    return Settings(**found)
+
+
+def written_thread(thread: StreamThread, user_data: bytes) -> dict[str, Any]:
+    """Returns a member of a line: what a thread sent in its last JoinGroup."""
+    info = thread.info
+    return {
+        "member_id": thread.member_id,
+        "process_id": uuid_text(info.process_id),
+        "rack_id": thread.rack_id,
+        "owned_partitions": [list(tp) for tp in thread.owned_partitions],
+        "version": info.version,
+        "user_end_point": info.user_end_point.decode(errors="replace") or None,
+        "task_offset_sums": {str(task): total for task, total in info.offset_sums().items()},
+        "client_tags": info.tags(),
+        "user_data": base64.b64encode(user_data).decode(),
+    }
+
+
+def written_assigned(
+    partitions: Iterable[Partition], info: AssignmentInfo, user_data: bytes
+) -> dict[str, Any]:
+    """Returns a thread's assignment, in the form of the vectors' `expected`."""
+    later = info.next_rebalance_ms
+    return {
+        "partitions": [list(tp) for tp in partitions],
+        "active_tasks": [str(task.task_id) for task in info.active_tasks],
+        "standby_tasks": {
+            str(one.task.task_id): [list(tp) for tp in one.partitions] for one in info.standby_tasks
+        },
+        "next_rebalance_ms": None if later == NO_REBALANCE else later,
+        "error_code": info.error_code,
+        "version": info.version,
+        "commonly_supported_version": info.commonly_supported_version,
+        "user_data": base64.b64encode(user_data).decode(),
+    }
+
+
+def uuid(value: Any, at: str) -> Uuid:
+    try:
+        number = UUID(text(value, at)).int
+    except ValueError:
+        raise GroupError(at, f"{quoted(value)} is not a UUID") from None
+    halves = number >> 64, number & (1 << 64) - 1
+    most, least = (half - (1 << 64) if half >> 63 else half for half in halves)
+    return most, least
+
+
+def uuid_text(one: Uuid) -> str:
+    most, least = (half & (1 << 64) - 1 for half in one)
+    return str(UUID(int=most << 64 | least))
+
+
+def _thread(value: Any, at: str) -> StreamThread:
+    member = object_(value, at)
+    rack = member.get("rack_id")
+    return StreamThread(
+        string(member, "member_id", at),
+        None if rack is None else text(rack, f"{at}.rack_id"),
+        each(member, "owned_partitions", at, _partition),
+        _bytes(member, at, decode_subscription_info),
+    )
+
+
+def _assigned(one: dict[str, Any], at: str, member_id: str) -> SentAssignment:
+    place = f"{at}.assigned[{quoted(member_id)}]"
+    return SentAssignment(
+        each(one, "partitions", place, _partition), _bytes(one, place, decode_assignment_info)
+    )
+
+
+def _bytes(fields: Mapping[str, Any], at: str, decode: Callable[[bytes], _T]) -> _T:
+    try:
+        return decode(base64.b64decode(string(fields, "user_data", at), validate=True))
+    except (WireError, binascii.Error) as error:
+        raise GroupError(f"{at}.user_data", str(error)) from error
+
+
+def _partition(value: Any, at: str) -> TopicPartition:
+    pair = array(value, at)
+    if len(pair) != 2:
+        raise GroupError(at, "not a pair of topic and partition")
+    return TopicPartition(text(pair[0], f"{at}[0]"), integer(pair[1], f"{at}[1]", "partition"))
+
+
+def _subtopology(value: Any, at: str) -> TopicsInfo:
+    one = object_(value, at)
+    sources, *rest = (
+        each({name: ()} | one, name, at, text)
+        for name in ("source_topics", "repartition_source_topics", "changelog_topics")
+    )
+    return TopicsInfo(
+        integer(required(one, "subtopology_id", at), f"{at}.subtopology_id", "subtopology"),
+        (*sources, *rest[0]),
+        rest[1],
+        each({"source_changelog_topics": ()} | one, "source_changelog_topics", at, text),
+        one.get("unlogged_stores") or 0,
+    )
+
+
+def _whole(value: Any, at: str) -> int:
+    return integer(value, at, "whole number", 0, LONG_MAX)
+
+
+def _offset(value: Any, at: str) -> int | None:
+    return None if value is None else _whole(value, at)
+
+
+def _by_name(
+    case: Mapping[str, Any], name: str, at: str, item: Callable[[Any, str], _T]
+) -> dict[str, Sequence[_T]]:
+    """Returns topic -> a value for each partition."""
+    topics = object_(required(case, name, at), f"{at}.{name}")
+    return {topic: each(topics, topic, f"{at}.{name}", item) for topic in topics}

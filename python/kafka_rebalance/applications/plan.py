@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans changes of a classic Kafka Streams application, rebalance by rebalance.
+
+A change is played to its end: its rebalance, the follow-up, and each probing rebalance until none
+is due (`prediction.py`).
+
+added      N threads of one new process. Its id is random, and only its rank among the others
+           counts: a plan has a course for each rank, with its probability.
+removed    threads, or a whole process. Nobody sends LeaveGroup: the rebalance comes when the
+           session has timed out, and until then nobody reads their tasks.
+restarted  a process with its disk. A static one is back before its session times out: no rebalance.
+           A dynamic one joins with new member ids, and the rebalance ends when the old sessions
+           have timed out; if it is away longer, the others rebalance without it first.
+settings   other settings for the leader, after a restart of all processes without a rebalance.
+
+Errors   GroupError at `changes[i]` for other changes; NotAffected if a member does not exist.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.assignors.streams.application import StreamThread
+from kafka_rebalance.assignors.streams.leader import HIGH_AVAILABILITY
+from kafka_rebalance.errors import GroupError, NoMembersLeft
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
+from kafka_rebalance.plans.changes.change import Change, apply
+from kafka_rebalance.plans.changes.edits import find_member, without
+from kafka_rebalance.plans.changes.members import AddMembers, RemoveMembers
+from kafka_rebalance.plans.playing import at_change
+from kafka_rebalance.wire.streams_protocol import SubscriptionInfo, TaskId
+
+from .lines import settings, uuid_text
+from .prediction import NEW, PROBING, Call, Restore, Running, running
+from .replayed import Replay
+
+SESSION_MS = 45_000
+"""The default of `session.timeout.ms`."""
+_LONGS = 2**64
+_MOST_TASKS = 1_000
+"""The most stateful tasks times ranks of a new process for which courses are played."""
+
+
+class Course(NamedTuple):
+    """How a plan goes; `before` and `after` have the process of each active task."""
+
+    calls: tuple[Call, ...]
+    settled: bool
+    before: dict[TaskId, str]
+    after: dict[TaskId, str]
+    probability: float = 1.0
+
+    @property
+    def probings(self) -> int:
+        return sum(one.cause == PROBING for one in self.calls)
+
+    @property
+    def duration_ms(self) -> int:
+        return sum(one.waited_ms for one in self.calls)
+
+    @property
+    def moved(self) -> list[TaskId]:
+        """Returns the tasks that another process has in the end."""
+        return sorted(one for one, owner in self.after.items() if self.before.get(one) != owner)
+
+    @property
+    def of_new(self) -> list[TaskId]:
+        """Returns the active tasks of the new process in the end."""
+        return sorted(task for task, owner in self.after.items() if owner == NEW)
+
+    def to_dict(self) -> dict[str, Any]:
+        figures = {"probability": self.probability, "settled": self.settled}
+        return figures | {"moved": self.moved, "rebalances": [one._asdict() for one in self.calls]}
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationPlan:
+    """Changes of an application; `courses` has one for each rank of a new process, in order
+    (only for the likeliest ones, of a large application).
+    """
+
+    group: GroupSpec
+    replay: Replay
+    changes: tuple[Change, ...]
+    courses: tuple[Course, ...]
+    new_settings: Mapping[str, Any]
+
+    @property
+    def likeliest(self) -> Course:
+        return max(self.courses, key=lambda one: one.probability)
+
+    def common(self) -> list[TaskId]:
+        """Returns the tasks that move to another process in all courses."""
+        return sorted(set.intersection(*({*one.moved} for one in self.courses)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the plan as a dict for JSON; a task is [subtopology, partition]."""
+        return {
+            "group_id": self.group.group_id,
+            "changes": [*map(str, self.changes)],
+            "new_settings": {**self.new_settings},
+            "moved_in_all_courses": self.common(),
+            "courses": [one.to_dict() for one in self.courses],
+            "application": self.replay.to_dict(),
+        }
+
+
+def plan_application(
+    group: GroupSpec,
+    replay: Replay,
+    changes: Sequence[Change] = (),
+    new_settings: Mapping[str, Any] | None = None,
+    *,
+    session_ms: int = SESSION_MS,
+    restore_rate: int | None = None,
+    engine: Engine = "rust",
+) -> ApplicationPlan:
+    """Plans changes, and new settings after them, each until no rebalance is due.
+
+    `restore_rate` counts the records that a copy restores a second; None: all of them before the
+    next probing rebalance. Without changes and settings, the next rebalance is planned.
+    """
+    adding = [i for i, one in enumerate(changes) if isinstance(one, AddMembers)]
+    ids: list[tuple[Uuid | None, float]] = [(None, 1.0)]
+    if adding and replay.application.assignor == HIGH_AVAILABILITY:
+        ids = [*_likeliest_ranks(replay)]
+    elif adding:
+        problem = "its answer depends on the new process's random id, so it is not known before"
+        raise GroupError(f"changes[{adding[0]}]", f"{replay.application.assignor}: {problem}")
+    if len(adding) > 1:
+        raise GroupError(f"changes[{adding[1]}]", "plan one new process at a time")
+    configs = {name.replace(".", "_"): value for name, value in (new_settings or {}).items()}
+
+    def course(new: Uuid | None, probability: float) -> Course:
+        run = running(replay, new, engine=engine)
+        now = run.owners
+        played = _Played(group, run, session_ms, partial(_restore, restore_rate), engine)
+        for i, change in enumerate(changes):
+            try:
+                played.play(change)
+            except GroupError as error:
+                raise at_change(error, i) from None
+        if new_settings or not changes:
+            own = settings(run.application.settings._asdict() | configs, "--new-setting")
+            run.application = run.application._replace(settings=own)
+            played.settle("new settings" if new_settings else "the next rebalance", 0)
+        return Course((*run.calls,), played.settled, now, run.owners, probability)
+
+    courses = tuple(course(*one) for one in ids)
+    return ApplicationPlan(group, replay, tuple(changes), courses, new_settings or {})
+
+
+def _restore(rate: int | None, behind: int, waited_ms: int) -> int:
+    return 0 if rate is None else max(0, behind - rate * waited_ms // 1000)
+
+
+def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
+    """Returns an id for each rank, in order, with the probability of the rank: the likeliest 8, or
+    fewer of an application with many tasks, whose courses are long.
+    """
+    borders = [-_LONGS // 2, *(most for most, _ in replay.processes()), _LONGS // 2]
+    found = [(((low + high) // 2, 0), (high - low) / _LONGS) for low, high in pairwise(borders)]
+    count = max(1, min(8, _MOST_TASKS // (1 + len(replay.topology.stateful))))
+    return sorted(sorted(found, key=lambda one: -one[1])[:count])
+
+
+@dataclass
+class _Played:
+    """Plays changes one after another; `group` has the members that are left."""
+
+    group: GroupSpec
+    run: Running
+    session_ms: int
+    restore: Restore
+    engine: Engine
+    settled: bool = True
+
+    def settle(self, cause: str, waited_ms: int) -> None:
+        self.settled &= self.run.settle(cause, waited_ms, self.restore, engine=self.engine)
+
+    def play(self, change: Change) -> None:
+        if isinstance(change, AddMembers) and self.run.new is not None:
+            self._join(change, self.run.new)
+        elif isinstance(change, RemoveMembers):
+            threads = self._process(change.member) if change.member else ()
+            gone = {one.member_id for one in threads}
+            after = without(self.group, gone) if gone else apply(change, self.group)
+            left = {one.member_id for one in after.members}
+            self.group = after
+            self.run.leave([one for one in [*self.run.tasks] if one not in left])
+            self.settle(str(change), self.session_ms)
+        elif isinstance(change, BounceMembers):
+            self._bounce(change)
+        else:
+            planned = "add-members, remove-members, remove-member, remove-client, bounce-members"
+            problem = f"not planned for a classic Kafka Streams application; these are: {planned}"
+            raise GroupError("change", problem)
+
+    def _join(self, change: AddMembers, new: Uuid) -> None:
+        there = self.run.tasks.keys()
+        like = self.group.members[-1]
+        like = like if change.like is None else find_member(self.group, change.like)
+        threads = self.run.application.threads
+        tags = next(one.info.client_tags for one in threads if one.member_id == like.member_id)
+        info = SubscriptionInfo(process_id=new, client_tags=tags)
+        self.group = apply(change, self.group)
+        members = [one for one in self.group.members if one.member_id not in there]
+        self.run.join(StreamThread(one.member_id, one.rack, (), info) for one in members)
+        self.settle(str(change), 0)
+
+    def _process(self, name: str) -> list[StreamThread]:
+        """Returns the threads of a process, by the beginning of its id; empty: no such process."""
+        threads = self.run.application.threads
+        of = [one for one in threads if uuid_text(one.info.process_id).startswith(name)]
+        return of if len({one.info.process_id for one in of}) == 1 else []
+
+    def _bounce(self, change: BounceMembers) -> None:
+        """Plays the restart of a process, or of one after another."""
+        away_ms = AWAY_MS if change.away_ms is None else change.away_ms
+        static = {one.member_id: one.group_instance_id is not None for one in self.group.members}
+        processes = dict.fromkeys(one.info.process_id for one in self.run.application.threads)
+        if change.member is not None:
+            of = self._process(change.member)
+            member_id = of[0].member_id if of else find_member(self.group, change.member).member_id
+            processes = {self.run.process_of()[member_id]: None}
+        for process_id in processes:
+            threads = self._process(uuid_text(process_id))
+            is_static = all(static[one.member_id] for one in threads)
+            is_static = is_static if change.static is None else change.static
+            if is_static and away_ms < self.session_ms:
+                continue
+            disk = {
+                place: late for place, late in self.run.behind.items() if place[0] == process_id
+            }
+            self.run.leave([one.member_id for one in threads])
+            if away_ms >= self.session_ms and not self.run.tasks:
+                raise NoMembersLeft("change", "nobody reads until the only process is back")
+            if away_ms >= self.session_ms:
+                self.settle(f"{uuid_text(process_id)} is away", self.session_ms)
+            self.run.behind |= disk
+            self.run.join(threads)
+            self.settle(f"{uuid_text(process_id)} restarts", max(away_ms, self.session_ms))

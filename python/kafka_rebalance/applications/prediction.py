@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predicts what threads send in their next JoinGroup, and what the leader answers, call by call.
+
+1. A thread sends its partitions; of each stateful active task that runs, LATEST_OFFSET; of each
+   standby, and of each active task that it restores, its position.
+2. The first thread of a process also sends the positions of the tasks that the process has lost,
+   from its disk, until they are deleted (`state.cleanup.delay.ms`). In Kafka, any thread may: that
+   matters only for which thread of the process gets the task.
+3. After an answer with withheld tasks the next call follows at once, and nothing is restored.
+4. Else, if a probing rebalance is due, the next call is at its time; until then, each thread
+   restores its tasks.
+5. Without either, the application is stable.
+
+Assumed  now, all active tasks run, and all standby tasks are caught up, except warm-ups: the
+         positions of these are those that were last sent. No records are written meanwhile.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.assignors.streams import engines
+from kafka_rebalance.assignors.streams.application import (
+    Application,
+    LeaderAnswer,
+    StreamThread,
+    Topology,
+    end_offset_sums,
+)
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.java.order import by_name
+from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId, TaskOffsetSum
+
+from .lines import uuid_text
+from .replayed import Place, Replay, ideal_owners
+from .topology import ThreadTasks, present_tasks
+
+FOLLOW_UP, PROBING = "follow-up", "probing"
+NEW = "new"
+"""The name of a process that does not exist yet; any other process is named by its id."""
+CLEANUP_MS = 600_000
+"""The default of `state.cleanup.delay.ms`."""
+_MOST_CALLS = 200
+
+
+class Move(NamedTuple):
+    """An active task, its process before, and its process now; None: no process has it."""
+
+    task: TaskId
+    before: str | None
+    now: str | None
+
+
+class Copy(NamedTuple):
+    """A copy of a task's state, and the records that the process has yet to restore."""
+
+    task: TaskId
+    process: str
+    records: int
+
+
+class Call(NamedTuple):
+    """A call of the leader; `waited_ms` is the time since the call before. `tasks` are by member.
+
+    `unread` tasks are withheld: nobody reads them until the next call. `restored` are active tasks
+    that do not run before they are restored; `warming` are warm-ups, `standby` the other copies.
+    """
+
+    cause: str
+    waited_ms: int
+    moved: tuple[Move, ...]
+    unread: tuple[TaskId, ...]
+    restored: tuple[Copy, ...]
+    warming: tuple[Copy, ...]
+    standby: tuple[Copy, ...]
+    tasks: dict[str, ThreadTasks]
+
+
+Restore = Callable[[int, int], int]
+"""Returns how many records a copy is behind, from that number some time ago, and the time in ms."""
+
+
+@dataclass
+class Running:
+    """An application at some moment: who has which task, and how far behind each copy is.
+
+    `behind` counts the records between a copy of a task's state and the end of its changelogs.
+    `owners` has the process of each active task after the last call; it may have left since.
+    """
+
+    application: Application
+    topology: Topology
+    ends: dict[TaskId, int]
+    tasks: dict[str, ThreadTasks]
+    behind: dict[Place, int]
+    running: set[Place]
+    new: Uuid | None = None
+    calls: list[Call] = field(default_factory=list)
+    owners: dict[TaskId, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.owners = self._owners()
+
+    def process_of(self) -> dict[str, Uuid]:
+        return {one.member_id: one.info.process_id for one in self.application.threads}
+
+    def name(self, process_id: Uuid) -> str:
+        return NEW if process_id == self.new else uuid_text(process_id)
+
+    def leave(self, member_ids: Iterable[str]) -> None:
+        """Removes threads; a process without any other thread takes its disk with it."""
+        for member_id in member_ids:
+            del self.tasks[member_id]
+        left = tuple(one for one in self.application.threads if one.member_id in self.tasks)
+        there = {one.info.process_id for one in left}
+        leader = self.application.leader_process_id
+        if (
+            leader not in there and left
+        ):  # any other process leads: the deadline is given either way
+            leader = left[0].info.process_id
+        self.application = self.application._replace(threads=left, leader_process_id=leader)
+        self.behind = {place: one for place, one in self.behind.items() if place[0] in there}
+        self.running &= self._places(active=True)
+
+    def join(self, threads: Iterable[StreamThread]) -> None:
+        new = tuple(threads)
+        self.application = self.application._replace(threads=(*self.application.threads, *new))
+        self.tasks |= {one.member_id: ThreadTasks() for one in new}
+
+    def settle(self, cause: str, waited_ms: int, restore: Restore, *, engine: Engine) -> bool:
+        """Plays calls until none is due; returns False if that takes more than 200."""
+        interval = self.application.settings.probing_rebalance_interval_ms
+        ideal = ideal_owners(self.application, engine=engine)
+        for _ in range(_MOST_CALLS):
+            later = self._call(cause, waited_ms, ideal, engine)
+            # 3.
+            if 0 in later:
+                cause, waited_ms = FOLLOW_UP, 0
+            # 4.
+            elif later - {None}:
+                cause, waited_ms = PROBING, interval
+                self.wait(interval, restore)
+            else:
+                self.wait(interval, lambda *_: 0)
+                return True
+        return False
+
+    def wait(self, waited_ms: int, restore: Restore) -> None:
+        """All threads restore their tasks; the disks are cleaned of those that nobody has."""
+        had = self._places(active=True) | self._places(active=False)
+        for place in list(self.behind):
+            if place in had:
+                self.behind[place] = restore(self.behind[place], waited_ms)
+            elif waited_ms >= CLEANUP_MS:
+                del self.behind[place]
+        self.running = {one for one in self._places(active=True) if not self.behind.get(one)}
+
+    def _call(
+        self, cause: str, waited_ms: int, ideal: set[Place], engine: Engine
+    ) -> set[int | None]:
+        # 1. and 2.
+        had = self._places(active=True) | self._places(active=False)
+        lost: dict[Uuid, set[Place]] = {}
+        for place in self.behind.keys() - had:
+            lost.setdefault(place[0], set()).add(place)
+        by_id = {one.member_id: one for one in self.application.threads}
+        sends = {}
+        for member_id in by_name(by_id):
+            one = by_id[member_id]
+            sends[member_id] = self._next(one, lost.pop(one.info.process_id, set()))
+        threads = tuple(sends[one] for one in by_id)
+        sent = self.application._replace(threads=threads)
+        answer = engines.assign(sent, reference=engine == "reference", with_lags=False)
+        if any(one.error_code for one in answer.members.values()):
+            raise GroupError("change", "the leader would answer with an error")
+        self._apply(answer)
+        before, self.owners = self.owners, self._owners()
+        tasks = self.topology.tasks
+        pairs = [Move(task, before.get(task), self.owners.get(task)) for task in tasks]
+        standby = self._places(active=False)
+        self.calls.append(
+            Call(
+                cause,
+                waited_ms,
+                tuple(one for one in pairs if one.before != one.now),
+                tuple(one.task for one in pairs if one.now is None),
+                self._copies(self._places(active=True)),
+                self._copies(standby & ideal),
+                self._copies(standby - ideal),
+                dict(self.tasks),
+            )
+        )
+        return {one.next_rebalance_ms for one in answer.members.values()}
+
+    def _next(self, thread: StreamThread, lost: set[Place]) -> StreamThread:
+        """Returns the thread with the data that it sends when it joins the next rebalance."""
+        process_id = thread.info.process_id
+        own = lost | {(process_id, task) for task in self.tasks[thread.member_id].all()}
+        sums = {
+            place[1]: LATEST_OFFSET
+            if place in self.running
+            else max(0, self.ends[place[1]] - self.behind[place])
+            for place in sorted(own & self.behind.keys())
+        }
+        active = self.tasks[thread.member_id].active
+        return thread._replace(
+            owned_partitions=tuple(
+                TopicPartition(*tp) for task in active for tp in self.topology.inputs[task]
+            ),
+            info=thread.info._replace(
+                prev_tasks=(),
+                standby_tasks=(),
+                offset_sums_by_subtopology=(),
+                version=11,
+                task_offset_sums=tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
+            ),
+        )
+
+    def _apply(self, answer: LeaderAnswer) -> None:
+        process_of = self.process_of()
+        for member_id, one in answer.members.items():
+            tasks = ThreadTasks(
+                tuple(sorted({*one.active_tasks})), tuple(sorted(one.standby_tasks))
+            )
+            self.tasks[member_id] = tasks
+            for task in {*tasks.all()} & self.ends.keys():
+                self.behind.setdefault((process_of[member_id], task), self.ends[task])
+        self.running &= self._places(active=True)
+
+    def _owners(self) -> dict[TaskId, str]:
+        names = {one: self.name(process_id) for one, process_id in self.process_of().items()}
+        return {task: names[one] for one, of in self.tasks.items() for task in of.active}
+
+    def _places(self, *, active: bool) -> set[Place]:
+        """Returns the places of all active, or standby, tasks."""
+        return {
+            (one.info.process_id, task)
+            for one in self.application.threads
+            for task in self.tasks[one.member_id][0 if active else 1]
+        }
+
+    def _copies(self, places: set[Place]) -> tuple[Copy, ...]:
+        """Returns the copies in these places that are not restored."""
+        return tuple(
+            Copy(place[1], self.name(place[0]), self.behind[place])
+            for place in sorted(places, key=lambda place: (place[1], place[0]))
+            if self.behind.get(place)
+        )
+
+
+def running(replay: Replay, new: Uuid | None = None, *, engine: Engine = "rust") -> Running:
+    """Returns the application as it runs now (see "Assumed" above); `new` is to join."""
+    application, topology = replay.application, replay.topology
+    ends = end_offset_sums(application, topology) or {}
+    tasks = present_tasks(replay.assigned)
+    warming = set() if replay.deadline is None else replay.warming(engine=engine)
+    behind: dict[Place, int] = {}
+    for one in application.threads:
+        for task, total in one.info.offset_sums().items():
+            if task in ends:
+                late = 0 if total < 0 else max(0, ends[task] - total)
+                behind[one.info.process_id, task] = late
+    for one in application.threads:
+        for task in {*tasks[one.member_id].all()} & ends.keys():
+            place = one.info.process_id, task
+            behind[place] = behind.get(place, ends[task]) if place in warming else 0
+    found = Running(application, topology, ends, tasks, behind, set(), new)
+    found.wait(0, lambda behind, _: behind)
+    return found

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays the last call of the leader again: a check of everything that is inferred.
+
+A broker describes what each thread sent in its last JoinGroup, which is the leader's input, and
+what it was assigned, which is the leader's answer. If the input with an inferred topology and
+assumed settings has this answer, plans can stand on it.
+
+The candidates are tried in order, and the first with an equal answer is taken: the topologies, the
+end offsets (those of now; the largest that a thread reported, which the leader certainly saw), the
+assignors, the tags (none; all that threads have), and `acceptable.recovery.lag` (the default; 0).
+If none is equal, the candidate with the fewest differing threads is returned, with these.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.assignors.streams import engines
+from kafka_rebalance.assignors.streams.application import (
+    LONG_MAX,
+    Application,
+    LeaderAnswer,
+    Settings,
+    TopicsInfo,
+    Topology,
+)
+from kafka_rebalance.assignors.streams.leader import ASSIGNORS
+from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.group.spec import counted
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
+
+from .lines import SentAssignment, settings, uuid_text
+from .topology import missing_tasks, present_tasks, topologies
+
+Place = tuple[Uuid, TaskId]
+"""A process and a task that it has."""
+_MOST_CANDIDATES = 200
+ASSIGNOR, STATEFUL = "assignor", "stateful"
+"""Keys among the given settings: of the assignor, and of the numbers of stateful subtopologies."""
+
+
+class Replay(NamedTuple):
+    """The last call of the leader: its input, the present assignment, and where they differ.
+
+    `application` has the topology and the settings that are assumed. `given` are the settings that
+    the caller has named. `differing` are the members whose answer differs. `topologies` counts
+    those that have the present assignment as their answer: of several, one is right.
+    """
+
+    application: Application
+    assigned: dict[str, SentAssignment]
+    differing: tuple[str, ...]
+    given: Mapping[str, Any]
+    topologies: int = 1
+
+    @property
+    def topology(self) -> Topology:
+        return Topology(self.application)
+
+    @property
+    def deadline(self) -> tuple[str, int] | None:
+        """Returns the member that makes the next probing rebalance, and its time in epoch ms."""
+        found = ((one, each.info.next_rebalance_ms) for one, each in self.assigned.items())
+        return next((one for one in found if one[1] not in (0, NO_REBALANCE)), None)
+
+    @property
+    def rebalances_at_once(self) -> bool:
+        return any(one.info.next_rebalance_ms == 0 for one in self.assigned.values())
+
+    def process_of(self, member_id: str) -> Uuid:
+        return next(one for one, members in self.processes().items() if member_id in members)
+
+    def processes(self) -> dict[Uuid, list[str]]:
+        """Returns the member ids of the threads of each process, in the order of process ids."""
+        found: dict[Uuid, list[str]] = {}
+        for one in sorted(self.application.threads, key=lambda one: one.info.process_id):
+            found.setdefault(one.info.process_id, []).append(one.member_id)
+        return found
+
+    def tags_of(self, process_id: Uuid) -> dict[str, str]:
+        threads = self.application.threads
+        return next(one.info.tags() for one in threads if one.info.process_id == process_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the present state as a dict for JSON; a task is [subtopology, partition]."""
+        deadline, warming = self.deadline, self.warming()
+        return {
+            "processes": [
+                {
+                    "process_id": uuid_text(process_id),
+                    "threads": of,
+                    "client_tags": self.tags_of(process_id),
+                    "warming_up": sorted(task for one, task in warming if one == process_id),
+                }
+                for process_id, of in self.processes().items()
+            ],
+            "subtopologies": [one._asdict() for one in self.application.subtopologies],
+            "tasks": {one: of._asdict() for one, of in present_tasks(self.assigned).items()},
+            "waiting": [
+                {"task": task, "belongs_to": uuid_text(ideal), "records_behind": late}
+                for task, _, ideal, late in self.waiting()
+            ],
+            "unread": missing_tasks(self.topology, self.assigned),
+            "next_rebalance_ms": 0 if self.rebalances_at_once else deadline and deadline[1],
+            "leader_process_id": deadline and uuid_text(self.process_of(deadline[0])),
+            "assumed": self.assumed(),
+            "problem": self.problem,
+        }
+
+    @property
+    def problem(self) -> str | None:
+        """Returns why no plan can stand on this replay, and what to do; None if it is equal."""
+        if not self.differing:
+            return None
+        text = f"the last rebalance, played again, differs for {self.differing[0]}"
+        more = len(self.differing) - 1
+        text += f" and {counted(more, 'other thread')}" if more else ""
+        of = self.application.settings
+        text += (
+            ": something assumed is wrong. Name the settings of the application: --standbys "
+            f"(assumed: {of.num_standby_replicas}), --acceptable-lag "
+            f"({of.acceptable_recovery_lag}), --max-warmups ({of.max_warmup_replicas}), or its "
+            "properties, --streams-config FILE"
+        )
+        fresh = [one.member_id for one in self.application.threads if not one.owned_partitions]
+        if fresh:
+            text += f". If {fresh[0]} is static and has restarted since, ask again after the next "
+            text += "rebalance"
+        return text
+
+    def assumed(self) -> dict[str, str]:
+        """Returns each setting that plans read, with its value and the source of the value."""
+        of = self.application.settings
+        given = {name.replace(".", "_") for name in self.given}
+        found = {ASSIGNOR: f"{self.application.assignor} (chosen by the replay)"}
+        if self.topologies > 1:
+            text = f"as above: one of {self.topologies} ways that fit"
+            found["changelogs"] = f"{text}; --stateful names the stateful subtopologies"
+        for name, default in Settings._field_defaults.items():
+            value = getattr(of, name)
+            if name in given:
+                found[name.replace("_", ".")] = f"{value} (given)"
+            elif name == "num_standby_replicas":
+                found[name.replace("_", ".")] = f"{value} (the standbys of each stateful task)"
+            elif value != default:
+                found[name.replace("_", ".")] = f"{value} (chosen by the replay)"
+            elif value is not None and not name.startswith("rack"):
+                found[name.replace("_", ".")] = f"{value} (the default)"
+        return found
+
+    def waiting(self, *, engine: Engine = "rust") -> list[tuple[TaskId, Uuid | None, Uuid, int]]:
+        """Returns the stateful tasks that are not where they belong: the task, its process now, the
+        process to which it belongs, and how many records this was behind in the last rebalance.
+        """
+        if self.differing:
+            return []
+        tasks = present_tasks(self.assigned)
+        now = {
+            task: one.info.process_id
+            for one in self.application.threads
+            for task in tasks[one.member_id].active
+        }
+        played = engines.assign(self.application, reference=engine == "reference").processes or {}
+        stateful = {*self.topology.stateful}
+        return [
+            (task, now.get(task), ideal, played[ideal].lags[task])
+            for ideal, task in sorted(ideal_owners(self.application, engine=engine))
+            if task in stateful and now.get(task) != ideal
+        ]
+
+    def warming(self, *, engine: Engine = "rust") -> set[Place]:
+        """Returns the process and the task of each warm-up: the ideal owner has it as standby."""
+        if self.differing:
+            return set()
+        tasks = present_tasks(self.assigned)
+        return ideal_owners(self.application, engine=engine) & {
+            (one.info.process_id, task)
+            for one in self.application.threads
+            for task in tasks[one.member_id].standby
+        }
+
+
+def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
+    """Returns the process and the task of all active tasks as if all processes were caught up."""
+    caught_up = application.settings._replace(acceptable_recovery_lag=LONG_MAX)
+    ideal = application._replace(settings=caught_up)
+    answer = engines.assign(ideal, reference=engine == "reference")
+    return {(one, task) for one, of in (answer.processes or {}).items() for task in of.active}
+
+
+def replay(
+    group_id: str,
+    application: Application,
+    assigned: dict[str, SentAssignment],
+    given: Mapping[str, Any],
+    *,
+    engine: Engine = "rust",
+) -> Replay:
+    """Plays the last call again. `given` are settings by Kafka's names, and `assignor`.
+
+    Errors   GroupError for an unknown setting, or if the topology cannot be inferred.
+    """
+    if application.subtopologies:
+        infos = [application.subtopologies]
+    else:
+        infos = topologies(group_id, application, assigned, given.get(STATEFUL, ()))
+    best: Replay | None = None
+    for one in islice(_candidates(application, infos, assigned, given), _MOST_CANDIDATES):
+        played = Replay(one, assigned, _differing(_answer(one, engine), assigned), given)
+        if best is None or len(played.differing) < len(best.differing):
+            best = played
+        if not best.differing:
+            others = (one._replace(subtopologies=info) for info in infos)
+            fit = [not _differing(_answer(other, engine), assigned) for other in others]
+            return best._replace(topologies=sum(fit))
+    return best or Replay(application, assigned, tuple(assigned), given)
+
+
+def _answer(application: Application, engine: Engine) -> LeaderAnswer | None:
+    try:
+        return engines.assign(application, reference=engine == "reference")
+    except AssignorThrows:
+        return None
+
+
+def _candidates(
+    application: Application,
+    infos: Sequence[tuple[TopicsInfo, ...]],
+    assigned: Mapping[str, SentAssignment],
+    given: Mapping[str, Any],
+) -> Iterator[Application]:
+    configs = {name: value for name, value in given.items() if name not in (ASSIGNOR, STATEFUL)}
+    keys = tuple(sorted({key for one in application.threads for key in one.info.tags()}))
+    assignors = (given[ASSIGNOR],) if ASSIGNOR in given else ASSIGNORS
+    lags: list[dict[str, Any]] = [{}]
+    if not {"acceptable.recovery.lag", "acceptable_recovery_lag"} & configs.keys():
+        lags.append({"acceptable.recovery.lag": 0})
+    for lag, assignor, subtopologies in product(lags, assignors, infos):
+        standbys = {"num.standby.replicas": _standbys(application, subtopologies, assigned)}
+        own = settings(standbys | configs | lag, "settings")
+        now = application._replace(assignor=assignor, subtopologies=subtopologies, settings=own)
+        now = _at_last_call(now, assigned)
+        tagged = own._replace(rack_aware_assignment_tags=keys)
+        is_open = own.num_standby_replicas and not own.rack_aware_assignment_tags and keys
+        for ends in (now, _reported_ends(now)):
+            yield ends
+            if is_open:
+                yield ends._replace(settings=tagged)
+
+
+def _at_last_call(application: Application, assigned: Mapping[str, SentAssignment]) -> Application:
+    """Returns the application at the time of the call, with the leader, if a deadline shows it."""
+    for one in application.threads:
+        later = assigned[one.member_id].info.next_rebalance_ms
+        if later not in (0, NO_REBALANCE):
+            interval = application.settings.probing_rebalance_interval_ms
+            return application._replace(
+                leader_process_id=one.info.process_id, now_ms=later - interval
+            )
+    return application._replace(leader_process_id=application.threads[0].info.process_id)
+
+
+def _standbys(
+    application: Application,
+    subtopologies: tuple[TopicsInfo, ...],
+    assigned: Mapping[str, SentAssignment],
+) -> int:
+    """Returns the fewest standbys of a stateful task: a warm-up adds one to a few tasks only."""
+    stateful = Topology(application._replace(subtopologies=subtopologies)).stateful
+    counts = dict.fromkeys(stateful, 0)
+    for of in present_tasks(assigned).values():
+        for task in of.standby:
+            counts[task] = counts.get(task, 0) + 1
+    return min((counts[task] for task in stateful), default=0)
+
+
+def _reported_ends(application: Application) -> Application:
+    """Returns the application with the smallest end offsets that the leader can have seen."""
+    topology = Topology(application)
+    most: dict[TaskId, int] = {}
+    for one in application.threads:
+        for task, total in one.info.offset_sums().items():
+            if total >= 0:
+                most[task] = max(total, most.get(task, 0))
+    ends: dict[str, Any] = {topic: [*of] for topic, of in (application.end_offsets or {}).items()}
+    committed: dict[str, Any] = {
+        topic: [*of] for topic, of in application.committed_offsets.items()
+    }
+    for task, total in most.items():
+        left = total
+        for topic, p in topology.changelogs.get(task, ()):
+            place = ends if topic in ends else committed
+            if topic in place:
+                now = place[topic][p] or 0
+                place[topic][p] = min(now, left)
+                left -= min(now, left)
+    return application._replace(
+        end_offsets=None if application.end_offsets is None else ends, committed_offsets=committed
+    )
+
+
+def _differing(
+    answer: LeaderAnswer | None, assigned: Mapping[str, SentAssignment]
+) -> tuple[str, ...]:
+    if answer is None:
+        return tuple(assigned)
+    tasks = present_tasks(assigned)
+    found = []
+    for member_id, one in assigned.items():
+        ours = answer.members[member_id]
+        later = one.info.next_rebalance_ms
+        present = (
+            {*one.partitions},
+            *tasks[member_id],
+            None if later == NO_REBALANCE else later,
+        )
+        own = (
+            {*ours.partitions},
+            tuple(sorted({*ours.active_tasks})),
+            tuple(sorted(ours.standby_tasks)),
+            ours.next_rebalance_ms,
+        )
+        if present != own:
+            found.append(member_id)
+    return tuple(found)

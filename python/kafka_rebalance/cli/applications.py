@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options and input of classic Kafka Streams applications, for `describe` and `plan`."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance.assignors.registry import STREAM
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.changes.change import Change
+
+from .lines import Leaderless
+from .options import seconds, whole
+
+if TYPE_CHECKING:
+    from kafka_rebalance.applications.plan import ApplicationPlan
+    from kafka_rebalance.applications.replayed import Replay
+
+_SETTINGS = {
+    "standbys": "num.standby.replicas",
+    "acceptable_lag": "acceptable.recovery.lag",
+    "max_warmups": "max.warmup.replicas",
+}
+
+
+def _numbers(text: str) -> set[int]:
+    """Parses numbers separated by commas."""
+    return {whole(0)(one) for one in text.split(",")}
+
+
+def add_settings(parser: argparse.ArgumentParser) -> Any:
+    """Adds the options for the settings of an application, which no broker knows."""
+    options = parser.add_argument_group(
+        "classic Kafka Streams applications",
+        "No broker knows their settings: they are assumed, checked by playing the last rebalance "
+        "again, and set here (docs/streams.md).",
+    )
+    for name, setting in _SETTINGS.items():
+        options.add_argument(
+            f"--{name.replace('_', '-')}", type=whole(0), metavar="N", help=setting
+        )
+    options.add_argument(
+        "--stateful",
+        type=_numbers,
+        metavar="N,…",
+        help="the numbers of the stateful subtopologies, if the replay cannot tell",
+    )
+    options.add_argument(
+        "--streams-config", type=Path, metavar="FILE", help="the application's properties"
+    )
+    return options
+
+
+def add_planned(parser: argparse.ArgumentParser) -> None:
+    """Adds the settings, and what only plans need."""
+    options = add_settings(parser)
+    options.add_argument(
+        "--new-setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="plan another setting of the leader, such as num.standby.replicas=1",
+    )
+    options.add_argument(
+        "--session-timeout",
+        type=seconds,
+        default=45.0,
+        metavar="S",
+        help="session.timeout.ms of the threads, in seconds (default: 45)",
+    )
+    options.add_argument(
+        "--restore-rate",
+        type=whole(1),
+        metavar="N",
+        help="how many records a copy of a task's state restores a second (default: all of them "
+        "before the next probing rebalance)",
+    )
+
+
+def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "Replay | None":
+    """Returns the replay of a classic Kafka Streams group; None for any other group, and for a
+    line without the field `application`.
+
+    Errors   GroupError for a bad field or setting, or if the topology cannot be inferred.
+    """
+    line = noted.applications.get(group.group_id)
+    if group.assignor != STREAM or line is None:
+        return None
+    from kafka_rebalance.applications.lines import FIELD, read_application, read_assigned
+    from kafka_rebalance.applications.replayed import ASSIGNOR, replay
+
+    application, assigned = read_application(line), read_assigned(line)
+    if not application.threads or {one.member_id for one in application.threads} != {*assigned}:
+        raise GroupError(f"{FIELD}.assigned", "needs one entry for each of its members")
+    given = {**(line.get("configs") or {}), **given_settings(args)}
+    if line.get(ASSIGNOR) is not None:
+        given[ASSIGNOR] = application.assignor
+    return replay(group.group_id, application, assigned, given, engine=args.engine)
+
+
+def planned_application(
+    args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
+) -> "ApplicationPlan":
+    """Returns the plan. Errors: GroupError if the replay differs: no plan can stand on it."""
+    from kafka_rebalance.applications.lines import FIELD
+    from kafka_rebalance.applications.plan import plan_application
+
+    if one.problem is not None:
+        raise GroupError(FIELD, one.problem)
+    new = dict(text.partition("=")[::2] for text in args.new_setting)
+    session_ms = round(args.session_timeout * 1000)
+    options = {"restore_rate": args.restore_rate, "engine": args.engine}
+    return plan_application(group, one, changes, new, session_ms=session_ms, **options)
+
+
+def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
+    from kafka_rebalance.report.plans.application import print_application_plan, summary
+
+    if args.json:
+        print(contract.dumps(plan.to_dict() | {"summary": summary(plan)}), flush=True)
+        return
+    print_application_plan(plan, everything=args.all)
+
+
+def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:
+    """Returns the settings that the options name, by Kafka's names."""
+    from kafka_rebalance.assignors.streams.application import Settings
+
+    found: dict[str, Any] = {}
+    if args.streams_config is not None:
+        from kafka_rebalance.live.java_properties import parse_properties
+
+        properties = parse_properties(args.streams_config.read_text(encoding="latin-1"))
+        known = {one.replace("_", ".") for one in Settings._fields}
+        found = {name: value for name, value in properties.items() if name in known}
+    given = {setting: getattr(args, name) for name, setting in _SETTINGS.items()}
+    given["stateful"] = args.stateful
+    return found | {name: value for name, value in given.items() if value is not None}

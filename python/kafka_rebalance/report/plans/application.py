@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints classic Kafka Streams applications: the present state, and plans.
+
+Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 and 0_3.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from kafka_rebalance.applications.lines import uuid_text
+from kafka_rebalance.applications.plan import ApplicationPlan, Course
+from kafka_rebalance.applications.prediction import FOLLOW_UP, Call
+from kafka_rebalance.applications.replayed import Replay
+from kafka_rebalance.applications.topology import missing_tasks, present_tasks
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.report.text.names import counted, partitions_text, shortened
+from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.tables import print_filled_table
+from kafka_rebalance.wire.streams_protocol import TaskId
+
+_DIGITS = 8
+_MOST_SHOWN = 20
+_CERTAIN = 0.999
+
+
+def print_application(group: GroupSpec, one: Replay) -> None:
+    """Prints the processes of an application, and what is assumed and checked about it."""
+    application, topology, names = one.application, one.topology, _names(one)
+    unread = missing_tasks(topology, one.assigned)
+    print_wrapped(
+        f"{group.group_id}: {len(names)} process{'es' * (len(names) > 1)}, "
+        f"{counted(len(application.threads), 'thread')}, {counted(len(topology.tasks), 'task')} "
+        f"({len(topology.stateful)} stateful). {_state(one, names)}"
+    )
+    if unread:
+        print_wrapped(f"Read by nobody until the next rebalance: {tasks_text(unread)}.")
+    hosts = {member.member_id: member.client_host or "" for member in group.members}
+    tasks, warming = present_tasks(one.assigned), one.warming()
+    rows = []
+    for process_id, members in one.processes().items():
+        standby = [task for each in members for task in tasks[each].standby]
+        warm = [task for task in standby if (process_id, task) in warming]
+        rows.append(
+            (
+                names[uuid_text(process_id)],
+                hosts.get(members[0], "").removeprefix("/"),
+                str(len(members)),
+                tasks_text(task for each in members for task in tasks[each].active),
+                tasks_text(task for task in standby if task not in warm),
+                tasks_text(warm),
+                ", ".join(f"{key}={value}" for key, value in one.tags_of(process_id).items()),
+            )
+        )
+    columns = ("process", "host", "threads", "active tasks", "standby tasks", "warming up", "tags")
+    print_filled_table(columns, rows, right=("threads",))
+    waiting: dict[tuple[Uuid | None, Uuid], list[tuple[int, TaskId]]] = {}
+    for task, now, ideal, late in one.waiting():
+        waiting.setdefault((now, ideal), []).append((late, task))
+    for (now, ideal), pairs in waiting.items():
+        where = "nobody" if now is None else names[uuid_text(now)]
+        behind = counted(max(pairs)[0], "record")
+        limit = f"{application.settings.acceptable_recovery_lag:,}"
+        print_wrapped(
+            f"Waiting: {tasks_text(task for _, task in pairs)}, from {where} to "
+            f"{names[uuid_text(ideal)]}, which was up to {behind} behind in the last rebalance "
+            f"(acceptable.recovery.lag: {limit}).",
+            "",
+            "  ",
+        )
+    for info in application.subtopologies:
+        logs = (*info.changelog_topics, *info.source_changelog_topics)
+        print_wrapped(
+            f"Subtopology {info.subtopology_id} reads {', '.join(info.source_topics)}"
+            + (f"; its changelog is {', '.join(logs)}." if logs else "; stateless."),
+            "",
+            "  ",
+        )
+    print_assumed(one)
+    print()
+
+
+def print_assumed(one: Replay) -> None:
+    """Prints what was checked and what is assumed."""
+    if one.problem is None:
+        print_wrapped("Checked: the last rebalance, played again, has the present assignment.")
+    else:
+        print_wrapped(f"Not checked: {one.problem}.")
+    assumed = "; ".join(f"{name} {value}" for name, value in one.assumed().items())
+    print_wrapped(f"Assumed: {assumed}.")
+
+
+def _state(one: Replay, names: Mapping[str, str]) -> str:
+    if one.rebalances_at_once:
+        return "It is about to rebalance again: a task that moves is withheld for one rebalance."
+    if one.deadline is None:
+        return "Its state is final: no rebalance is due."
+    member_id, at_ms = one.deadline
+    when = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return (
+        f"Not final: a task is not where it belongs, because its state there is not caught up. "
+        f"The next probing rebalance is at {when:%Y-%m-%d %H:%M:%S} UTC, by process "
+        f"{names[uuid_text(one.process_of(member_id))]}, which led the last one."
+    )
+
+
+def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
+    """Prints a plan: the answer in words, each rank of a new process, then each rebalance."""
+    names = _names(plan.replay)
+    print_wrapped(summary(plan))
+    course = plan.likeliest
+    if len(plan.courses) > 1:
+        rows = [
+            (f"{one.probability:.0%}", *_figures(one), tasks_text(one.of_new))
+            for one in plan.courses
+        ]
+        columns = ("chance of the rank", "moves", "probings", "settled after", "its tasks")
+        print_filled_table(columns, rows, right=columns[:3])
+        played = sum(one.probability for one in plan.courses)
+        which = "" if played > _CERTAIN else f" Other ranks ({1 - played:.0%}) are not played."
+        print_wrapped(f"In the order of ids.{which} Below, the likeliest one:")
+    found = phases(course)
+    for phase in found if everything else found[:_MOST_SHOWN]:
+        _print_phase(phase, names)
+    if len(found) > _MOST_SHOWN and not everything:
+        print_wrapped(f"… and {len(found) - _MOST_SHOWN} more rebalances (--all shows them)")
+    print()
+    print_assumed(plan.replay)
+
+
+def _figures(one: Course) -> tuple[str, str, str]:
+    return str(len(one.moved)), str(one.probings), time_text(one.duration_ms)
+
+
+def summary(plan: ApplicationPlan) -> str:
+    """Returns the answer in words."""
+    courses, total = plan.courses, len(plan.replay.topology.tasks)
+    what = ", ".join(map(str, plan.changes)) or "the next rebalance"
+    if plan.new_settings:
+        new = ", ".join(f"{name}={value}" for name, value in plan.new_settings.items())
+        what = f"{what} and {new}" if plan.changes else new
+    head = f"{plan.group.group_id}, {what}: "
+    if not any(one.calls for one in courses):
+        return f"{head}no rebalance. Each static process is back before its session times out."
+    moves = _range([len(one.moved) for one in courses], f"of {total} tasks")
+    text = f"{head}{moves} move to another process"
+    if len(plan.courses) > 1:
+        text += f", and the new one has {_range([len(one.of_new) for one in courses], 'of them')}"
+    silent = {one.calls[0].waited_ms for one in courses if one.calls} - {0}
+    if silent:
+        text += f"; until its session times out, after {time_text(max(silent))}, nobody reads the "
+        text += "tasks of the process that ends"
+    probings = [one.probings for one in courses]
+    if max(probings):
+        times = [one.duration_ms for one in courses]
+        spread = time_text(min(times))
+        spread += "" if min(times) == max(times) else f" to {time_text(max(times))}"
+        text += f", the last one {spread} later, after {_range(probings, 'probing rebalances')}"
+    restored = {copy for one in courses for call in one.calls for copy in call.restored}
+    if restored:
+        most = counted(max(copy.records for copy in restored), "record")
+        tasks = tasks_text({copy.task for copy in restored})
+        text += f"; before they run, {tasks} are restored, from up to {most} each"
+    if any(not one.settled for one in courses):
+        text += "; it has not settled after 200 rebalances"
+    if len(plan.courses) > 1:
+        common = plan.common()
+        text += ". The new process's id is random, and its rank among the others decides: "
+        text += f"whatever it is, {tasks_text(common)} move" if common else "no move is certain"
+    return f"{text}."
+
+
+def phases(course: Course) -> list[list[Call]]:
+    """Returns the calls of the leader, each with its follow-ups."""
+    found: list[list[Call]] = []
+    for one in course.calls:
+        if one.cause == FOLLOW_UP:
+            found[-1].append(one)
+        else:
+            found.append([one])
+    return found
+
+
+def _print_phase(phase: list[Call], names: Mapping[str, str]) -> None:
+    first, last = phase[0], phase[-1]
+    after = f"{time_text(first.waited_ms)} later, " if first.waited_ms else ""
+    cause = shortened(first.cause, names)
+    print_wrapped(f"{after}{cause}: {counted(len(phase), 'rebalance')}", "", "  ")
+    ends: dict[TaskId, tuple[str | None, str | None]] = {}
+    for call in phase:
+        for task, before, now in call.moved:
+            ends[task] = ends.get(task, (before,))[0], now
+    by_pair: dict[tuple[str | None, str | None], list[TaskId]] = {}
+    for task, pair in ends.items():
+        by_pair.setdefault(pair, []).append(task)
+    for (before, now), tasks in by_pair.items():
+        old, new = (names.get(one or "", one or "nobody") for one in (before, now))
+        text = f"{tasks_text(tasks)}: {old} -> {new}"
+        if before == now:
+            text = f"another thread of {old} gets {tasks_text(tasks)}"
+        print_wrapped(text, "  ", "  ")
+    if unread := {task for call in phase for task in call.unread}:
+        print_wrapped(f"read by nobody in between: {tasks_text(unread)}", "  ", "  ")
+    for copies, what in (
+        (last.restored, "restored before they run"),
+        (last.warming, "warming up"),
+        (last.standby, "restored as standby"),
+    ):
+        for process in dict.fromkeys(copy.process for copy in copies):
+            there = [copy for copy in copies if copy.process == process]
+            tasks_there = tasks_text(copy.task for copy in there)
+            most = counted(max(copy.records for copy in there), "record")
+            where = names.get(process, process)
+            print_wrapped(f"{what} at {where}: {tasks_there}, up to {most} each", "  ", "  ")
+    if not ends:
+        print_wrapped("no active task moves", "  ", "  ")
+
+
+def _names(one: Replay) -> dict[str, str]:
+    """Returns a short name for each process id."""
+    ids = [*map(uuid_text, one.processes())]
+    is_short = len({each[:_DIGITS] for each in ids}) == len(ids)
+    return {each: each[:_DIGITS] if is_short else each for each in ids}
+
+
+def _range(numbers: Iterable[int], noun: str) -> str:
+    least, most = min(numbers), max(numbers)
+    text = f"{least}" if least == most else f"{least} to {most}"
+    return f"{text} {noun.removesuffix('s') if text == '1' and 'of' not in noun else noun}"
+
+
+def tasks_text(tasks: Iterable[TaskId]) -> str:
+    return partitions_text([TopicPartition(str(one[0]), one[1]) for one in tasks])
+
+
+def time_text(ms: int) -> str:
+    """Returns `45 s` or `20 min`."""
+    return f"{ms // 60_000} min" if ms and ms % 60_000 == 0 else f"{ms / 1000:g} s"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of classic Kafka Streams applications, judged by real ones."""

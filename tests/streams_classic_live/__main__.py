@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans changes of real classic Kafka Streams applications, makes them, and compares.
+
+    python -m tests.streams_classic_live --seed 1 --applications 5 --changes 2
+
+Applications run at the same time on one broker: their probing rebalances are a minute apart at
+least. After each change, and after each probing rebalance, the tasks of all threads are compared
+with those of the plan. Exits with 1 if an application does not end as planned.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+
+from tests.support.broker import Broker
+
+from .judge import Stage, judged
+
+RECORD = Path("build") / "streams-classic-live.jsonl"
+"""All contract lines that were read."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--applications", type=int, default=5)
+    parser.add_argument("--changes", type=int, default=2, help="of each application")
+    args = parser.parse_args()
+    RECORD.parent.mkdir(exist_ok=True)
+    random = Random(args.seed)
+    with tempfile.TemporaryDirectory() as directory, Broker() as broker:
+        stages = [Stage.drawn(n, random) for n in range(args.applications)]
+        with RECORD.open("w", encoding="utf-8") as record:
+            server = broker.bootstrap_server
+            found = judged(server, stages, args.changes, random, Path(directory), record)
+    print(f"seed {args.seed}: {found}")
+    return int(found.right_ends != found.ends)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classic Kafka Streams applications from outside: recorded ones are replayed and planned."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_rebalance.applications.lines import read_application, read_assigned, uuid_text
+from kafka_rebalance.applications.plan import plan_application
+from kafka_rebalance.applications.prediction import FOLLOW_UP, running
+from kafka_rebalance.applications.replayed import Replay, replay
+from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
+from kafka_rebalance.cli import main
+from kafka_rebalance.errors import GroupError, NotAffected
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.rebalance_plan import parse_changes
+from tests.support.recorded_applications import GIVEN, recorded_line, stable_numbers
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+
+CHANGES = Path(__file__).parent / "data" / "streams_classic_changes.jsonl.gz"
+FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
+STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
+WITHHELD = (47, 52)
+
+
+def _replayed(key: int, engine: Engine = "rust", given: dict[str, int] = GIVEN) -> Replay:
+    field = recorded_line(key)["application"]
+    return replay("shop", read_application(field), read_assigned(field), given, engine=engine)
+
+
+def _group(key: int) -> GroupSpec:
+    return GroupSpec.from_dict(recorded_line(key))
+
+
+# The replay ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "key", [one for one in stable_numbers() if one not in (*RESTARTED, *WITHHELD)]
+)
+def test_the_last_rebalance_is_played_again(key: int, engine: Engine) -> None:
+    """Also with traffic, for which the recordings of static members have lag 5."""
+    assert _replayed(key, engine).differing == ()
+
+
+def test_the_leader_is_the_one_of_the_deadline() -> None:
+    """The application's log names this process as the leader of the rebalance."""
+    one = _replayed(LEFT)
+    assert one.deadline is not None
+    assert uuid_text(one.process_of(one.deadline[0])).startswith("164f9b9c")
+    assert one.deadline[1] == 1795460875093
+
+
+def test_warm_ups_are_found() -> None:
+    assert [str(task) for _, task in _replayed(LEFT).warming()] == ["1_2"]
+
+
+def test_without_settings_the_replay_finds_an_acceptable_lag() -> None:
+    one = _replayed(LEFT, given={})
+    assert one.problem is None
+    assert one.application.settings.acceptable_recovery_lag == 0
+    assert one.assumed()["acceptable.recovery.lag"] == "0 (chosen by the replay)"
+
+
+def test_client_tags_and_source_changelogs_are_inferred() -> None:
+    one = _replayed(TAGGED)
+    assert one.application.settings.rack_aware_assignment_tags == ("zone",)
+    assert one.application.settings.num_standby_replicas == 1
+    assert one.application.subtopologies[3].source_changelog_topics == ("users",)
+
+
+def test_a_wrong_setting_is_named() -> None:
+    problem = _replayed(LEFT, given={"acceptable.recovery.lag": 10_000}).problem
+    assert problem is not None
+    assert "--acceptable-lag (10000)" in problem
+    assert "StreamThread-1" in problem
+
+
+def test_a_static_member_that_restarted_is_named() -> None:
+    problem = _replayed(RESTARTED[0]).problem
+    assert problem is not None
+    assert "has restarted since" in problem
+
+
+@pytest.mark.parametrize("key", WITHHELD)
+def test_withheld_topics_are_not_guessed(key: int) -> None:
+    with pytest.raises(GroupError, match=r"clicks.*its subtopology is unknown"):
+        _replayed(key)
+
+
+# Plans --------------------------------------------------------------------------------------------
+
+
+def _ends(one: Any) -> list[dict[str, ThreadTasks]]:
+    """Returns the tasks after the change and after each probing rebalance, with follow-ups."""
+    ends: list[dict[str, ThreadTasks]] = []
+    for call in one.calls:
+        ends[len(ends) - (call.cause == FOLLOW_UP) :] = [call.tasks]
+    return ends
+
+
+def test_a_join_goes_as_recorded(engine: Engine) -> None:
+    """The change and two probing rebalances, all threads each."""
+    joined = _replayed(JOINED)
+    run = running(_replayed(FIRST), engine=engine)
+    new = [one for one in joined.application.threads if one.member_id not in run.tasks]
+    run.join(
+        one._replace(owned_partitions=(), info=one.info._replace(task_offset_sums=()))
+        for one in new
+    )
+    assert run.settle("join", 0, lambda *_: 0, engine=engine)
+    recorded = [_replayed(key) for key in (JOINED, PROBED, STABLE)]
+    assert _ends(run) == [present_tasks(one.assigned) for one in recorded]
+
+
+def test_a_process_that_is_gone_goes_as_recorded(engine: Engine) -> None:
+    left = {one.member_id for one in _replayed(LEFT).application.threads}
+    before = _replayed(STABLE)
+    gone = next(o.info.process_id for o in before.application.threads if o.member_id not in left)
+    changes = parse_changes([f"remove-member={uuid_text(gone)[:6]}"])
+    planned = plan_application(_group(STABLE), before, changes, session_ms=10_000, engine=engine)
+    (course,) = planned.courses
+    assert _ends(course)[0] == present_tasks(_replayed(LEFT).assigned)
+    assert [call.waited_ms for call in course.calls] == [10_000, 0, 60_000, 0]
+    assert {str(copy.task): copy.records for copy in course.calls[0].restored} == {
+        "1_0": 837,
+        "3_2": 307,
+    }
+
+
+def test_a_new_process_has_a_course_for_each_rank() -> None:
+    planned = plan_application(_group(FIRST), _replayed(FIRST), parse_changes(["add-members=2"]))
+    assert len(planned.courses) == 3
+    assert sum(one.probability for one in planned.courses) == pytest.approx(1)
+    assert {str(task) for task in planned.common()} == {"0_1", "0_2", "1_2", "1_3"}
+    real = next(
+        rank
+        for rank, one in enumerate(_replayed(JOINED).processes())
+        if one not in _replayed(FIRST).processes()
+    )
+    ends = _ends(planned.courses[real])
+    recorded = present_tasks(_replayed(STABLE).assigned)
+    there = {one.member_id for one in _group(FIRST).members}
+    assert {k: v for k, v in ends[-1].items() if k in there} == {
+        k: v for k, v in recorded.items() if k in there
+    }
+
+
+def test_a_slow_restore_takes_more_probing_rebalances() -> None:
+    changes = parse_changes(["add-members=2"])
+    fast = plan_application(_group(FIRST), _replayed(FIRST), changes)
+    slow = plan_application(_group(FIRST), _replayed(FIRST), changes, restore_rate=5)
+    assert slow.likeliest.probings > fast.likeliest.probings
+
+
+def test_static_processes_restart_without_a_rebalance() -> None:
+    key = STATIC
+    changes = parse_changes(["bounce-members=*,away=5s"])
+    assert plan_application(_group(key), _replayed(key), changes).likeliest.calls == ()
+    longer = plan_application(_group(key), _replayed(key), changes, session_ms=2_000)
+    assert [one.cause.split()[-1] for one in longer.likeliest.calls if one.waited_ms] == [
+        "away",
+        "restarts",
+    ] * 2
+
+
+def test_other_changes_are_declined() -> None:
+    one = _group(FIRST), _replayed(FIRST)
+    with pytest.raises(GroupError, match=r"changes\[1\]: not planned"):
+        plan_application(*one, parse_changes(["remove-members=1", "partitions orders=9"]))
+    with pytest.raises(NotAffected, match=r"changes\[0\]"):
+        plan_application(*one, parse_changes(["remove-member=nobody"]))
+    with pytest.raises(GroupError, match="not a setting of the leader"):
+        plan_application(*one, (), {"num.stream.threads": "2"})
+
+
+def _changed(before: Replay, after: Replay) -> tuple[str, int] | None:
+    """Returns the change between two replays, and the rank of the process that joined or 0."""
+    old, new = ({one.member_id for one in each.application.threads} for each in (before, after))
+    if old == new:
+        return None
+    if joined := new - old:
+        place = after.process_of(min(joined))
+        return f"add-members={len(joined)}", [*after.processes()].index(place)
+    return f"remove-member={uuid_text(before.process_of(min(old - new)))}", 0
+
+
+def test_changes_of_real_applications_go_as_planned(engine: Engine) -> None:
+    """Recorded by `python -m tests.streams_classic_live --seed 2`: each rebalance, to the last."""
+    with gzip.open(CHANGES, "rt", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    compared = []
+    for group_id in dict.fromkeys(line["group_id"] for line in lines):
+        left: list[dict[str, ThreadTasks]] = []
+        before: Replay | None = None
+        group = GroupSpec.from_dict(next(one for one in lines if one["group_id"] == group_id))
+        for line in (one for one in lines if one["group_id"] == group_id):
+            field = line["application"]
+            read, sent = read_application(field), read_assigned(field)
+            after = replay(group_id, read, sent, GIVEN, engine=engine)
+            assert after.problem is None
+            if before is not None and (made := _changed(before, after)):
+                there = present_tasks(before.assigned)
+                planned = plan_application(group, before, parse_changes([made[0]]), engine=engine)
+                left = _ends(planned.courses[made[1]])
+            if left:
+                present, expected = present_tasks(after.assigned), left.pop(0)
+                made_up, new = (sorted(of.keys() - there.keys()) for of in (expected, present))
+                renamed = dict(zip(made_up, new, strict=True))
+                assert {renamed.get(one, one): of for one, of in expected.items()} == present
+                assert bool(left) == (after.deadline is not None)
+                compared.append(group_id)
+            before, group = after, GroupSpec.from_dict(line)
+    assert len(compared) == 17
+
+
+# The commands -------------------------------------------------------------------------------------
+
+
+def _run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
+    code = main([*map(str, args)])
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.jsonl"
+    path.write_text(json.dumps(recorded_line(LEFT)) + "\n")
+    return path
+
+
+def test_describe(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = _run(capsys, "describe", file)
+    assert code == 0
+    assert out.startswith("shop: 2 processes, 4 threads, 14 tasks (7 stateful). Not final")
+    assert "2026-11-23 19:07:55 UTC, by process 164f9b9c" in " ".join(out.split())
+    assert "Waiting: 1[2], from 164f9b9c to 0420a007, which was up to 863 records behind" in out
+    assert "Checked: the last rebalance, played again, has the present assignment." in out
+    code, out, _ = _run(capsys, "describe", file, "--json")
+    application = json.loads(out)["application"]
+    assert application["next_rebalance_ms"] == 1795460875093
+    assert application["problem"] is None
+
+
+def test_plan(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    properties = tmp_path / "shop.properties"
+    properties.write_text("acceptable.recovery.lag=5\nbootstrap.servers=b\n")
+    settings = ("--streams-config", properties)
+    code, out, _ = _run(capsys, "plan", file, *settings, "--remove-member", "0420")
+    assert code == 0
+    assert out.startswith("shop, remove-member=0420: 7 of 14 tasks move to another process; until")
+    code, out, _ = _run(capsys, "plan", file, *settings, "--add-members", "1", "--json")
+    assert code == 0
+    assert len(json.loads(out)["courses"]) == 3
+    code, out, error = _run(capsys, "plan", file, "--acceptable-lag", "10000")
+    assert code != 0
+    assert "Name the settings of the application" in error
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        (("members", 0, "user_data"), "?", r"application.members\[0\].user_data"),
+        (("members", 0, "user_data"), "AAAACw==", r"application.members\[0\].user_data"),
+        (("members", 1, "owned_partitions"), [["t"]], r"members\[1\].owned_partitions\[0\]: not a"),
+        (("topics",), None, r"application.topics: missing"),
+        (("now_ms",), -1, r"application.now_ms: -1 is not"),
+        (("end_offsets",), {"t": "x"}, r"application.end_offsets.t: a string is not a list"),
+        (("configs",), {"max.warmup.replicas": "x"}, r"application.configs.max.warmup.replicas"),
+        (("assignor",), "range", "application.assignor"),
+        (("assigned",), {}, "needs one entry for each of its members"),
+        (("error",), "no permission", "not read from the cluster: no permission"),
+    ],
+)
+def test_a_wrong_field_is_named(
+    path: tuple[Any, ...],
+    value: object,
+    problem: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`describe` still shows the group."""
+    line = copy.deepcopy(recorded_line(LEFT))
+    place = line["application"]
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    file = tmp_path / "shop.jsonl"
+    file.write_text(json.dumps(line))
+    code, out, error = _run(capsys, "describe", file)
+    assert code == 0
+    assert "shop, stream, generation" in out
+    assert re.search(problem, error), error
+    code, _, error = _run(capsys, "plan", file, "--add-members", "1")
+    assert code != 0
+    assert re.search(problem, error), error

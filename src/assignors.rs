@@ -4,6 +4,7 @@
 pub mod balance {
     pub mod balanced;
     pub mod bound;
+    pub mod budget;
     pub mod classes;
     pub mod figures;
     pub mod flow;
@@ -69,7 +70,7 @@ use crate::group::model::quoted;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
-use balance::balanced::{self, PREFER, Prefer};
+use balance::balanced::{self, OBJECTIVE, Objective};
 use balance::weighted::{self, OPTIONS, Options};
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
@@ -84,7 +85,7 @@ pub enum Assignor {
     LibrdkafkaRange,
     LibrdkafkaRoundRobin,
     LibrdkafkaCooperativeSticky,
-    Balanced(Prefer),
+    Balanced(Objective),
     Weighted(Options),
     ConsumerUniform,
     ConsumerRange,
@@ -130,7 +131,7 @@ impl Assignor {
         Self::LibrdkafkaRange,
         Self::LibrdkafkaRoundRobin,
         Self::LibrdkafkaCooperativeSticky,
-        Self::Balanced(PREFER),
+        Self::Balanced(OBJECTIVE),
         Self::Weighted(OPTIONS),
         Self::ConsumerUniform,
         Self::ConsumerRange,
@@ -160,8 +161,8 @@ impl Assignor {
 
     /// The assignor with this name; an error at `assignor` if no built-in assignor has the name.
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
-        if let Some(prefer) = balanced::prefer_of(name) {
-            return prefer.map(Self::Balanced);
+        if let Some(objective) = balanced::objective_of(name) {
+            return objective.map(Self::Balanced);
         }
         if let Some(options) = weighted::options_of(name) {
             return options.map(Self::Weighted);
@@ -262,7 +263,7 @@ impl Assignor {
             Self::LibrdkafkaCooperativeSticky => {
                 librdkafka::cooperative_sticky::assign(group, interrupt)
             }
-            Self::Balanced(prefer) => Ok(balanced::assign(group, prefer)),
+            Self::Balanced(objective) => Ok(balanced::assign(group, objective)),
             Self::Weighted(options) => Ok(weighted::answer(group, options).0),
             Self::ConsumerUniform => consumer::uniform::assign(group),
             Self::ConsumerRange => consumer::range::assign(group),
@@ -308,7 +309,7 @@ pub fn assign_with_fields(
         assignor => (assignor, assignor.assign(group)?),
     };
     let fields = match assignor {
-        Assignor::Balanced(prefer) => balance::figures::balance_field(group, &answer, prefer),
+        Assignor::Balanced(objective) => balance::figures::balance_field(group, &answer, objective),
         _ => String::new(),
     };
     Ok((assignor, answer, fields))

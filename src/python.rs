@@ -119,7 +119,7 @@ mod _core {
         Delta, Ends, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan, sample,
     };
     #[pymodule_export]
-    use super::possible::{Level, Possible, best_possible};
+    use super::possible::{Level, Possible, balance_curve, best_possible};
     #[pymodule_export]
     use super::streams::assign_application;
     #[pymodule_export]

@@ -15,7 +15,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic
-from kafka_rebalance.assignors.balance.balanced import PREFER
+from kafka_rebalance.assignors.balance.balanced import PREFER, Objective
 from kafka_rebalance.assignors.balance.figures import balance_figures
 from kafka_rebalance.bulk import assign_lines
 from kafka_rebalance.cli import main
@@ -67,7 +67,7 @@ def test_the_answer_is_as_good_as_proven(order: str, engine: Engine) -> None:
         group, best = GroupSpec.from_dict(case["case"]), case["best"][order]
         answer = kr.assign(group, f"balanced?prefer={order}", engine=engine)
         assert sorted(answer.counts(), reverse=True) == best["loads"]
-        found = balance_figures(group, answer, order.split(","))
+        found = balance_figures(group, answer, Objective(order.split(",")))
         names = ("moves", "taken", "in_rack", "topic_pairs")
         assert {name: found[name] for name in names} == {name: best[name] for name in names}
         assert found["exact"]

@@ -24,7 +24,7 @@ from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
 from tests.support.recorded_applications import recorded_line
-from tools import api_page, llms, rooms, settings_page
+from tools import api_page, balance_evidence, llms, rooms, settings_page
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -163,6 +163,12 @@ def test_the_page_of_the_api_is_current() -> None:
     assert found == api_page.page()
     shown = re.findall(r"^\| `(\w+)", found, re.MULTILINE)
     assert shown == [name for names in api_page.public_modules().values() for name in names]
+
+
+def test_the_evidence_for_balanced_is_current() -> None:
+    """If the table is not current, run `python -m tools balance-evidence`."""
+    found = balance_evidence.PAGE.read_text(encoding="utf-8")
+    assert found == balance_evidence.page(found)
 
 
 def test_the_list_of_pages_for_agents_is_current() -> None:

@@ -13,8 +13,9 @@ from tests.support.broker_groups import broker_group, broker_line
 from tests.support.prompt import command
 
 HALVES = [[0, 1, 2], [3, 4, 5]]
-OF_CONSUMERS = (
-    "range, roundrobin, sticky, cooperative-sticky, consumer/uniform, consumer/range"  # fits both
+OF_CONSUMERS = (  # of both protocols
+    "range, roundrobin, sticky, cooperative-sticky, consumer/uniform, consumer/range, "
+    "consumer/balanced"
 )
 
 

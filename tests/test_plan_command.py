@@ -103,7 +103,7 @@ WRONG = {
     ("plan", "FILE", "--switch-protocol", "new"): '"new" is not consumer or classic',
     ("plan", "FILE", "--samples", "-1"): "argument --samples: -1 is not a number from 0 to",
     ("plan", "FILE", "--output", "x.pdf"): "name a file that ends in .html",
-    ("plan", "FILE", "--output", "x.html"): "--explain and --output need one group",
+    ("plan", "FILE", "--output", "x.html"): "--explain, --curve and --output need one group",
     ("plan",): "give either FILE or --bootstrap-server",
     ("plan", "FILE", "--bootstrap-server", "x:1"): "give either FILE or --bootstrap-server",
     ("explain", "t-0", "FILE"): "there are several groups: name that of PARTITION with --group",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers
+from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, in_core
 from kafka_rebalance.bulk import assign_batch, compare_batch, plan_batch
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.cli import main
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
 A, B = topic_id("a"), topic_id("b")
+IN_CORE = [name for name in SERVER_SIDE if name in in_core()]
+"""All but the plug-in `consumer/balanced`: see `test_balanced_in_brokers.py`."""
 
 
 def _vectors(name: str) -> list[dict[str, Any]]:
@@ -159,7 +161,7 @@ def test_ids_that_are_missing_are_named(name: str, engine: Engine) -> None:
 # Interfaces ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SERVER_SIDE)
+@pytest.mark.parametrize("name", IN_CORE)
 def test_every_entrance_takes_the_name(
     name: str, engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,7 +179,7 @@ def test_every_entrance_takes_the_name(
     assert {part: written.get(part) for part in expected} == expected
 
 
-@pytest.mark.parametrize("name", SERVER_SIDE)
+@pytest.mark.parametrize("name", IN_CORE)
 def test_columns_take_the_name(name: str) -> None:
     pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     from tests.support.vector_columns import columns_answer
@@ -205,7 +207,7 @@ def test_a_switch_of_assignor_does_not_switch_the_protocol(name: str, engine: En
     assert name not in [one.assignor for one in kr.compare(group, engine=engine).candidates]
 
 
-@pytest.mark.parametrize("name", SERVER_SIDE)
+@pytest.mark.parametrize("name", IN_CORE)
 def test_plans_in_bulk_refuse_it(name: str) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     rows = pyarrow.RecordBatch.from_pylist([_line(assignor=name)])
@@ -221,7 +223,7 @@ def test_spark_takes_the_names_that_the_core_has() -> None:
     pytest.importorskip("pyspark", reason="no pyspark: pip install -e '.[spark]'")
     from kafka_rebalance.spark import calls
 
-    for name in SERVER_SIDE:
+    for name in IN_CORE:
         calls.known(name)
         with pytest.raises(kr.GroupError, match=re.escape(in_brokers(name))):
             calls.planned(name)

@@ -40,7 +40,13 @@ if TYPE_CHECKING:
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 DIALECTS = ("librdkafka/range", "librdkafka/roundrobin", "librdkafka/cooperative-sticky")
-SERVER_SIDE = ("consumer/uniform", "consumer/range", "share/simple", "streams/sticky")
+SERVER_SIDE = (
+    "consumer/uniform",
+    "consumer/range",
+    "consumer/balanced",
+    "share/simple",
+    "streams/sticky",
+)
 # Divisible by 1 to 4, so that every block has equally many cases of each assignor.
 BLOCK = 240
 

@@ -6,6 +6,10 @@ use pyo3::prelude::*;
 
 use super::assign::{Columns, columns};
 use super::group::Interned;
+use crate::assignors::balance::budget::curve_points;
+use crate::assignors::balance::classes::Classes;
+use crate::assignors::balance::levels::levels;
+use crate::assignors::balance::network::fewest_taken;
 use crate::plans::possible::optimum;
 
 /// The fields of `optimum.Level`; `members` are indexes of the group's members.
@@ -77,4 +81,24 @@ pub fn best_possible(py: Python<'_>, group: &Bound<'_, Interned>) -> PyResult<Po
         (found, best)
     });
     Possible::of(py, &found, &spec.topic_names(), columns(py, spec, &best)?)
+}
+
+/// The fields of `CurvePoint`, for each point up to `most`; and how many partitions the best
+/// balance takes.
+#[pyfunction]
+pub fn balance_curve(
+    py: Python<'_>,
+    group: &Bound<'_, Interned>,
+    most: i64,
+) -> (Vec<[i64; 5]>, i64) {
+    let spec = group.get().spec();
+    py.detach(|| {
+        let classes = Classes::of(spec);
+        let points = curve_points(&classes, most).into_iter();
+        let fields = points.map(|p| [p.taken_at_most, p.taken, p.greatest, p.squares, p.bound]);
+        (
+            fields.collect(),
+            fewest_taken(spec, &classes, &levels(&classes)),
+        )
+    })
 }

@@ -16,7 +16,7 @@ from .judge import Outcome, await_epoch, await_topics, joined, judge, owned, set
 from .members import JAVA, LIBRARIES, LIBRDKAFKA, Client, Members
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from random import Random
 
     from kafka_rebalance.group.spec import GroupSpec
@@ -38,16 +38,30 @@ class Stage:
     clients: list[Client]
     topics: dict[str, int]
     is_pattern: bool
+    racks: Sequence[str | None]
 
 
-def play_changes(members: Members, random: Random, number: int) -> Iterator[Outcome]:
-    """Yields the outcomes; a new group after each CHANGES_A_GROUP changes."""
+def play_changes(
+    members: Members,
+    random: Random,
+    number: int,
+    *,
+    assignors: Sequence[str | None] = (None, "range"),
+    racks: Sequence[str | None] = (),
+    first: int = 0,
+) -> Iterator[Outcome]:
+    """Yields the outcomes; a new group after each CHANGES_A_GROUP changes.
+
+    The groups name these `assignors` in turn. Each member has one of the `racks`, if there are any.
+    The number of the `first` group is part of the names of groups and topics.
+    """
     stage = None
     for n in range(number):
         if n % CHANGES_A_GROUP == 0:
             if stage:
                 end(members, stage)
-            stage = _stage(members, random, n // CHANGES_A_GROUP)
+            group = first + n // CHANGES_A_GROUP
+            stage = _stage(members, random, group, assignors[group % len(assignors)], racks)
         assert stage
         yield _change(members, random, stage)
     if stage:
@@ -59,14 +73,16 @@ def end(members: Members, stage: Stage) -> None:
         members.close(client)
 
 
-def _stage(members: Members, random: Random, n: int) -> Stage:
+def _stage(
+    members: Members, random: Random, n: int, assignor: str | None, racks: Sequence[str | None]
+) -> Stage:
     topics = {f"{word}.{n}": random.randint(1, 9) for word in random.sample("abcdef", 3)}
     is_pattern = n % 3 == 2
     group_id = f"modern-{n}"
-    stage = Stage(group_id, [], topics, is_pattern)
+    stage = Stage(group_id, [], topics, is_pattern, racks)
     members.create(topics)
     for _ in range(random.randint(2, 5)):
-        stage.clients.append(_client(members, random, stage, assignor="range" if n % 2 else None))
+        stage.clients.append(_client(members, random, stage, assignor))
         members.start(stage.clients[-1])
     return stage
 
@@ -84,6 +100,7 @@ def _client(members: Members, random: Random, stage: Stage, assignor: str | None
         topics or tuple(sorted(stage.topics)),
         assignor=assignor,
         instance_id=f"pod-{number}" if random.random() < 0.25 else None,
+        rack=random.choice(stage.racks) if stage.racks else None,
     )
 
 
@@ -114,7 +131,8 @@ def _join(members: Members, random: Random, stage: Stage, group: GroupSpec) -> l
     stage.clients.append(new)
     members.start(new)
     named = f",instance-id={new.instance_id}" if new.instance_id else ""
-    return [f"add-members=1{named},like={_id(group, model)}"]
+    rack = f",rack={new.rack}" if new.rack else ""
+    return [f"add-members=1{named}{rack},like={_id(group, model)}"]
 
 
 def _join_together(members: Members, random: Random, stage: Stage, before: GroupSpec) -> Outcome:
@@ -134,7 +152,7 @@ def _join_together(members: Members, random: Random, stage: Stage, before: Group
         ids.append(joined(members.server, stage.group_id, client.name))
     is_late = time.monotonic() - began > _ASSIGNMENT_INTERVAL_S
     after = settled(members.server, stage.group_id, len(stage.clients))
-    first, second = (Member(one, _topics(before, model)) for one in ids)
+    first, second = (Member(one, _topics(before, model), rack_id=model.rack) for one in ids)
     expected = joined_together(before.edited(members=(*before.members, first, second)), "rust")
     problem = None
     if is_late and owned(expected) != owned(after):

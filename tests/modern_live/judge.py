@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -208,7 +208,14 @@ def judge(
     """
     group = planned.group
     ids = _joined(group, seen)
-    real = played(group, changes, "rust", _Real(planned, ids, seen))
+    counts = [{topic.name: topic.partitions for topic in one.topics} for one in (group, seen[-1])]
+    if counts[0] != counts[1] and any(topic.racks for topic in seen[-1].topics):
+        # No plan knows the racks of new partitions.
+        topics = {one.member_id: one.topics for one in seen[-1].members}
+        members = tuple(replace(one, topics=topics[one.member_id]) for one in group.members)
+        real = plan(group.edited(topics=seen[-1].topics, members=members))
+    else:
+        real = played(group, changes, "rust", _Real(planned, ids, seen))
     found = chain(_other_shapes(planned, ids), _differences(real, seen, steps))
     problem = next(found, None)
     names = dict(zip(planned.made_up, ids, strict=False))

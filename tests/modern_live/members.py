@@ -41,6 +41,7 @@ class Client:
     protocol: str = "consumer"
     assignor: str | None = None
     instance_id: str | None = None
+    rack: str | None = None
 
     @property
     def configs(self) -> dict[str, str]:
@@ -78,6 +79,12 @@ class Members:
     def kill(self, client: Client) -> None:
         """Ends a Java client without a leave request."""
         self._java.send(kill=[client.name], wait=False)
+
+    def failures(self) -> dict[str, str]:
+        """Returns the error of each client that has ended with one."""
+        java: dict[str, str] = self._java.send(wait=False)["failures"]
+        ended = {name: one.failure for name, one in self._threads.items() if one.failure}
+        return java | ended
 
     def subscribe(self, client: Client) -> None:
         if client.library == LIBRDKAFKA:
@@ -126,6 +133,7 @@ def _for_java(client: Client) -> dict[str, Any]:
         "group_id": client.group_id,
         "group_instance_id": client.instance_id,
         "assignors": [client.assignor] if classic else [],
+        "client_rack": client.rack,
         "topics": client.topics,
         "configs": {"heartbeat.interval.ms": None, **client.configs},
     }
@@ -148,6 +156,9 @@ class _Librdkafka:
             configs["partition.assignment.strategy"] = client.assignor
         if client.instance_id is not None:
             configs["group.instance.id"] = client.instance_id
+        if client.rack is not None:
+            configs["client.rack"] = client.rack
+        self.failure = ""
         self._consumer = Consumer(configs)
         self._topics = client.topics
         self._ended = threading.Event()
@@ -167,5 +178,8 @@ class _Librdkafka:
             if subscribed != self._topics:
                 subscribed = self._topics
                 self._consumer.subscribe(list(subscribed))
-            self._consumer.poll(_POLL_S)
+            message = self._consumer.poll(_POLL_S)
+            error = None if message is None else message.error()
+            if error is not None and (error.fatal() or error.code() == error._FATAL):
+                self.failure = str(error)
         self._consumer.close()

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 LIB = Path(__file__).resolve().parent.parent.parent / "tools" / "broker" / "target" / "lib"
+BALANCED = LIB.parent.parent.parent / "balanced-assignor" / "target"
+"""The directory of the jar with `balanced` as a plug-in of the brokers."""
+
 LIB_STREAMS = LIB.parent / "lib-streams"
 """Kafka Streams with the clients of its version: the first jars of a JVM with an application."""
 
@@ -103,7 +106,8 @@ class Broker:
     `properties` are added to the configuration of every node. `listeners` are further listeners of
     node 0, each with its security protocol. `bootstrap_server` is the plaintext address for
     clients; `addresses` lists those of `listeners`. A node's log contains warnings, and the lines
-    of `loggers` from INFO on. `directory` contains node-N/ with configuration, data and log.
+    of `loggers` from INFO on. `directory` contains node-N/ with configuration, data and log. The
+    jars in the directories `first` are on the class path, too.
     """
 
     def __init__(
@@ -113,6 +117,7 @@ class Broker:
         properties: Mapping[str, str] | None = None,
         listeners: Mapping[str, str] | None = None,
         loggers: Sequence[str] = (),
+        first: Sequence[Path] = (),
     ) -> None:
         if not 1 <= brokers <= 26:
             raise ValueError(f"brokers: {brokers} is not in 1..26")
@@ -120,10 +125,12 @@ class Broker:
         self.properties = dict(properties or {})
         self.listeners = dict(listeners or {})
         self.loggers = tuple(loggers)
+        self.first = tuple(first)
         self.bootstrap_server = ""
         self.addresses: dict[str, str] = {}
         self.directory = Path()
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._cluster = ""
 
     def __enter__(self) -> Self:
         java("kafka.Kafka")  # raises if Java is missing, before a directory is made
@@ -170,22 +177,38 @@ class Broker:
         for node, port in enumerate(ports):
             self._configure(node, port, controller)
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").lstrip("-")
-        for node in range(self.brokers):
-            voter = "--standalone" if node == 0 else "--no-initial-controllers"
-            options = (str(self._config(node)), cluster.ljust(22, "A"), voter)
-            log = (self.directory / f"node-{node}" / "log").open("wb")
-            with log:
-                self._processes.append(
-                    subprocess.Popen(
-                        java("kafkarebalance.Node", *options, loggers=self.loggers),
-                        stdin=subprocess.PIPE,
-                        stdout=log,
-                        stderr=subprocess.STDOUT,
-                        start_new_session=True,  # Ctrl-C must not reach the node
-                    )
-                )
+        self._cluster = cluster.ljust(22, "A")
+        self._processes += map(self._run, range(self.brokers))
         self.bootstrap_server = f"127.0.0.1:{ports[0]}"
         self._wait_until_ready(ports)
+
+    def restart(self, properties: Mapping[str, str], first: Sequence[Path] = ()) -> None:
+        """Stops the only node and starts it again, with other properties and jars.
+
+        The groups and topics stay. Errors: `BrokerError` if the node does not start.
+        """
+        self._processes[0].terminate()
+        wait_or_kill(self._processes[0], STOP_TIMEOUT_S)
+        port = int(self.bootstrap_server.rpartition(":")[2])
+        lines = self._config(0).read_text().splitlines()
+        kept = [line for line in lines if line.partition("=")[0] not in self.properties]
+        more = [f"{key}={value}" for key, value in properties.items()]
+        self._config(0).write_text("".join(f"{line}\n" for line in (*kept, *more)))
+        self.properties, self.first = dict(properties), tuple(first)
+        self._processes[0] = self._run(0)
+        self._wait_until_ready([port])
+
+    def _run(self, node: int) -> subprocess.Popen[bytes]:
+        voter = "--standalone" if node == 0 else "--no-initial-controllers"
+        options = (str(self._config(node)), self._cluster, voter)
+        with (self.directory / f"node-{node}" / "log").open("ab") as log:
+            return subprocess.Popen(
+                java("kafkarebalance.Node", *options, loggers=self.loggers, first=self.first),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C must not reach the node
+            )
 
     def _config(self, node: int) -> Path:
         return self.directory / f"node-{node}" / "server.properties"

@@ -2,6 +2,7 @@
 """Computes a group's assignment with the compiled engine, the reference or a custom assignor."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
@@ -20,6 +21,8 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .interface import RebalanceProtocol
 from .registry import (
+    BALANCED,
+    PLUG_IN,
     BuiltIn,
     Engine,
     OfTasks,
@@ -47,7 +50,11 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     row = row_of(name)
     if row is None:
         return _assign_custom(group, name)
-    if check_engine(engine) == "rust":
+    if check_engine(engine) == "rust" and name == PLUG_IN:
+        from .consumer import balanced
+
+        return balanced.assign(group, partial(assign, assignor=BALANCED))
+    if engine == "rust":
         interned = group.interned()
         answer = from_columns(interned.member_ids, _core.assign(interned, name))
         return answer_of(interned, answer)

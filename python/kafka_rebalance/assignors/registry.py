@@ -75,6 +75,8 @@ def _later(file: str, name: str = "assign") -> Callable[..., Any]:
 BALANCED, WEIGHTED = "balanced", "weighted"
 OURS = (BALANCED, WEIGHTED)
 """The names of this project's own assignors."""
+PLUG_IN = f"consumer/{BALANCED}"
+"""`balanced` in brokers that have this project's jar. The compiled core does not contain it."""
 
 BUILT_IN = {
     "range": BuiltIn(_later("classic.range"), "RangeAssignor"),
@@ -134,6 +136,7 @@ class OfTasks(NamedTuple):
 SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
     "consumer/uniform": ServerSide(_later("consumer.uniform")),
     "consumer/range": ServerSide(_later("consumer.range")),
+    PLUG_IN: ServerSide(_later("consumer.balanced")),
     "share/simple": ServerSide(_later("share.simple"), shares=True),
     "streams/sticky": OfTasks(_later("streams.sticky")),
 }
@@ -142,8 +145,8 @@ SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
 KAFKAS = tuple(name for name, row in BUILT_IN.items() if row.java_class)
 """The names of Kafka's own assignors that members can list."""
 
-ONLY_PYTHON = "runs in Python only, by the library's own class"
-"""The core's error for a Python library's dialect; `bulk/lines.py` then assigns it in Python."""
+ONLY_PYTHON = ("runs in Python only, by the library's own class", PLUG_IN)
+"""Words of the core's errors for assignors that it lacks: `bulk/lines.py` assigns in Python."""
 
 FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",
@@ -224,7 +227,7 @@ def assignor_names() -> list[str]:
 
 
 def in_core() -> tuple[str, ...]:
-    return (*BUILT_IN, *SERVER_SIDE)
+    return (*BUILT_IN, *(name for name in SERVER_SIDE if name != PLUG_IN))
 
 
 def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
@@ -240,7 +243,7 @@ def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
         run = (
             partial(weighted.assign, options=weighted.options_of(name))
             if is_weighted
-            else partial(balanced.assign, prefer=balanced.prefer_of(name))
+            else partial(balanced.assign, objective=balanced.objective_of(name))
         )
         return BUILT_IN[bare]._replace(assign=run)
     return SERVER_SIDE.get(name) or BUILT_IN.get(name)
@@ -257,7 +260,7 @@ def figures_of(
 
     if bare == WEIGHTED:
         return figures.weighted_figures(group, weighted.options_of(name))
-    return figures.balance_figures(group, answer, balanced.prefer_of(name))
+    return figures.balance_figures(group, answer, balanced.objective_of(name))
 
 
 def planned_names() -> list[str]:
@@ -320,4 +323,4 @@ def runs_in_core(name: str | None) -> bool:
     `name` replaces the assignors of the lines; None means that each line has its own. (For a line
     with a Python library's dialect, the core returns the error `ONLY_PYTHON`.)
     """
-    return not _custom if name is None else row_of(name) is not None
+    return not _custom if name is None else name != PLUG_IN and row_of(name) is not None

@@ -60,7 +60,7 @@ def assign_lines(
     answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)
     return [
         _assign_line(lines[i], first + i, assignor, engine, max_partitions)
-        if answer.is_error and ONLY_PYTHON.encode() in answer.line
+        if answer.is_error and _is_only_in_python(answer.line)
         else LineAnswer(answer.line, answer.is_error)
         for i, answer in enumerate(answers)
     ]
@@ -87,7 +87,7 @@ def write_answer(
         error_line = _core.assign_long_line(line, number, assignor, max_partitions, write)
         if error_line is None:
             return False
-        if ONLY_PYTHON.encode() not in error_line:
+        if not _is_only_in_python(error_line):
             write(error_line)
             return True
     answer = _assign_line(line, number, assignor, engine, max_partitions)
@@ -98,6 +98,10 @@ def write_answer(
 def _check_name(assignor: str | None) -> None:
     if assignor is not None and not is_known(assignor):
         raise GroupError("assignor", unknown(assignor))
+
+
+def _is_only_in_python(error_line: bytes) -> bool:
+    return any(words.encode() in error_line for words in ONLY_PYTHON)
 
 
 def _check_lines(lines: Sequence[bytes]) -> None:

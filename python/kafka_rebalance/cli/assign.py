@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from kafka_rebalance.assignors.balance.balanced import NAME, PREFER
-from kafka_rebalance.assignors.registry import WEIGHTED, assignor_names, is_known, misspelt
+from kafka_rebalance.assignors.registry import assignor_names, is_known, misspelt
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
@@ -16,24 +15,17 @@ from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import byte_progress
 
 from .lines import finish, group_lines, open_input
-from .options import add_engine, add_max_partitions, add_pasted, whole
+from .options import (
+    add_engine,
+    add_max_partitions,
+    add_objective,
+    add_pasted,
+    name_with_objective,
+    whole,
+)
 
 _CHUNK_BYTES = 1024 * 1024
 _Write = Callable[[bytes], object]
-_WEIGHTED = {
-    "tolerance": (
-        "SHARE",
-        "let the fullest member be this far above the least possible load (default: 5%%)",
-    ),
-    "min-gain": (
-        "SHARE",
-        "take no partition unless this lowers the fullest member's load so far (default: 10%%)",
-    ),
-    "budget": (
-        "N",
-        "take at most N partitions from their owners: a number, a share or none (default: 5%%)",
-    ),
-}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,16 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"use this one for all groups, not their own: {', '.join(assignor_names())}",
     )
-    parser.add_argument(
-        "--prefer",
-        metavar="ORDER",
-        help="with --assignor balanced: the order of the criteria after the even load "
-        f"(default: {','.join(PREFER)})",
-    )
-    for option, (metavar, text) in _WEIGHTED.items():
-        parser.add_argument(
-            f"--{option}", metavar=metavar, help=f"with --assignor weighted: {text}"
-        )
+    add_objective(parser)
     add_engine(parser)
     add_pasted(parser)
     add_max_partitions(parser)
@@ -73,15 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.prefer is not None:
-        if args.assignor != NAME:
-            raise GroupError("--prefer", f"only --assignor {NAME} has this option")
-        args.assignor = f"{NAME}?prefer={args.prefer}"
-    for option in _WEIGHTED:
-        if (value := getattr(args, option.replace("-", "_"))) is not None:
-            if (args.assignor or "").partition("?")[0] != WEIGHTED:
-                raise GroupError(f"--{option}", f"only --assignor {WEIGHTED} has this option")
-            args.assignor += f"{'&' if '?' in args.assignor else '?'}{option}={value}"
+    args.assignor = name_with_objective(args)
     if args.assignor is not None and not is_known(args.assignor):
         raise GroupError("assignor", misspelt(args.assignor))
     groups = bad = 0

@@ -25,7 +25,7 @@ from kafka_rebalance.report.text.sentences import print_note
 from .applications import add_planned, planned_application, replayed, show_plan
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import written
-from .options import add_assignor, whole
+from .options import add_assignor, add_objective, name_with_objective, whole
 from .plan_table import PlanTable
 from .tally import Tally
 
@@ -44,6 +44,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_arguments(parser)
     add_assignor(parser)
+    add_objective(parser)
+    parser.add_argument(
+        "--curve",
+        action="store_true",
+        help="show how even the group could be if at most so many partitions were taken from "
+        "their owners, whatever the assignor",
+    )
     parser.add_argument(
         "--samples",
         type=whole(0),
@@ -67,7 +74,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--output", type=Path, metavar="FILE.html", help="draw the plan as an HTML page"
     )
     add_planned(parser)
-    parser.set_defaults(one_group="--explain and --output need one group: name it with --group")
+    parser.set_defaults(
+        one_group="--explain, --curve and --output need one group: name it with --group"
+    )
 
 
 class _Answer(NamedTuple):
@@ -98,11 +107,13 @@ class _Answer(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> int:
+    args.assignor = name_with_objective(args)
     if args.assignor is not None and not is_known(args.assignor):
         args.parser.error(f"argument --assignor: {misspelt(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
     only_one = args.explain is not None or args.output is not None
+    only_one = only_one or (args.curve and not args.json)
     tally = Tally()
     first: _Answer | None = None
     table = PlanTable()
@@ -174,6 +185,8 @@ def _json(
         answer["samples"] = samples.to_dict()
     if args.explain is not None:
         answer["explanation"] = planned.explain(args.explain)
+    if args.curve and planned.curve is not None:
+        answer |= planned.curve.to_dict()
     _draw(planned, args)
     return answer
 
@@ -184,6 +197,9 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan
 
     planned = answer.planned
+    if args.curve:
+        _show_curve(planned, args)
+        return
     names = names_of(answer.led, planned)
     show = partial(
         print_notes,
@@ -203,6 +219,16 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         if args.how_long:
             print_times(*_how_long(planned))
     show(note for note in notes if note.kind not in (*FIRST, *SAID_ELSEWHERE))
+    _draw(planned, args)
+
+
+def _show_curve(planned: RebalancePlan, args: argparse.Namespace) -> None:
+    from kafka_rebalance.report.plans.curve import print_curve
+
+    if planned.curve is None:
+        print_note("no curve: several members can have one partition, or no member is left")
+        return
+    print_curve(planned.curve, planned.title)
     _draw(planned, args)
 
 
@@ -226,8 +252,11 @@ def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
     if args.output is None:
         return
+    from kafka_rebalance.report.plans.curve import curve_page
     from kafka_rebalance.report.plans.page import plan_page
 
+    curve = planned.curve if args.curve else None
     with written(args.output) as path:
-        path.write_text(plan_page(planned), encoding="utf-8")
+        text = plan_page(planned) if curve is None else curve_page(curve, planned.title)
+        path.write_text(text, encoding="utf-8")
     print_note(f"drawn to {args.output}")

@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kafka_rebalance.assignors.registry import BALANCED
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
@@ -45,6 +46,7 @@ def plan_notes(
         found.append(Note("no answer", f"WARNING: {no_answer(led)}. {kafkas}"))
     found += commit_waits(plan)
     found += _idle(plan)
+    found += _nowhere(plan)
     if not cheap:
         if (never := endless_plan(plan)) is not None:
             found.append(endless_note(never))
@@ -64,6 +66,17 @@ def _idle(plan: RebalancePlan) -> Iterator[Note]:
     idle = tuple(member_id for member_id, owned in plan.after.items() if not owned)
     if idle and len(idle) < len(plan.after):
         yield Note("idle", "they own nothing at the end", idle)
+
+
+def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields where an answer of `balanced` can be run, which no client library has."""
+    if plan.assignor.partition("?")[0] == BALANCED:
+        yield Note(
+            "nowhere",
+            "No consumer can list this assignor today: it is this project's own (docs/balance.md). "
+            "Members that call assign() in place of subscribe() can read the answer (--json). Else "
+            "the plan shows what the group could have; compare shows what its clients can run.",
+        )
 
 
 def _lists(plan: RebalancePlan) -> Iterator[Note]:

@@ -8,7 +8,12 @@ Source   GroupMetadataManager, CurrentAssignmentBuilder, StickyTaskAssignor, Ass
 
 from collections.abc import Iterator
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, assigns_tasks, shares_partitions
+from kafka_rebalance.assignors.registry import (
+    PLUG_IN,
+    SERVER_SIDE,
+    assigns_tasks,
+    shares_partitions,
+)
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.broker_rounds import joined_together
@@ -36,6 +41,16 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
         found += _of_shares(plan)
     elif any(name in SERVER_SIDE for name in names):
         found += _of_consumers(plan)
+    if PLUG_IN in names:
+        found.append(
+            Note(
+                "jar",
+                "balanced is this project's plug-in: all brokers need its jar and its class in "
+                "group.consumer.assignors before a group has it. If a broker without them "
+                "becomes the coordinator of the group, the group's consumers end. "
+                "docs/balance-broker.md has the steps.",
+            )
+        )
     return (*found, *_order(plan), *_pause(plan), *_new_topics(plan))
 
 

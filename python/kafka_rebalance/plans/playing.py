@@ -58,7 +58,7 @@ def play_changes(
         after = Assignment.owned(steps[-1].after)
         possible = Possible(after.balance, None, (), after, {}, {})
     if possible is None:
-        possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
+        possible = best_possible(as_it_began(group, steps[-1]), engine=engine)
     return tuple(steps), possible
 
 
@@ -123,7 +123,7 @@ def play_led(edited: Edited, engine: Engine) -> Played:
     return play(*where, starts_over=starts_over, forgets=edited.forgets, engine=engine)
 
 
-def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
+def as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
     began = {member.member_id: member for member in group.members}
     members = []
     for member in last.after.members:

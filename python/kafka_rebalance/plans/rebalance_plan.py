@@ -34,7 +34,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
@@ -62,11 +62,14 @@ from .changes.text import change_from_text
 from .core_plan import CorePlan, core_step
 from .explanation import Explanation, explain
 from .figures import Figures, as_dict, count_rows, figure_rows, rack_share
-from .playing import at_change, play_changes
+from .playing import as_it_began, at_change, play_changes
 from .possible.optimum import Possible, from_core
 from .rounds import Round, Step, protocol_of
 from .samples import Samples, count_ends, counted_in_core, enough_draws
 from .summary import summary
+
+if TYPE_CHECKING:
+    from .possible.curve import Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,17 @@ class RebalancePlan:
         figures = self.figures()
         members = (len(self.group.members), len(self.steps[-1].before.members))
         return [*figure_rows(figures, members), *count_rows(figures)]
+
+    @property
+    def curve(self) -> "Curve | None":
+        """Returns how even the last group could be for each number of taken partitions, from the
+        owners at the beginning. None if members share partitions, or if no member is left.
+        """
+        if self.possible.least_moves is None or not self.steps[-1].after.members:
+            return None
+        from .possible.curve import balance_curve
+
+        return balance_curve(as_it_began(self.group, self.steps[-1]), engine=self.engine)
 
     @property
     def has_guesses(self) -> bool:
@@ -352,7 +366,7 @@ def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
         protocol_name(old) == protocol_name(new) for old, new in pairwise(names)
     ):
         return False  # the answer then depends on which member leads
-    return all(name in BUILT_IN for name in names)
+    return all(name.partition("?")[0] in BUILT_IN for name in names)
 
 
 def _of_core(

@@ -34,12 +34,13 @@ from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.librdkafka.subscriptions import reported
 from kafka_rebalance.assignors.registry import (
-    BUILT_IN,
     SERVER_SIDE,
+    BuiltIn,
     Engine,
     custom,
     library_of,
     protocol_name,
+    row_of,
 )
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
@@ -171,10 +172,11 @@ def protocol_of(assignor: str) -> RebalanceProtocol:
 
     Members of a group that the broker assigns keep what they own, as cooperative ones do.
     """
+    row = row_of(assignor)
     if assignor in SERVER_SIDE:
         cooperative = True
-    elif assignor in BUILT_IN:
-        cooperative = BUILT_IN[assignor].withholds
+    elif isinstance(row, BuiltIn):
+        cooperative = row.withholds
     else:
         cooperative = RebalanceProtocol.COOPERATIVE in custom(assignor).supported_protocols
     return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER

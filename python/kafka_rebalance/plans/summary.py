@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING
 
+from kafka_rebalance.assignors.registry import BALANCED
 from kafka_rebalance.group.spec import counted
 
 from .rounds import subscribed_partitions
@@ -21,7 +22,17 @@ def summary(plan: "RebalancePlan") -> str:
     noun = "partition" if plan.group.subtopologies is None else "task"
     moved = _moved(plan, figures, sum(counts), noun)
     said = [moved, *_without_reader(figures, sum(counts), noun)]
-    return f"{_idle(plan, figures, counts, noun)}{'; '.join(said)}."
+    return f"{_taken(plan)}{_idle(plan, figures, counts, noun)}{'; '.join(said)}."
+
+
+def _taken(plan: "RebalancePlan") -> str:
+    """Returns how even `balanced` makes the group, and within which budget; else an empty text."""
+    if plan.assignor.partition("?")[0] != BALANCED or (curve := plan.curve) is None:
+        return ""
+    from kafka_rebalance.assignors.balance.balanced import objective_of
+
+    most = objective_of(plan.assignor).most_taken(curve.partitions)
+    return f"{curve.in_words(curve.points[-1] if most is None else curve.within(most))} "
 
 
 def _idle(plan: "RebalancePlan", figures: "Figures", counts: list[int], noun: str) -> str:

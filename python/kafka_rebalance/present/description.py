@@ -23,7 +23,7 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
-from kafka_rebalance.group.spec import GroupSpec, require_group
+from kafka_rebalance.group.spec import GroupSpec, counted, require_group
 from kafka_rebalance.notes.findings import FINDINGS, rank
 from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.notes.never_ends import endless
@@ -267,6 +267,11 @@ def _loads(
         plan = led[0].plan if led else None
         cause = None if plan is None else why_uneven(group, assignment, plan)
         text += "" if cause is None else f"; the cause: {cause}"
+        if balance.max > possible.max:
+            from kafka_rebalance.plans.possible.curve import balance_curve
+
+            moves = counted(balance_curve(group, most=0).first_best.taken, "move")
+            text += f"; {moves} would bring the fullest member from {balance.max} to {possible.max}"
         yield Note("uneven", text, ask="compare")
     ask = None if group.assignor == STREAM else "compare"
     readers = [(one.member_id, one.rack, assignment[one.member_id]) for one in group.members]

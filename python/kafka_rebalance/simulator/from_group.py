@@ -110,9 +110,12 @@ def scenario_from_group(
     return maker.scenario(changes, seed)
 
 
+_PLAYED_BY_BROKER = ("consumer/uniform", "consumer/range")
+
+
 def is_playable(name: str) -> bool:
     """Returns whether the assignor can be played: a leader's, or a broker's for consumer groups."""
-    return is_known(name) and (name not in SERVER_SIDE or name.partition("/")[0] == CONSUMER)
+    return is_known(name) and (name not in SERVER_SIDE or name in _PLAYED_BY_BROKER)
 
 
 def check_playable(name: str) -> None:
@@ -122,8 +125,8 @@ def check_playable(name: str) -> None:
     if not is_playable(name):
         raise GroupError(
             "assignor",
-            f"{quoted(name)} runs in the brokers, and of their groups, the simulator plays those "
-            "of consumers; `plan` plays the targets of this one",
+            f"{quoted(name)} runs in the brokers, and of their assignors, the simulator plays "
+            f"{' and '.join(_PLAYED_BY_BROKER)}; `plan` plays the targets of this one",
         )
 
 

@@ -15,6 +15,7 @@ from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
     KAFKAS,
+    PLUG_IN,
     SERVER_SIDE,
     Engine,
     is_known,
@@ -232,7 +233,11 @@ def _check_names(assignors: Sequence[str]) -> None:
 def _met_by(group: GroupSpec) -> list[str]:
     if group.assignor in SERVER_SIDE:
         family = library_of(group.assignor)
-        own = [name for name in SERVER_SIDE if library_of(name) == family]
+        own = [
+            name
+            for name in SERVER_SIDE
+            if library_of(name) == family and (name == group.assignor or name != PLUG_IN)
+        ]
         return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
     library = library_of(group.assignor) or group.leader_library
     shown = (None, "librdkafka") if library == "librdkafka" else (None,)

@@ -101,6 +101,8 @@ def recommend(
         who, verb = " and ".join(lacking), "does" if len(lacking) == 1 else "do"
         is_certain = sure_to_run(group, lacking)
         how = f", but {who} {verb}" if is_certain else f" if no member runs {who}, which {verb}"
+        if (row := BUILT_IN.get(ranked[0].assignor)) is not None and not row.clients:
+            how = ", but client libraries do"
         reason += f"; {ranked[0].assignor} would do better{how} not have it"
     if alone is not None:
         reason += "; the members list an eager assignor too: the rolling bounce to "

@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use super::budget::best_within;
 use super::classes::Classes;
 use super::levels::{ClassLevel, levels};
-use super::network::{Criterion, Hub, Lots, hub_members, level_flow};
+use super::network::{Criterion, Hub, Lots, fewest_taken, hub_members, level_flow};
 use crate::error::GroupError;
 use crate::group::model::{MemberId, NOBODY, TopicPartition, quoted};
 use crate::group::ownership::Assignment;
@@ -21,44 +22,105 @@ const MOST_PARTITIONS: i64 = 5_000;
 /// An order of the criteria, first to last.
 pub type Prefer = [Criterion; 3];
 pub const PREFER: Prefer = [Criterion::Rack, Criterion::Moves, Criterion::Topics];
+const WITH_BUDGET: Prefer = [Criterion::Moves, Criterion::Rack, Criterion::Topics];
 
-/// Reads the settings of a name, such as `balanced?prefer=moves,rack,topics`; None for other names.
-pub fn prefer_of(name: &str) -> Option<Result<Prefer, GroupError>> {
+/// The criteria after the load, and how many partitions may be taken from their owners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Objective {
+    pub prefer: Prefer,
+    pub budget: Option<Budget>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    number: i64,
+    is_percent: bool,
+}
+
+pub const OBJECTIVE: Objective = Objective {
+    prefer: PREFER,
+    budget: None,
+};
+
+/// Reads the settings of a name, such as `balanced?prefer=moves,rack,topics&budget=5%`; None for
+/// other names.
+pub fn objective_of(name: &str) -> Option<Result<Objective, GroupError>> {
     let settings = match name.split_once('?') {
-        None => return (name == NAME).then_some(Ok(PREFER)),
+        None => return (name == NAME).then_some(Ok(OBJECTIVE)),
         Some((NAME, settings)) => settings,
         Some(_) => return None,
     };
-    let order = settings.strip_prefix("prefer=").unwrap_or_default();
-    let criteria = order.split(',').map(|name| match name {
-        "rack" => Some(Criterion::Rack),
-        "moves" => Some(Criterion::Moves),
-        "topics" => Some(Criterion::Topics),
-        _ => None,
-    });
-    let read: Option<Vec<Criterion>> = criteria.collect();
-    let read = read.and_then(|read| Prefer::try_from(read).ok());
-    let all = |order: &Prefer| PREFER.iter().all(|one| order.contains(one));
-    Some(read.filter(all).ok_or_else(|| {
+    Some(read(settings).ok_or_else(|| {
         let problem = format!(
-            "{} has a wrong setting; give prefer=rack,moves,topics, with the three in any order",
+            "{} has a wrong setting; give prefer=rack,moves,topics, with the three in any order; \
+             or budget=3 or budget=5%, with moves first",
             quoted(name)
         );
         GroupError::new("assignor", problem)
     }))
 }
 
-pub fn assign(group: &GroupSpec, prefer: Prefer) -> Assignment {
+fn read(settings: &str) -> Option<Objective> {
+    let (mut prefer, mut budget) = (None, None);
+    for setting in settings.split('&') {
+        match setting.split_once('=')? {
+            ("prefer", order) if prefer.is_none() => prefer = Some(order_of(order)?),
+            ("budget", text) if budget.is_none() => budget = Some(budget_of(text)?),
+            _ => return None,
+        }
+    }
+    let default = if budget.is_some() {
+        WITH_BUDGET
+    } else {
+        PREFER
+    };
+    let prefer = prefer.unwrap_or(default);
+    let fits = budget.is_none() || prefer[0] == Criterion::Moves;
+    fits.then_some(Objective { prefer, budget })
+}
+
+fn order_of(text: &str) -> Option<Prefer> {
+    let criteria = text.split(',').map(|name| match name {
+        "rack" => Some(Criterion::Rack),
+        "moves" => Some(Criterion::Moves),
+        "topics" => Some(Criterion::Topics),
+        _ => None,
+    });
+    let read: Option<Vec<Criterion>> = criteria.collect();
+    let read = Prefer::try_from(read?).ok()?;
+    PREFER.iter().all(|one| read.contains(one)).then_some(read)
+}
+
+fn budget_of(text: &str) -> Option<Budget> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    let is_whole = number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_whole && (1..=9).contains(&number.len())).then_some(Budget {
+        number: number.parse().ok()?,
+        is_percent: number.len() < text.len(),
+    })
+}
+
+impl Budget {
+    /// How many of the assigned partitions may be taken.
+    fn most_taken(self, partitions: i64) -> i64 {
+        match self.is_percent {
+            true => self.number * partitions / 100,
+            false => self.number,
+        }
+    }
+}
+
+pub fn assign(group: &GroupSpec, objective: Objective) -> Assignment {
     let classes = Classes::of(group);
     let exact = spreads_exactly(&classes);
     let counts = |one: &Criterion| exact || *one != Criterion::Topics;
-    let criteria: Vec<Criterion> = prefer.into_iter().filter(counts).collect();
+    let criteria: Vec<Criterion> = objective.prefer.into_iter().filter(counts).collect();
     let coarse = Lots::of(group, &classes, true, false);
     let cells = exact.then(|| Lots::of(group, &classes, true, true));
     let cells = cells.as_ref().unwrap_or(&coarse);
     let mut answer = vec![Vec::new(); group.members.len()];
     // 1. Find the levels of the best balance.
-    for level in levels(&classes) {
+    for level in targets(group, &classes, objective) {
         // 3. Deal the partitions of a level whose members do not differ.
         if let Some(hub) = alike(&classes, &coarse, &level) {
             let nothing = FxHashMap::default();
@@ -79,6 +141,26 @@ pub fn assign(group: &GroupSpec, prefer: Prefer) -> Assignment {
         hand_out(group, &classes, cells, &level, given, &mut answer);
     }
     sorted(group, answer)
+}
+
+/// The levels of the best balance; if the budget is too small, one with given loads.
+fn targets(group: &GroupSpec, classes: &Classes, objective: Objective) -> Vec<ClassLevel> {
+    let best = levels(classes);
+    let partitions = classes.supply.iter().sum();
+    let most = objective.budget.map(|budget| budget.most_taken(partitions));
+    match most {
+        Some(most) if fewest_taken(group, classes, &best) > most => {
+            let loads = best_within(classes, most);
+            vec![ClassLevel {
+                load: loads.iter().copied().max().unwrap_or(0),
+                extra: 0,
+                topics: (0..classes.topics.len() as u32).collect(),
+                members: (0..classes.members.len() as u32).collect(),
+                loads,
+            }]
+        }
+        _ => best,
+    }
 }
 
 /// The assignment of these lists, each by topic and number.
@@ -108,7 +190,7 @@ pub fn spreads_exactly(classes: &Classes) -> bool {
 }
 
 fn alike(classes: &Classes, lots: &Lots, level: &ClassLevel) -> Option<Hub> {
-    if level.members.len() > 1 {
+    if level.members.len() > 1 || !level.loads.is_empty() {
         return None;
     }
     let here = lots.of_level(level);

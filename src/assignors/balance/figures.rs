@@ -2,8 +2,9 @@
 //! Mirror of `assignors/balance/figures.py`: how good an answer of `balanced` or
 //! `weighted` is.
 
-use super::balanced::{Prefer, spreads_exactly};
+use super::balanced::{Objective, spreads_exactly};
 use super::classes::{Classes, NO_CLASS};
+use super::levels::levels;
 use super::network::Criterion;
 use crate::group::model::{NOBODY, quoted};
 use crate::group::ownership::Assignment;
@@ -43,7 +44,7 @@ impl Counts {
 }
 
 /// The field `balance` of a result line of `balanced`, after a comma.
-pub fn balance_field(group: &GroupSpec, answer: &Assignment, prefer: Prefer) -> String {
+pub fn balance_field(group: &GroupSpec, answer: &Assignment, objective: Objective) -> String {
     let classes = Classes::of(group);
     let counts = Counts::of(group, &classes, answer);
     let members = 0..group.members.len() as u32;
@@ -52,14 +53,15 @@ pub fn balance_field(group: &GroupSpec, answer: &Assignment, prefer: Prefer) -> 
         .max()
         .unwrap_or(0)
         .to_string();
-    let is_last = prefer[2] == Criterion::Topics;
-    let least = || counts.topic_pairs == least_pairs(group, &classes);
-    let exact = spreads_exactly(&classes) || is_last && least();
+    let within = objective.budget.is_some() && is_less_even(&classes, answer);
+    let is_last = objective.prefer[2] == Criterion::Topics;
+    let is_spread = is_last && counts.topic_pairs == least_pairs(group, &classes);
+    let exact = !within && (spreads_exactly(&classes) || is_spread);
     field(
         [&greatest, &greatest, &"1.0".into()],
         &counts,
         (exact, false),
-        None,
+        within.then_some("budget"),
     )
 }
 
@@ -81,6 +83,20 @@ pub fn field(
     format!(
         r#","balance":{{"greatest":{greatest},"bound":{bound},"gap":{gap},"taken":{taken},"moves":{moves},"in_rack":{in_rack},"topic_pairs":{topic_pairs},"exact":{exact},"exhausted":{exhausted},"kept_because":{kept_because}}}"#
     )
+}
+
+fn is_less_even(classes: &Classes, answer: &Assignment) -> bool {
+    let members = 0..classes.class_of_member.len() as u32;
+    let loads = members.map(|m| answer.of(m).len() as i64);
+    let least = levels(classes).into_iter().map(|level| {
+        let sizes = level
+            .members
+            .iter()
+            .map(|&k| classes.members[k as usize].len() as i64);
+        let less = (level.load - 1).max(0);
+        level.extra * level.load * level.load + (sizes.sum::<i64>() - level.extra) * less * less
+    });
+    loads.map(|load| load * load).sum::<i64>() > least.sum()
 }
 
 fn pairs(count: u64) -> u64 {

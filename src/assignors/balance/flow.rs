@@ -9,11 +9,12 @@ pub const UNLIMITED: i64 = 1 << 62;
 const UNREACHED: i64 = i64::MAX;
 
 /// Nodes are numbers. Arc `2i` is the i-th arc that was added, and arc `2i + 1` is its reverse.
+#[derive(Clone)]
 pub struct Flow {
     tail: Vec<u32>,
-    head: Vec<u32>,
-    room: Vec<i64>,
-    cost: Vec<i64>,
+    pub head: Vec<u32>,
+    pub room: Vec<i64>,
+    pub cost: Vec<i64>,
     pub potential: Vec<i64>,
     /// `by_tail[start[n]..start[n + 1]]` are the arcs that leave n, in the order of their addition.
     start: Vec<u32>,
@@ -43,8 +44,24 @@ impl Flow {
         arc
     }
 
+    /// Fills a new arc; the caller sets potentials for which no arc has a negative cost.
+    pub fn preset(&mut self, arc: usize) {
+        self.push(arc as u32, self.room[arc]);
+    }
+
+    /// Makes an arc new, with another room and cost; what it sent stays at its head.
+    pub fn set_room(&mut self, arc: usize, room: i64, cost: i64) {
+        (self.room[arc], self.room[arc + 1]) = (room, 0);
+        (self.cost[arc], self.cost[arc + 1]) = (cost, -cost);
+    }
+
     pub fn sent(&self, arc: usize) -> i64 {
         self.room[arc + 1]
+    }
+
+    pub fn push(&mut self, arc: u32, amount: i64) {
+        self.room[arc as usize] -= amount;
+        self.room[arc as usize ^ 1] += amount;
     }
 
     /// Sends as much flow as possible along tight arcs: those whose reduced cost is 0. If all costs
@@ -70,20 +87,25 @@ impl Flow {
 
     /// Sends as much flow as possible at the least cost; returns the cost.
     pub fn cheapest(&mut self, source: u32, sink: u32) -> i64 {
-        self.list_by_tail();
         let mut total = 0;
-        loop {
-            let distance = self.distances(source);
-            let farthest = distance[sink as usize];
-            if farthest == UNREACHED {
-                return total;
-            }
-            for (potential, far) in self.potential.iter_mut().zip(distance) {
-                *potential += far.min(farthest);
-            }
+        while self.tighten(source, sink) {
             let sent = self.largest(source, sink);
             total += sent * (self.potential[sink as usize] - self.potential[source as usize]);
         }
+        total
+    }
+
+    /// Makes the arcs of all cheapest paths tight; returns false if no path is left.
+    pub fn tighten(&mut self, source: u32, sink: u32) -> bool {
+        self.list_by_tail();
+        let distance = self.distances(source);
+        let farthest = distance[sink as usize];
+        if farthest != UNREACHED {
+            for (potential, far) in self.potential.iter_mut().zip(distance) {
+                *potential += far.min(farthest);
+            }
+        }
+        farthest != UNREACHED
     }
 
     /// By node: whether more flow could be sent to it along tight arcs.
@@ -111,7 +133,7 @@ impl Flow {
         }
     }
 
-    fn leaving(&self, node: u32) -> &[u32] {
+    pub fn leaving(&self, node: u32) -> &[u32] {
         let (start, end) = (self.start[node as usize], self.start[node as usize + 1]);
         &self.by_tail[start as usize..end as usize]
     }
@@ -171,8 +193,7 @@ impl Flow {
         }
         let sent = path.iter().map(|&arc| self.room[arc]).min().unwrap_or(0);
         for arc in path {
-            self.room[arc] -= sent;
-            self.room[arc ^ 1] += sent;
+            self.push(arc as u32, sent);
         }
         sent
     }

@@ -13,6 +13,8 @@ pub struct ClassLevel {
     pub topics: Vec<u32>,
     /// Subscription classes, ascending.
     pub members: Vec<u32>,
+    /// By member: its number of partitions, if a budget has set it; else empty.
+    pub loads: Vec<i64>,
 }
 
 /// Finds the levels, from the highest load to the lowest.
@@ -29,6 +31,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
                 extra: 0,
                 topics,
                 members,
+                loads: Vec::new(),
             });
             break;
         }
@@ -43,6 +46,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
             extra: cut.left,
             topics: cut.topics,
             members: cut.members,
+            loads: Vec::new(),
         });
     }
     found

@@ -277,7 +277,13 @@ pub fn level_flow(
     }
     for &m in &members {
         let node = member_node[m as usize];
-        flow.add(node, sink, (level.load - 1).max(0), 0);
+        let most = level.loads.get(m as usize);
+        flow.add(
+            node,
+            sink,
+            most.copied().unwrap_or((level.load - 1).max(0)),
+            0,
+        );
         flow.add(node, extras, 1, 0);
     }
     flow.add(extras, sink, level.extra, 0);
@@ -324,6 +330,16 @@ fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -
         _ => members.zip(out.iter().map(|&arc| flow.sent(arc))).collect(),
     };
     Hub { wanted, lots }
+}
+
+/// How many partitions lose their owners, at least, where the levels are reached.
+pub fn fewest_taken(group: &GroupSpec, classes: &Classes, best: &[ClassLevel]) -> i64 {
+    let lots = Lots::of(group, classes, false, false);
+    let moves = best
+        .iter()
+        .map(|level| level_flow(classes, &lots, level, &[Criterion::Moves]).moves);
+    let owned = classes.owner.iter().filter(|&&m| m != NOBODY).count() as i64;
+    moves.sum::<i64>() - (classes.supply.iter().sum::<i64>() - owned)
 }
 
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use rustc_hash::FxHashMap;
 
-use super::balanced::{self, PREFER, sorted};
+use super::balanced::{self, OBJECTIVE, sorted};
 use super::bound::{self, Owned};
 use super::figures::{Counts, field};
 use super::search::{Effort, State, hand_out};
@@ -147,7 +147,7 @@ fn solve(group: &GroupSpec, loads: &Loads, options: Options) -> Found {
         Budget::Share(share) => (total as u64 * share).div_ceil(WHOLE) as usize,
     };
     let mut rest = loads.without(&vec![false; loads.factor.len()], &loads.owner);
-    let even = || balanced_places(group, loads);
+    let even = || balanced_places(group, loads, budget);
     let mut stage = Stage::new(&rest, options, budget, &effort);
     let mut first = stage.run(loads.owner.clone(), 0, Some(&even));
     let mut last = first.places.clone();
@@ -180,8 +180,13 @@ fn solve(group: &GroupSpec, loads: &Loads, options: Options) -> Found {
     first
 }
 
-fn balanced_places(group: &GroupSpec, loads: &Loads) -> Vec<Place> {
-    let answer = balanced::assign(group, PREFER);
+/// The answer of `balanced` with this budget.
+fn balanced_places(group: &GroupSpec, loads: &Loads, budget: usize) -> Vec<Place> {
+    let name = format!("{}?budget={budget}", balanced::NAME);
+    let is_limit = budget < loads.parts.len();
+    let objective = is_limit.then(|| balanced::objective_of(&name)).flatten();
+    let objective = objective.and_then(Result::ok).unwrap_or(OBJECTIVE);
+    let answer = balanced::assign(group, objective);
     let mut readers = FxHashMap::default();
     for place in 0..loads.factor.len() as Place {
         let owned = answer.of(loads.member(place));

@@ -11,6 +11,10 @@
 4. Turn numbers into partitions: a member keeps the first of each topic of a lot, then the second; a
    hub deals the others to its members.
 
+With a budget, step 1 finds the best loads with at most so many partitions taken from their owners
+(`budget.py`), and one flow for the whole group takes the place of the levels' flows. Moves then
+are the first criterion. A budget that suffices for the best load changes nothing else.
+
 Groups beyond `MOST_CELLS` have one lot for each topic class, so that topics do not count in the
 flow; the deal of step 4 spreads them, and the answer is not exact in this criterion.
 
@@ -18,55 +22,81 @@ Order    members and topics by their names: the order of a group's lists changes
 Differs  from Kafka's assignors: this one is not Kafka's. Every group has an answer.
 """
 
+import re
 from collections import Counter, deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import name_key
 
+from .budget import best_within
 from .classes import Classes, classify
 from .levels import ClassLevel, levels
-from .network import Hub, Lots, hub_members, level_flow, lots_of
+from .network import Hub, Lots, fewest_taken, hub_members, level_flow, lots_of
 
 NAME = "balanced"
 PREFER = ("rack", "moves", "topics")
 MOST_CELLS, MOST_PARTITIONS = 100_000, 5_000
+WITH_BUDGET = ("moves", "rack", "topics")
+_BUDGET = re.compile("[0-9]{1,9}%?", re.ASCII)
 _NOBODY = -1
 
 Given = tuple[dict[tuple[int, int], int], list[Hub]]
 """How many partitions of a lot a member keeps, and the hubs that hand out the others."""
 
 
-def prefer_of(name: str) -> Sequence[str]:
-    """Returns the order of criteria that a name sets, such as `balanced?prefer=moves,rack,topics`.
+class Objective(NamedTuple):
+    """The order of `PREFER`, first to last, and the budget: a number such as "3", or "5%"."""
+
+    prefer: Sequence[str] = PREFER
+    budget: str | None = None
+
+    def most_taken(self, partitions: int) -> int | None:
+        """Returns how many of the assigned partitions may be taken; None: all of them."""
+        if self.budget is None:
+            return None
+        number = int(self.budget.removesuffix("%"))
+        return number * partitions // 100 if self.budget.endswith("%") else number
+
+
+OBJECTIVE = Objective()
+
+
+def objective_of(name: str) -> Objective:
+    """Returns what a name sets, such as `balanced?prefer=moves,rack,topics&budget=5%`.
 
     Errors   GroupError at `assignor` for other settings.
     """
     _, mark, settings = name.partition("?")
     if not mark:
-        return PREFER
-    prefer = settings.removeprefix("prefer=").split(",")
-    if settings.startswith("prefer=") and sorted(prefer) == sorted(PREFER):
-        return tuple(prefer)
-    given = f"{quoted(name)} has a wrong setting"
-    problem = f"{given}; give prefer={','.join(PREFER)}, with the three in any order"
-    raise GroupError("assignor", problem)
+        return OBJECTIVE
+    given = dict(one.partition("=")[::2] for one in settings.split("&"))
+    budget = given.get("budget")
+    prefer = given.get("prefer", ",".join(PREFER if budget is None else WITH_BUDGET)).split(",")
+    known = given.keys() <= {"prefer", "budget"} and len(given) == settings.count("&") + 1
+    fits = budget is None or (_BUDGET.fullmatch(budget) and prefer[0] == WITH_BUDGET[0])
+    if known and fits and sorted(prefer) == sorted(PREFER):
+        return Objective(tuple(prefer), budget)
+    given_name = f"{quoted(name)} has a wrong setting"
+    problem = f"{given_name}; give prefer={','.join(PREFER)}, with the three in any order"
+    raise GroupError("assignor", f"{problem}; or budget=3 or budget=5%, with moves first")
 
 
-def assign(group: GroupSpec, prefer: Sequence[str] = PREFER) -> dict[str, list[TopicPartition]]:
-    """Returns the partitions of each member; `prefer` is an order of `PREFER`, first to last."""
+def assign(group: GroupSpec, objective: Objective = OBJECTIVE) -> dict[str, list[TopicPartition]]:
+    """Returns the partitions of each member."""
     classes = classify(group)
     exact = spreads_exactly(classes)
-    criteria = [one for one in prefer if one != "topics" or exact]
+    criteria = [one for one in objective.prefer if one != "topics" or exact]
     coarse = lots_of(group, classes, racks=True, by_topic=False)
     cells = lots_of(group, classes, racks=True, by_topic=True) if exact else coarse
     answer: list[list[TopicPartition]] = [[] for _ in group.members]
     # 1.
-    for level in levels(classes):
+    for level in _targets(group, classes, objective):
         # 3.
-        hub = _alike(classes, coarse, level)
+        hub = None if level.loads else _alike(classes, coarse, level)
         lots = cells if hub is None else coarse
         given: Given = ({}, [hub] if hub else [])
         if hub is None:
@@ -77,6 +107,17 @@ def assign(group: GroupSpec, prefer: Sequence[str] = PREFER) -> dict[str, list[T
         hand_out(classes, lots, level, given, answer)
     ids = (member.member_id for member in group.members)
     return {who: sorted(owned, key=by_place) for who, owned in zip(ids, answer, strict=True)}
+
+
+def _targets(group: GroupSpec, classes: Classes, objective: Objective) -> list[ClassLevel]:
+    """Returns the levels of the best balance; if the budget is too small, one with given loads."""
+    best = levels(classes)
+    most = objective.most_taken(sum(classes.supply))
+    if most is None or fewest_taken(group, classes, best) <= most:
+        return best
+    loads = tuple(best_within(classes, most))
+    topics, members = range(len(classes.topics)), range(len(classes.members))
+    return [ClassLevel(max(loads), 0, [*topics], [*members], loads)]
 
 
 def spreads_exactly(classes: Classes) -> bool:

@@ -11,8 +11,9 @@ from typing import Any
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
-from .balanced import PREFER, spreads_exactly
+from .balanced import OBJECTIVE, Objective, spreads_exactly
 from .classes import Classes, classify
+from .levels import levels
 from .weighted import Options, assignment_of, solve
 from .weights import loads_of
 
@@ -20,30 +21,35 @@ from .weights import loads_of
 def balance_figures(
     group: GroupSpec,
     assignment: Mapping[str, Sequence[TopicPartition]],
-    prefer: Sequence[str] = PREFER,
+    objective: Objective = OBJECTIVE,
 ) -> dict[str, Any]:
-    """Returns the figures of an answer that `balanced` computed with `prefer`.
+    """Returns the figures of an answer that `balanced` computed with this objective.
 
-    greatest     the most partitions of one member; `bound` is the least possible, `gap` the ratio;
-                 for `weighted`, the largest sum of weights / capacity, in whole thousandths
+    greatest     the most partitions of one member; `bound` is the least possible (with a budget,
+                 within it), `gap` the ratio; for `weighted`, the largest sum of weights / capacity,
+                 in whole thousandths
     taken        partitions with a present owner that go to another member
     moves        `taken` and the partitions without a present owner
     in_rack      partitions whose reader's rack is that of a replica
     topic_pairs  pairs of partitions of one topic at one member
     exact        whether every criterion is proven to be the best after those before it
+    kept_because "budget" if a larger budget allows a more even load
     """
     classes = classify(group)
     counts = _counts(group, classes, assignment)
     greatest = max(map(len, assignment.values()), default=0)
-    is_spread = prefer[-1] == "topics" and counts["topic_pairs"] == _least_pairs(group, classes)
+    within = objective.budget is not None and _is_less_even(classes, assignment)
+    is_spread = objective.prefer[-1] == "topics" and counts["topic_pairs"] == _least_pairs(
+        group, classes
+    )
     return {
         "greatest": greatest,
         "bound": greatest,
         "gap": 1.0,
         **counts,
-        "exact": spreads_exactly(classes) or is_spread,
+        "exact": not within and (spreads_exactly(classes) or is_spread),
         "exhausted": False,
-        "kept_because": None,
+        "kept_because": "budget" if within else None,
     }
 
 
@@ -91,6 +97,15 @@ def _counts(
             in_rack += member.rack is not None and member.rack in near
         topic_pairs += sum(map(_pairs, Counter(tp.topic for tp in owned).values()))
     return {"taken": taken, "moves": moves, "in_rack": in_rack, "topic_pairs": topic_pairs}
+
+
+def _is_less_even(classes: Classes, assignment: Mapping[str, Sequence[TopicPartition]]) -> bool:
+    squares = sum(len(owned) ** 2 for owned in assignment.values())
+    least = 0
+    for level in levels(classes):
+        members = sum(len(classes.members[k]) for k in level.members)
+        least += level.extra * level.load**2 + (members - level.extra) * max(level.load - 1, 0) ** 2
+    return squares > least
 
 
 def _pairs(count: int) -> int:

@@ -37,6 +37,15 @@ class Flow:
             self.cost.append(price)
         return arc
 
+    def preset(self, arc: int) -> None:
+        """Fills a new arc; the caller sets potentials for which no arc has a negative cost."""
+        self.room[arc], self.room[arc + 1] = 0, self.room[arc]
+
+    def set_room(self, arc: int, room: int, cost: int = 0) -> None:
+        """Makes an arc new, with another room and cost; what it sent stays at its head."""
+        self.room[arc], self.room[arc + 1] = room, 0
+        self.cost[arc], self.cost[arc + 1] = cost, -cost
+
     def sent(self, arc: int) -> int:
         return self.room[arc + 1]
 
@@ -52,13 +61,20 @@ class Flow:
     def cheapest(self, source: int, sink: int) -> int:
         """Sends as much flow as possible at the least cost; returns the cost."""
         total = 0
-        while (distance := self._distances(source))[sink] is not None:
-            farthest = distance[sink] or 0
-            for node, far in enumerate(distance):
-                self.potential[node] += farthest if far is None else min(far, farthest)
+        while self.tighten(source, sink):
             sent = self.largest(source, sink)
             total += sent * (self.potential[sink] - self.potential[source])
         return total
+
+    def tighten(self, source: int, sink: int) -> bool:
+        """Makes the arcs of all cheapest paths tight; returns False if no path is left."""
+        distance = self._distances(source)
+        farthest = distance[sink]
+        if farthest is None:
+            return False
+        for node, far in enumerate(distance):
+            self.potential[node] += farthest if far is None else min(far, farthest)
+        return True
 
     def reachable(self, source: int) -> list[bool]:
         """Returns, for each node, whether more flow can reach it along tight arcs."""

@@ -30,12 +30,16 @@ from .flow import UNLIMITED, Flow
 
 @dataclass(frozen=True, slots=True)
 class ClassLevel:
-    """`extra` members (at least 1, unless `load` is 0) have `load` partitions, others one fewer."""
+    """`extra` members (at least 1, unless `load` is 0) have `load` partitions, others one fewer.
+
+    With `loads`, which only a budget sets, member m has `loads[m]`; `load` is the largest one.
+    """
 
     load: int
     extra: int
     topics: list[int]
     members: list[int]
+    loads: tuple[int, ...] = ()
 
 
 def levels(classes: Classes) -> list[ClassLevel]:

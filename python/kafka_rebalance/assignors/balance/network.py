@@ -161,8 +161,8 @@ def level_flow(
         key: _out_of(flow, lots, hub, node, (member_node, level.load, price.get("topics", 0)))
         for (key, hub), node in zip(hubs.items(), hub_node.values(), strict=True)
     }
-    for node in member_node.values():
-        flow.add(node, sink, max(level.load - 1, 0))
+    for m, node in member_node.items():
+        flow.add(node, sink, level.loads[m] if level.loads else max(level.load - 1, 0))
         flow.add(node, extras, 1)
     flow.add(extras, sink, level.extra)
     flow.cheapest(source, sink)
@@ -225,6 +225,13 @@ def hub_members(
             of_rack = [m for m in classes.members[k] if lots.rack[m] == rack]
             hubs[k, rack] = HubMembers(of_rack, rack, fitting)
     return hubs
+
+
+def fewest_taken(group: GroupSpec, classes: Classes, best: Sequence[ClassLevel]) -> int:
+    """Returns how many partitions lose their owners, at least, where the levels are reached."""
+    lots = lots_of(group, classes, racks=False, by_topic=False)
+    moves = sum(level_flow(classes, lots, level, ["moves"]).moves for level in best)
+    return moves - (sum(classes.supply) - len(classes.owner))
 
 
 def _prices(classes: Classes, level: ClassLevel, criteria: Sequence[str]) -> dict[str, int]:

@@ -137,8 +137,8 @@ def solve(group: GroupSpec, loads: Loads, options: Options) -> Found:
         budget = len(loads.parts)
     elif options.is_share:
         budget = -(-len(loads.parts) * budget // _WHOLE)
-    stage = _Stage(loads, options, budget, effort)
-    first = last = stage.run(loads.owner, 0, lambda: _balanced(group, loads))
+    most, stage = budget, _Stage(loads, options, budget, effort)
+    first = last = stage.run(loads.owner, 0, lambda: _balanced(group, loads, most))
     # 5.
     while loads.parts and effort.left > 0:
         levels = zip(loads.parts, stage.alone, strict=True)
@@ -171,9 +171,11 @@ def _taken(loads: Loads, where: list[int]) -> int:
     return sum(_is_taken(loads, where, i) for i in loads.parts)
 
 
-def _balanced(group: GroupSpec, loads: Loads) -> list[int]:
+def _balanced(group: GroupSpec, loads: Loads, budget: int) -> list[int]:
+    """Returns the answer of `balanced` with this budget."""
     place = {group.members[m].member_id: n for n, m in enumerate(loads.members)}
-    answer = balanced.assign(group)
+    limit = f"?budget={budget}" if budget < len(loads.parts) else ""
+    answer = balanced.assign(group, balanced.objective_of(balanced.NAME + limit))
     readers = {tp: place[who] for who, owned in answer.items() for tp in owned}
     return [readers[tp] for tp in loads.partitions]
 

@@ -73,7 +73,7 @@ class View:
 
 
 def view_of(group: GroupSpec, assignor: str) -> View:
-    uuids = _uuids(group, assignor)
+    uuids = uuids_of(group, assignor)
     with_partitions = group.partition_counts()
     counts = {uuids[name]: count for name, count in with_partitions.items()}
     # 1.
@@ -104,7 +104,8 @@ def empty_set() -> HashSet[int]:
     return HashSet(integer_hash)
 
 
-def _uuids(group: GroupSpec, assignor: str) -> dict[str, Uuid]:
+def uuids_of(group: GroupSpec, assignor: str) -> dict[str, Uuid]:
+    """Returns the ids of all topics by name. Errors: those of this module, for `assignor`."""
     uuids: dict[str, Uuid] = {}
     for i, topic in enumerate(group.topics):
         if topic.topic_id is None:

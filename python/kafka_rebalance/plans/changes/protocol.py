@@ -45,7 +45,7 @@ from .member_table import in_table_order
 
 _DEFAULTS = {CONSUMER: "uniform", CLASSIC: "range"}
 _OFFERED = {
-    CONSUMER: ("uniform", "range"),
+    CONSUMER: ("uniform", "range", "balanced"),
     CLASSIC: tuple(name for name, row in BUILT_IN.items() if row.clients),
 }
 

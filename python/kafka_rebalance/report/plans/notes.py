@@ -26,6 +26,7 @@ _HANGING = ("hangs",)
 _NAMED = (
     *("tasks", "stops", "interval", "tie", "ignored", "delay", "warm-up", "same place", "order"),
     *("new topics", "pause", "threads", "blocks", "unknown", "policy", "first join", "owners"),
+    "jar",
 )
 _MOST_ROWS = 20
 _GROUPS_NAMED = 3

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.io.PrintStream;
 
 /**
- * Kafka's own server, which formats its directory first: `Node CONFIG CLUSTER_ID VOTER`.
+ * Kafka's own server, which formats its directory before its first start: `Node CONFIG CLUSTER_ID VOTER`.
  *
  * It ends when its standard input ends, so that no broker outlives its test.
  */
@@ -26,7 +26,7 @@ public final class Node {
     /** Writes the cluster id into the directory; VOTER says whether the node is the only voter. */
     private static void format(String config, String cluster, String voter) {
         ByteArrayOutputStream output = new ByteArrayOutputStream();
-        String[] command = {"format", voter, "-t", cluster, "-c", config};
+        String[] command = {"format", "--ignore-formatted", voter, "-t", cluster, "-c", config};
         int code = kafka.tools.StorageTool.execute(command, new PrintStream(output, true));
         if (code != 0) {
             System.err.println("formatting failed:\n" + output);

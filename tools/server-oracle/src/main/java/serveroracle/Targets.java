@@ -14,8 +14,10 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import kafkarebalance.balanced.BalancedAssignor;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.metadata.PartitionRecord;
+import org.apache.kafka.common.metadata.RegisterBrokerRecord;
 import org.apache.kafka.common.metadata.TopicRecord;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage;
@@ -82,6 +84,7 @@ final class Targets {
         return switch (name) {
             case "consumer/uniform" -> new UniformAssignor();
             case "consumer/range" -> new RangeAssignor();
+            case "consumer/balanced" -> new BalancedAssignor();
             default -> throw new IllegalArgumentException("assignor " + name + " is not one of the brokers'");
         };
     }
@@ -182,16 +185,23 @@ final class Targets {
     /** Returns the cluster's metadata, without topics that have no partitions. */
     private static CoordinatorMetadataImage image(JsonNode group) {
         var delta = new MetadataDelta.Builder().setImage(MetadataImage.EMPTY).build();
+        Map<String, Integer> brokers = new HashMap<>();
         for (JsonNode topic : group.withArray("topics")) {
             int count = topic.get("partitions").intValue();
             if (count > 0) {
                 delta.replay(new TopicRecord().setName(topic.get("name").textValue()).setTopicId(id(topic)));
             }
             for (int p = 0; p < count; p++) {
-                delta.replay(new PartitionRecord().setTopicId(id(topic)).setPartitionId(p).setReplicas(List.of(1))
-                        .setIsr(List.of(1)).setLeader(1).setLeaderEpoch(0).setPartitionEpoch(0));
+                // Broker 0 has no rack; each rack has one broker.
+                List<Integer> replicas = new ArrayList<>(List.of(0));
+                for (JsonNode rack : topic.path("racks").path(p)) {
+                    replicas.add(brokers.computeIfAbsent(rack.textValue(), name -> brokers.size() + 1));
+                }
+                delta.replay(new PartitionRecord().setTopicId(id(topic)).setPartitionId(p).setReplicas(replicas)
+                        .setIsr(replicas).setLeader(0).setLeaderEpoch(0).setPartitionEpoch(0));
             }
         }
+        brokers.forEach((rack, id) -> delta.replay(new RegisterBrokerRecord().setBrokerId(id).setRack(rack)));
         return new KRaftCoordinatorMetadataImage(delta.apply(MetadataProvenance.EMPTY));
     }
 

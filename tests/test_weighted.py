@@ -122,6 +122,8 @@ def test_laws_of_budget_and_of_what_it_is_never_worse_than() -> None:
         assert balance_figures(group, answer)["taken"] <= budget
         limit = Fraction(1001, 1000)  # odd capacities are rounded
         assert greatest(group, answer) <= kept * limit
+        even = kr.assign(group, f"balanced?budget={budget}")
+        assert greatest(group, answer) <= greatest(group, even) * limit
         whole = kr.assign(group, BEST.format("none"))
         assert answer.anomalies == whole.anomalies == ()
         assert greatest(group, whole) <= greatest(group, kr.assign(group, "balanced")) * limit

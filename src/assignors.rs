@@ -3,12 +3,17 @@
 
 pub mod balance {
     pub mod balanced;
+    pub mod bound;
     pub mod budget;
     pub mod classes;
     pub mod figures;
     pub mod flow;
     pub mod levels;
     pub mod network;
+    pub mod search;
+    pub mod small;
+    pub mod weighted;
+    pub mod weights;
 }
 pub mod classic {
     pub mod claims;
@@ -66,6 +71,7 @@ use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use balance::balanced::{self, OBJECTIVE, Objective};
+use balance::weighted::{self, OPTIONS, Options};
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
 /// The built-in assignors, in the order in which help texts and messages list them: those of
@@ -80,6 +86,7 @@ pub enum Assignor {
     LibrdkafkaRoundRobin,
     LibrdkafkaCooperativeSticky,
     Balanced(Objective),
+    Weighted(Options),
     ConsumerUniform,
     ConsumerRange,
     ShareSimple,
@@ -116,7 +123,7 @@ pub fn protocol_name(name: &str) -> &str {
 }
 
 impl Assignor {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Range,
         Self::RoundRobin,
         Self::Sticky,
@@ -125,6 +132,7 @@ impl Assignor {
         Self::LibrdkafkaRoundRobin,
         Self::LibrdkafkaCooperativeSticky,
         Self::Balanced(OBJECTIVE),
+        Self::Weighted(OPTIONS),
         Self::ConsumerUniform,
         Self::ConsumerRange,
         Self::ShareSimple,
@@ -143,6 +151,7 @@ impl Assignor {
             Self::LibrdkafkaRoundRobin => librdkafka::round_robin::NAME,
             Self::LibrdkafkaCooperativeSticky => librdkafka::cooperative_sticky::NAME,
             Self::Balanced(_) => balanced::NAME,
+            Self::Weighted(_) => weighted::NAME,
             Self::ConsumerUniform => consumer::uniform::NAME,
             Self::ConsumerRange => consumer::range::NAME,
             Self::ShareSimple => share::simple::NAME,
@@ -154,6 +163,9 @@ impl Assignor {
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
         if let Some(objective) = balanced::objective_of(name) {
             return objective.map(Self::Balanced);
+        }
+        if let Some(options) = weighted::options_of(name) {
+            return options.map(Self::Weighted);
         }
         let found = Self::ALL
             .into_iter()
@@ -185,15 +197,7 @@ impl Assignor {
 
     /// Whether this is an assignor of this project, which no client of Kafka has.
     pub fn is_ours(self) -> bool {
-        matches!(self, Self::Balanced(_))
-    }
-
-    /// Further fields of a result line: a text that begins with a comma, or an empty one.
-    pub fn more_fields(self, group: &GroupSpec, answer: &Assignment) -> String {
-        match self {
-            Self::Balanced(objective) => balance::figures::balance_field(group, answer, objective),
-            _ => String::new(),
-        }
+        matches!(self, Self::Balanced(_) | Self::Weighted(_))
     }
 
     /// Whether this is another client library's version of one of Kafka's assignors.
@@ -260,6 +264,7 @@ impl Assignor {
                 librdkafka::cooperative_sticky::assign(group, interrupt)
             }
             Self::Balanced(objective) => Ok(balanced::assign(group, objective)),
+            Self::Weighted(options) => Ok(weighted::answer(group, options).0),
             Self::ConsumerUniform => consumer::uniform::assign(group),
             Self::ConsumerRange => consumer::range::assign(group),
             Self::ShareSimple => share::simple::assign(group),
@@ -288,4 +293,24 @@ pub fn assign(
 ) -> Result<(Assignor, Assignment), GroupError> {
     let assignor = assignor(group, forced)?;
     Ok((assignor, assignor.assign(group)?))
+}
+
+/// Runs `assign`, and also returns further fields of the result line: a text that begins with a
+/// comma, or an empty one.
+pub fn assign_with_fields(
+    group: &GroupSpec,
+    forced: Option<Assignor>,
+) -> Result<(Assignor, Assignment, String), GroupError> {
+    let (assignor, answer) = match assignor(group, forced)? {
+        Assignor::Weighted(options) => {
+            let (answer, fields) = weighted::answer(group, options);
+            return Ok((Assignor::Weighted(options), answer, fields));
+        }
+        assignor => (assignor, assignor.assign(group)?),
+    };
+    let fields = match assignor {
+        Assignor::Balanced(objective) => balance::figures::balance_field(group, &answer, objective),
+        _ => String::new(),
+    };
+    Ok((assignor, answer, fields))
 }

@@ -29,7 +29,7 @@ ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))
 # end in .gz also have tests of their own.
 ELSEWHERE = ("connect-", "sent", "stream.")
 BROKERS = ("consumer-", "share-", "streams-")
-NOT_JAVAS = ("balanced", "librdkafka", *BROKERS)
+NOT_JAVAS = ("balanced", "weighted", "librdkafka", *BROKERS)
 FILES = [name for name in ALL_FILES if name.endswith(".gz") and not name.startswith(ELSEWHERE)]
 # A row of the README's table: file, number of cases, checksum.
 ROW = re.compile(r"^\| `([\w.-]+)` \| ([\d,]+) \| `([0-9a-f]{64})` \|$", re.MULTILINE)
@@ -66,6 +66,7 @@ def test_every_assignor_has_its_vectors() -> None:
         "share/simple",
         "streams/sticky",
         "balanced",
+        "weighted",
     }
 
 

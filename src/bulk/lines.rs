@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::assignors::{Assignor, assign};
+use crate::assignors::{Assignor, assign_with_fields};
 use crate::error::GroupError;
 use crate::group::contract;
 use crate::group::ownership::Assignment;
@@ -39,9 +39,8 @@ fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
     let parsed = contract::parse(line);
     let done = parsed.as_ref().map_err(Clone::clone).and_then(|value| {
         let group = contract::from_value(value, options.max_partitions)?;
-        let (assignor, answer) = assign(&group, options.assignor)?;
+        let (assignor, answer, more) = assign_with_fields(&group, options.assignor)?;
         let mut out = Vec::with_capacity(about_bytes(&group, &answer));
-        let more = assignor.more_fields(&group, &answer);
         contract::write_result(&mut out, &group, assignor.name(), &answer, &more).expect(IN_MEMORY);
         Ok(out)
     });
@@ -78,7 +77,7 @@ pub fn assign_long_line(
     };
     drop(value);
     return_freed_memory();
-    let (assignor, answer) = match assign(&group, options.assignor) {
+    let (assignor, answer, more) = match assign_with_fields(&group, options.assignor) {
         Ok(answered) => answered,
         Err(error) => return Ok(Some(error_line(Some(group.group_id), error, number))),
     };
@@ -86,7 +85,6 @@ pub fn assign_long_line(
         piece: Vec::with_capacity(PIECE_BYTES),
         write,
     };
-    let more = assignor.more_fields(&group, &answer);
     contract::write_result(&mut out, &group, assignor.name(), &answer, &more)?;
     out.flush()?;
     Ok(None)

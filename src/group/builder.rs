@@ -146,6 +146,7 @@ impl<'a> GroupBuilder<'a> {
             rack: None,
             generation_id: None,
             as_sent: AsSent::default(),
+            capacity: 1.0,
             topics: (topics, topics),
             owned: (owned, owned),
             owned_topics: (owned_topics, owned_topics),
@@ -164,6 +165,20 @@ impl<'a> GroupBuilder<'a> {
                 empty_rack,
                 ..as_sent
             };
+        }
+    }
+
+    /// Sets the weights of the last topic's partitions.
+    pub fn weights(&mut self, weights: Vec<f64>) {
+        if let Some(topic) = self.group.topics.last_mut() {
+            topic.weights = Some(weights);
+        }
+    }
+
+    /// Sets the capacity of the last member; None means 1.
+    pub fn capacity(&mut self, capacity: Option<f64>) {
+        if let (Some(member), Some(capacity)) = (self.group.members.last_mut(), capacity) {
+            member.capacity = capacity;
         }
     }
 
@@ -349,6 +364,15 @@ impl<'a> GroupBuilder<'a> {
                     topic.partitions
                 );
                 return Err(GroupError::new(format!("topics[{i}].racks"), problem));
+            }
+            let weights = topic.weights.as_ref().map(Vec::len);
+            if let Some(given) = weights.filter(|&given| given != topic.partitions as usize) {
+                let problem = format!(
+                    "{given} entries for {} partitions; \
+                     give one weight or null for each partition, or none at all",
+                    topic.partitions
+                );
+                return Err(GroupError::new(format!("topics[{i}].weights"), problem));
             }
             check_broker_fields(topic, i)?;
             check_id(&mut ids, topic, i)?;

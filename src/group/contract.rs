@@ -92,6 +92,17 @@ impl<'a> Input<'a> for &'a Value {
         }
     }
 
+    fn number(&self, of: &Kind) -> Result<f64, String> {
+        match self {
+            // A whole number beyond 2^53 is out of all bounds, also if it is rounded down to it.
+            Value::Number(number) if number.as_i64().is_some_and(|one| one > 1 << 53) => {
+                Ok(f64::INFINITY)
+            }
+            Value::Number(number) => Ok(number.as_f64().unwrap_or(f64::INFINITY)),
+            _ => Err(format!("{} is not a {}", kind(self), of.noun())),
+        }
+    }
+
     fn list(&self, _item: &'static Kind) -> Result<impl Iterator<Item = Self>, String> {
         match self {
             Value::Array(values) => Ok(values.iter()),

@@ -16,6 +16,7 @@ pub enum Kind {
     /// A whole number: its noun in errors, its least value and its greatest value.
     Whole(&'static str, i64, i64),
     Flag,
+    Number(&'static Bounds),
     /// Bytes, and a contract line as bytes or as a string; only columns have them.
     Bytes,
     Line,
@@ -26,6 +27,9 @@ pub enum Kind {
     /// An attribute of the Python object. In lines and columns, its fields are the object's own.
     Beside(&'static [Field]),
 }
+
+/// The bounds of a number: its noun in errors, its least and greatest value, and both as text.
+pub struct Bounds(pub &'static str, pub f64, pub f64, pub &'static str);
 
 pub const PARTITION: Kind = Kind::Whole("partition", 0, i32::MAX as i64);
 
@@ -41,7 +45,7 @@ impl Kind {
 
     pub fn noun(&self) -> &'static str {
         match self {
-            Self::Whole(noun, ..) => noun,
+            Self::Whole(noun, ..) | Self::Number(Bounds(noun, ..)) => noun,
             _ => "string",
         }
     }
@@ -124,6 +128,9 @@ pub trait Input<'a>: Clone {
 
     /// A whole number; it may be outside the bounds of `kind`, which the caller checks.
     fn whole(&self, kind: &Kind) -> Result<i64, String>;
+
+    /// A number; it may be outside the bounds of `kind`, which the caller checks.
+    fn number(&self, kind: &Kind) -> Result<f64, String>;
 
     fn list(&self, item: &'static Kind) -> Result<impl Iterator<Item = Self>, String>;
 
@@ -227,6 +234,20 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
 
     pub fn flag(&self) -> Result<bool> {
         self.read(I::flag)
+    }
+
+    pub fn number(&self) -> Result<f64> {
+        let Kind::Number(Bounds(noun, least, most, text)) = self.kind else {
+            unreachable!("a number");
+        };
+        self.read(|value| match value.number(self.kind)? {
+            number if (*least..=*most).contains(&number) => Ok(number),
+            _ => Err(format!("not a {noun} {text}")),
+        })
+    }
+
+    pub fn optional_number(&self) -> Result<Option<f64>> {
+        self.value.as_ref().map(|_| self.number()).transpose()
     }
 
     #[inline]

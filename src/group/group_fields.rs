@@ -3,9 +3,9 @@
 //! and the one function that reads a group, in the order of this table.
 
 use super::builder::GroupBuilder;
-use super::field_types::{Field, Form, Given, Input, Kind, PARTITION};
+use super::field_types::{Bounds, Field, Form, Given, Input, Kind, PARTITION};
 use super::model::{
-    AsSent, Library, MemberId, NEWEST_SUBSCRIPTION, TopicId, TopicPartition, UserData,
+    AsSent, Library, MemberId, NEWEST_SUBSCRIPTION, TopicId, TopicPartition, UNKNOWN, UserData,
 };
 use super::spec::GroupSpec;
 use super::streams::{StreamsMember, Subtopology};
@@ -19,12 +19,21 @@ pub const RACKS: Kind = Kind::List(&Kind::List(&Kind::Text));
 const GENERATION: Kind = Kind::Whole("generation", i32::MIN as i64, MAX);
 const VERSION: Kind = Kind::Whole("subscription version", 0, NEWEST_SUBSCRIPTION as i64);
 
-pub static TOPIC: [Field; 5] = [
+static WEIGHT: Bounds = Bounds(
+    "weight",
+    0.0,
+    9_007_199_254_740_992.0,
+    "from 0 to 9007199254740992",
+);
+static CAPACITY: Bounds = Bounds("capacity", 1e-3, 1e9, "from 0.001 to 1000000000");
+
+pub static TOPIC: [Field; 6] = [
     Field::required("name", Kind::Text),
     Field::required("partitions", COUNT),
     Field::new("racks", RACKS),
     Field::new("topic_id", Kind::Text),
     Field::new("initialized", Kind::List(&PARTITION)),
+    Field::new("weights", Kind::List(&Kind::Number(&WEIGHT))),
 ];
 
 static OWNED: [Field; 3] = [
@@ -51,7 +60,7 @@ static STREAMS: [Field; 4] = [
     Field::new("task_offsets", Kind::List(&Kind::Object(&OFFSET))),
 ];
 
-pub static MEMBER: [Field; 14] = [
+pub static MEMBER: [Field; 15] = [
     Field::required("member_id", Kind::Text),
     Field::new("group_instance_id", Kind::Text),
     Field::new("client_id", Kind::Text),
@@ -65,6 +74,7 @@ pub static MEMBER: [Field; 14] = [
     Field::new("user_data", Kind::Text),
     Field::new("user_data_generation_id", GENERATION),
     Field::new("client_library", Kind::Text),
+    Field::new("capacity", Kind::Number(&CAPACITY)),
     Field::new("streams", Kind::Beside(&STREAMS)),
 ];
 
@@ -141,7 +151,7 @@ pub fn read<'a, I: Input<'a>>(group: I, max_partitions: u64) -> Result<GroupSpec
 }
 
 fn topic<'a, I: Input<'a>>(builder: &mut GroupBuilder<'a>, topic: &Given<I>) -> Result<()> {
-    let [name, partitions, racks, topic_id, initialized] = topic.fields(&TOPIC)?;
+    let [name, partitions, racks, topic_id, initialized, weights] = topic.fields(&TOPIC)?;
     let name = name.text()?;
     builder.topic(name, partitions.whole()? as u32);
     if let Some(partitions) = racks.optional_list()? {
@@ -162,6 +172,16 @@ fn topic<'a, I: Input<'a>>(builder: &mut GroupBuilder<'a>, topic: &Given<I>) -> 
         partitions.collect()
     });
     builder.broker_fields(topic_id, initialized.transpose()?);
+    if let Some(given) = weights.optional_list()? {
+        let weights = given.map(|one| {
+            if one.is_null() {
+                Ok(UNKNOWN)
+            } else {
+                one.number()
+            }
+        });
+        builder.weights(weights.collect::<Result<_>>()?);
+    }
     Ok(())
 }
 
@@ -189,6 +209,7 @@ fn member<'a, I: Input<'a>>(
         user_data,
         user_data_generation_id,
         client_library,
+        capacity,
         streams,
     ] = member.fields(&MEMBER)?;
     let (member_id, instance) = (member_id.text()?, group_instance_id.optional_text()?);
@@ -221,6 +242,7 @@ fn member<'a, I: Input<'a>>(
         ..AsSent::default()
     };
     builder.sent(generation_id, rack_id, as_sent);
+    builder.capacity(capacity.optional_number()?);
     match streams.value {
         Some(_) => streams_member(builder, &streams),
         None => Ok(()),

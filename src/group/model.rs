@@ -42,7 +42,12 @@ pub struct Topic<'a> {
     pub(crate) uuid: Option<Uuid>,
     /// The partitions that a share group may assign; None: all.
     pub initialized: Option<Vec<u32>>,
+    /// By partition: its load, or `UNKNOWN`. Only `weighted` reads it.
+    pub weights: Option<Vec<f64>>,
 }
+
+/// Stands in lists of weights for an unknown one.
+pub const UNKNOWN: f64 = f64::NAN;
 
 impl<'a> Topic<'a> {
     pub fn new(name: &'a str, partitions: u32) -> Self {
@@ -53,6 +58,7 @@ impl<'a> Topic<'a> {
             topic_id: None,
             uuid: None,
             initialized: None,
+            weights: None,
         }
     }
 }
@@ -205,6 +211,8 @@ pub struct Member<'a> {
     /// The generation in which the member owned its partitions.
     pub generation_id: Option<i32>,
     pub as_sent: AsSent,
+    /// What the member can carry; only `weighted` reads it.
+    pub capacity: f64,
     /// Start and end of the member's topics in the spec's list of subscriptions.
     pub(crate) topics: (u32, u32),
     /// Start and end of the member's partitions in the spec's list of owned partitions.

@@ -169,7 +169,12 @@ fn python<'py>(py: Python<'py>, value: Option<&Value>, kind: &Kind) -> PyResult<
             PyTuple::new(py, made?)?.into_any()
         }
         (Kind::Text, Some(Value::String(text))) => PyString::new(py, text.as_str()).into_any(),
-        (Kind::Whole(..), Some(Value::Number(number))) => number.as_i64().into_pyobject(py)?,
+        (Kind::Number(_), Some(Value::Number(number))) if number.is_f64() => {
+            number.as_f64().into_pyobject(py)?
+        }
+        (Kind::Whole(..) | Kind::Number(_), Some(Value::Number(number))) => {
+            number.as_i64().into_pyobject(py)?
+        }
         _ => py.None().into_bound(py),
     })
 }

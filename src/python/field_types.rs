@@ -4,13 +4,14 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 /// A type, as `exact` of `group/field_types.py` returns it.
 enum Kind {
     /// A text; if the list is not empty, the text has to be in the list.
     Text(Vec<String>),
     Whole(i64, i64),
+    Number(f64, f64),
     Flag,
     Optional(Box<Kind>),
     List(Box<Kind>),
@@ -55,6 +56,7 @@ fn kind_of(kind: &Bound<'_, PyTuple>) -> PyResult<Kind> {
     Ok(match name.as_str() {
         "text" => Kind::Text(kind.get_slice(1, kind.len()).extract()?),
         "whole" => Kind::Whole(item(1)?.extract()?, item(2)?.extract()?),
+        "number" => Kind::Number(item(1)?.extract()?, item(2)?.extract()?),
         "flag" => Kind::Flag,
         "optional" => Kind::Optional(inner()?),
         "list" => Kind::List(inner()?),
@@ -82,6 +84,14 @@ impl Kind {
                 _ => false,
             },
             Self::Whole(least, most) => is_whole(value, *least, *most),
+            Self::Number(least, most) => {
+                let is_number = value.is_exact_instance_of::<PyFloat>()
+                    || value.is_exact_instance_of::<PyInt>();
+                is_number
+                    && value
+                        .extract()
+                        .is_ok_and(|one: f64| (*least..*most).contains(&one))
+            }
             Self::Flag => value.is_exact_instance_of::<PyBool>(),
             Self::Optional(kind) => value.is_none() || kind.fits(value)?,
             Self::List(kind) => {

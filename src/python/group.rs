@@ -139,6 +139,10 @@ impl<'a> Input<'a> for Object<'a, '_> {
         self.read(self.value.extract())
     }
 
+    fn number(&self, _kind: &Kind) -> Result<f64, String> {
+        self.read(self.value.extract())
+    }
+
     fn list(&self, item: &'static Kind) -> Result<impl Iterator<Item = Self>, String> {
         let values = match self.value.cast::<PyTuple>() {
             Ok(values) => values.clone(),

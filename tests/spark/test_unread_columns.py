@@ -33,7 +33,8 @@ def of_page(assignor: str) -> set[str]:
     fields: set[str] = set()
     for name, more in documented():
         client = name.startswith("of a client") and assignor in BUILT_IN
-        if name == "any" or client or f"`{assignor}`" in name:
+        is_listed = f"`{assignor}`" in name
+        if name == "any" or client or is_listed != name.startswith("any but"):
             fields |= more
     return fields
 

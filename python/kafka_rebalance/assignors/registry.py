@@ -8,7 +8,7 @@ A *dialect* is another library's version of an assignor: "librdkafka/range" comp
 a group that runs "range" and whose leader uses librdkafka.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -72,7 +72,9 @@ def _later(file: str, name: str = "assign") -> Callable[..., Any]:
     return lambda *given, **named: found()(*given, **named)
 
 
-BALANCED = "balanced"
+BALANCED, WEIGHTED = "balanced", "weighted"
+OURS = (BALANCED, WEIGHTED)
+"""The names of this project's own assignors."""
 PLUG_IN = f"consumer/{BALANCED}"
 """`balanced` in brokers that have this project's jar. The compiled core does not contain it."""
 
@@ -105,12 +107,15 @@ BUILT_IN = {
         sent=_later("librdkafka.claims", "sent"),
         clients=("librdkafka",),
     ),
-    BALANCED: BuiltIn(
-        _later("balance.balanced"),
-        "",
-        sent=_later("classic.claims", "sent_by_cooperative"),
-        clients=(),
-    ),
+    **{
+        name: BuiltIn(
+            _later(f"balance.{name}"),
+            "",
+            sent=_later("classic.claims", "sent_by_cooperative"),
+            clients=(),
+        )
+        for name in OURS
+    },
 }
 
 
@@ -228,15 +233,34 @@ def in_core() -> tuple[str, ...]:
 def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
     """Returns the row of an assignor in the core; None for other names.
 
-    The name of `balanced` may have settings. Errors: GroupError at `assignor` for wrong settings.
+    The names of OURS may have settings. Errors: GroupError at `assignor` for wrong settings.
     """
     bare = name.partition("?")[0]
-    if bare == BALANCED:
-        from .balance import balanced
+    if bare in OURS:
+        from .balance import balanced, weighted
 
-        run = partial(balanced.assign, objective=balanced.objective_of(name))
+        is_weighted = bare == WEIGHTED
+        run = (
+            partial(weighted.assign, options=weighted.options_of(name))
+            if is_weighted
+            else partial(balanced.assign, objective=balanced.objective_of(name))
+        )
         return BUILT_IN[bare]._replace(assign=run)
     return SERVER_SIDE.get(name) or BUILT_IN.get(name)
+
+
+def figures_of(
+    name: str, group: GroupSpec, answer: Mapping[str, Sequence[TopicPartition]]
+) -> dict[str, Any] | None:
+    """Returns the field `balance` for the answer of one of OURS; None for other assignors."""
+    bare = name.partition("?")[0]
+    if bare not in OURS:
+        return None
+    from .balance import balanced, figures, weighted
+
+    if bare == WEIGHTED:
+        return figures.weighted_figures(group, weighted.options_of(name))
+    return figures.balance_figures(group, answer, balanced.objective_of(name))
 
 
 def planned_names() -> list[str]:

@@ -234,6 +234,7 @@ def _types(fields: Any) -> dict[str, Any]:
 def _schema(pa: Any) -> Any:
     """Returns the contract's columns in Arrow's types, without those that only lines have."""
     plain = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
+    plain["double"] = pa.float64()
 
     def column(kind: Text) -> Any:
         if isinstance(kind, OrNull):

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import (
-    BALANCED,
     ONLY_PYTHON,
+    OURS,
     Engine,
+    figures_of,
     is_known,
     runs_in_core,
     unknown,
@@ -130,18 +131,15 @@ def _assign_line(
     bare = name.partition("?")[0]
     answer: dict[str, Any] = {
         "group_id": group.group_id,
-        "assignor": bare if bare == BALANCED else name,
+        "assignor": bare if bare in OURS else name,
         "assignment": result.to_dict(),
     }
     if result.standby is not None:
         answer["standby"] = result.standby.to_dict()
     if result.anomalies:
         answer["anomalies"] = [anomaly.to_dict() for anomaly in result.anomalies]
-    if bare == BALANCED:
-        from kafka_rebalance.assignors.balance import balanced
-        from kafka_rebalance.assignors.balance.figures import balance_figures
-
-        answer["balance"] = balance_figures(group, result, balanced.objective_of(name))
+    if (figures := figures_of(name, group, result)) is not None:
+        answer["balance"] = figures
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)
 
 

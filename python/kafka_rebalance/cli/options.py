@@ -5,7 +5,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from kafka_rebalance.assignors.registry import BALANCED, planned_names
+from kafka_rebalance.assignors.registry import BALANCED, OURS, WEIGHTED, planned_names
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
@@ -151,28 +151,46 @@ def add_assignor(parser: argparse.ArgumentParser) -> None:
 
 
 def add_objective(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `balanced`."""
-    parser.add_argument(
-        "--prefer",
-        metavar="ORDER",
-        help="with --assignor balanced: the order of the criteria after the even load "
-        "(default: rack,moves,topics; with a budget, moves stand first)",
-    )
-    parser.add_argument(
-        "--budget",
-        metavar="K",
-        help="with --assignor balanced: take at most so many partitions from their owners, as 3 "
-        "or 5%% of the assigned ones",
-    )
+    """Adds the options of `balanced` and `weighted`."""
+    for option, (assignors, metavar, text) in _OBJECTIVE.items():
+        names = " or ".join(assignors)
+        parser.add_argument(f"--{option}", metavar=metavar, help=f"with --assignor {names}: {text}")
+
+
+_OBJECTIVE = {
+    "prefer": (
+        (BALANCED,),
+        "ORDER",
+        "the criteria after the even load (default: rack,moves,topics; with a budget, moves first)",
+    ),
+    "budget": (
+        OURS,
+        "K",
+        "take at most so many partitions from their owners, as 3 or 5%% (weighted: also none)",
+    ),
+    "tolerance": (
+        (WEIGHTED,),
+        "SHARE",
+        "let the fullest member be this far above the least possible load (default: 5%%)",
+    ),
+    "min-gain": (
+        (WEIGHTED,),
+        "SHARE",
+        "take no partition unless this lowers the fullest member's load so far (default: 10%%)",
+    ),
+}
 
 
 def name_with_objective(args: argparse.Namespace) -> str | None:
     """Returns the assignor with its settings: `balanced?budget=5%`. Errors: GroupError."""
-    given = {"prefer": args.prefer, "budget": args.budget}
-    settings = [f"{name}={value}" for name, value in given.items() if value is not None]
-    if settings and args.assignor != BALANCED:
-        option = settings[0].partition("=")[0]
-        raise GroupError(f"--{option}", f"only --assignor {BALANCED} has this option")
+    settings = []
+    for option, (assignors, _, _) in _OBJECTIVE.items():
+        value = getattr(args, option.replace("-", "_"))
+        if value is not None and args.assignor not in assignors:
+            names = " or ".join(assignors)
+            raise GroupError(f"--{option}", f"only --assignor {names} has this option")
+        if value is not None:
+            settings.append(f"{option}={value}")
     name: str | None = args.assignor
     return f"{name}?{'&'.join(settings)}" if settings else name
 

@@ -12,8 +12,8 @@ from kafka_rebalance.assignors.classic.claims import Claims, settle
 from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import (
-    BALANCED,
     BUILT_IN,
+    OURS,
     SERVER_SIDE,
     library_of,
     protocol_name,
@@ -38,8 +38,7 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
         return found
     if library_of(assignor) not in _CLIENTS:
         unknown: list[Fact] = [_unknown(group, assignor, tp)]
-        is_ours = assignor == BALANCED
-        return [*unknown, _outcome(group, assignor, tp)] if is_ours else unknown
+        return [*unknown, _outcome(group, assignor, tp)] if assignor in OURS else unknown
     found = list(_by_most_like(group, assignor, protocol_name(assignor), tp))
     if isinstance(found[0], facts.Unknown | facts.NotAlike):
         found.append(_outcome(group, assignor, tp))
@@ -60,7 +59,7 @@ def _by_broker(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact
 
 
 _PAGES = {
-    BALANCED: "docs/balance.md",
+    **dict.fromkeys(OURS, "docs/balance.md"),
     "librdkafka": "docs/behaviour/librdkafka.md",
     **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
 }

@@ -87,6 +87,36 @@ class Whole(Text):
 
 
 @dataclass(frozen=True, slots=True)
+class Number(Text):
+    """A number, whole or not, from `least` to `most`; errors call it `noun`.
+
+    Errors hold `bounds` in place of the value: the engines write some numbers differently.
+    """
+
+    noun: str
+    least: float
+    most: int
+    bounds: str
+
+    spark = "double"
+
+    def read(self, value: Any, at: str) -> Any:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise GroupError(at, f"{kind(value)} is not a {self.noun}")
+        if not self.least <= value <= self.most:
+            raise GroupError(at, f"not a {self.noun} {self.bounds}")
+        return value
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise wrong(value, at, self.noun, "a number")
+        self.read(value, at)
+
+    def exact(self) -> tuple[Any, ...]:
+        return "number", self.least, self.most
+
+
+@dataclass(frozen=True, slots=True)
 class Flag(Text):
     """True or false."""
 

@@ -23,6 +23,7 @@ from .field_types import (
     Field,
     Flag,
     List,
+    Number,
     OrNull,
     OwnedRuns,
     Record,
@@ -88,6 +89,8 @@ class MemberRecord(Record):
         return *self.fields, *(one._replace(required=False) for one in STREAMS.fields)
 
 
+WEIGHT = Number("weight", 0, 2**53, "from 0 to 9007199254740992")
+CAPACITY = Number("capacity", 1e-3, 10**9, "from 0.001 to 1000000000")
 GENERATION, COUNT = Whole("generation", MIN_INT32), Whole("count")
 PARTITIONS = Field("partitions", List(PARTITION), required=True)
 
@@ -98,6 +101,7 @@ TOPIC = Record(
         Field("racks", List(OrNull(List(OrNull(TEXT)), ()))),
         Field("topic_id", TEXT, spark="all"),
         Field("initialized", List(PARTITION), spark="all"),
+        Field("weights", List(OrNull(WEIGHT)), spark="input all"),
     ),
     Topic,
     "Topic(name, partitions)",
@@ -142,6 +146,7 @@ MEMBER = MemberRecord(
         Field("user_data", UserDataName()),
         Field("user_data_generation_id", GENERATION, spark="input all"),
         Field("client_library", TEXT, spark="all"),
+        Field("capacity", CAPACITY, spark="input all"),
     ),
     Member,
     "Member(member_id, topics)",

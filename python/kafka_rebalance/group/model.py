@@ -51,6 +51,8 @@ class Topic:
     `topic_id`     as Kafka writes it: 22 characters. A deleted topic, of which members still own
                    partitions, has 0 partitions and its old id
     `initialized`  the partitions that a share group may assign; None: all
+
+    `weights[p]` is the load of partition p, in any unit; None: unknown. Only `weighted` reads it.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Topic:
     racks: tuple[tuple[str | None, ...], ...] | None = None
     topic_id: str | None = None
     initialized: tuple[int, ...] | None = None
+    weights: tuple[float | None, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,8 @@ class Member:
 
     `client_library` is the library that the member's bytes show (`wire/sent_members.py`); None
     means unknown. No assignor reads it, but it decides which assignor answers if the member leads.
-    `streams` is None outside of streams groups.
+    `streams` is None outside of streams groups. `capacity` compares what members can carry, and
+    None means 1; only `weighted` reads it.
     """
 
     member_id: str
@@ -133,6 +137,7 @@ class Member:
     client_library: str | None = None
     streams: StreamsMember | None = None
     owned_topics: tuple[str, ...] = ()
+    capacity: float | None = None
 
     def owning(
         self,

@@ -265,6 +265,12 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
                 f"{len(topic.racks)} entries for {topic.partitions} partitions; "
                 "give one list of replica racks for each partition, or none at all",
             )
+        if topic.weights is not None and len(topic.weights) != topic.partitions:
+            raise GroupError(
+                f"{at}.weights",
+                f"{len(topic.weights)} entries for {topic.partitions} partitions; "
+                "give one weight or null for each partition, or none at all",
+            )
         _validate_broker_fields(topic, at)
         if topic.topic_id is not None and (first := ids.setdefault(topic.topic_id, i)) != i:
             problem = f"{quoted(topic.topic_id)} is already the id of topics[{first}]"

@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, in_brokers, in_core
+from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, WEIGHTED, in_brokers, in_core
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
@@ -71,6 +71,8 @@ def unread(assignor: str | None) -> set[str]:
     drop = {"members[].client_id", *NOT_PLANNED}
     if assignor is not None:
         drop |= {"assignor", "rebalance_protocol"}
+        if assignor.partition("?")[0] != WEIGHTED:
+            drop |= {"topics[].weights", "members[].capacity"}
     row = BUILT_IN.get(assignor or "")
     if row is not None:
         drop |= {"topics[].topic_id", "topics[].initialized"}

@@ -47,6 +47,7 @@ _PLAIN: dict[str, t.DataType] = {
     "int": t.IntegerType(),
     "bigint": t.LongType(),
     "boolean": t.BooleanType(),
+    "double": t.DoubleType(),
 }
 
 INPUT_SCHEMA = as_text(contract("input"))
@@ -283,6 +284,8 @@ def _is_contract(path: str) -> bool:
 def _fits(expected: t.DataType, found: t.DataType) -> bool:
     if isinstance(expected, t.IntegerType | t.LongType):
         return isinstance(found, t.IntegerType | t.LongType)
+    if isinstance(expected, t.DoubleType):
+        return isinstance(found, t.DoubleType | t.FloatType | t.IntegerType | t.LongType)
     return isinstance(found, type(expected))
 
 

@@ -1,40 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/figures.py`: how good an answer of `balanced` is.
+//! Mirror of `assignors/balance/figures.py`: how good an answer of `balanced` or
+//! `weighted` is.
 
 use super::balanced::{Objective, spreads_exactly};
 use super::classes::{Classes, NO_CLASS};
 use super::levels::levels;
 use super::network::Criterion;
-use crate::group::model::NOBODY;
+use crate::group::model::{NOBODY, quoted};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The field `balance` of a result line, after a comma.
-pub fn balance_field(group: &GroupSpec, answer: &Assignment, objective: Objective) -> String {
-    let classes = Classes::of(group);
-    let (mut taken, mut moves, mut in_rack, mut topic_pairs) = (0u64, 0u64, 0u64, 0u64);
-    let mut greatest = 0;
-    for (m, member) in group.members.iter().enumerate() {
-        let owned = answer.of(m as u32);
-        greatest = greatest.max(owned.len());
-        for &tp in owned {
-            let owner = classes.owner(tp);
-            moves += u64::from(owner != m as u32);
-            taken += u64::from(owner != m as u32 && owner != NOBODY);
-            let near = |rack| group.replica_racks(tp).contains(&rack);
-            in_rack += u64::from(member.rack.is_some_and(near));
+/// What an assignment changes, and how it spreads topics.
+pub struct Counts {
+    taken: u64,
+    moves: u64,
+    in_rack: u64,
+    topic_pairs: u64,
+}
+
+impl Counts {
+    pub fn of(group: &GroupSpec, classes: &Classes, answer: &Assignment) -> Self {
+        let (mut taken, mut moves, mut in_rack, mut topic_pairs) = (0, 0, 0, 0);
+        for (m, member) in group.members.iter().enumerate() {
+            let owned = answer.of(m as u32);
+            for &tp in owned {
+                let owner = classes.owner(tp);
+                moves += u64::from(owner != m as u32);
+                taken += u64::from(owner != m as u32 && owner != NOBODY);
+                let near = |rack| group.replica_racks(tp).contains(&rack);
+                in_rack += u64::from(member.rack.is_some_and(near));
+            }
+            for of_topic in owned.chunk_by(|a, b| a.topic == b.topic) {
+                topic_pairs += pairs(of_topic.len() as u64);
+            }
         }
-        for of_topic in owned.chunk_by(|a, b| a.topic == b.topic) {
-            topic_pairs += pairs(of_topic.len() as u64);
+        Self {
+            taken,
+            moves,
+            in_rack,
+            topic_pairs,
         }
     }
+}
+
+/// The field `balance` of a result line of `balanced`, after a comma.
+pub fn balance_field(group: &GroupSpec, answer: &Assignment, objective: Objective) -> String {
+    let classes = Classes::of(group);
+    let counts = Counts::of(group, &classes, answer);
+    let members = 0..group.members.len() as u32;
+    let greatest = members
+        .map(|m| answer.of(m).len())
+        .max()
+        .unwrap_or(0)
+        .to_string();
     let within = objective.budget.is_some() && is_less_even(&classes, answer);
     let is_last = objective.prefer[2] == Criterion::Topics;
-    let is_spread = is_last && topic_pairs == least_pairs(group, &classes);
+    let is_spread = is_last && counts.topic_pairs == least_pairs(group, &classes);
     let exact = !within && (spreads_exactly(&classes) || is_spread);
-    let because = if within { "\"budget\"" } else { "null" };
+    field(
+        [&greatest, &greatest, &"1.0".into()],
+        &counts,
+        (exact, false),
+        within.then_some("budget"),
+    )
+}
+
+/// The field `balance`: greatest, bound and gap, the counts, whether the answer is exact and
+/// whether the search was exhausted, and why owners kept their partitions.
+pub fn field(
+    [greatest, bound, gap]: [&String; 3],
+    counts: &Counts,
+    (exact, exhausted): (bool, bool),
+    kept_because: Option<&str>,
+) -> String {
+    let Counts {
+        taken,
+        moves,
+        in_rack,
+        topic_pairs,
+    } = counts;
+    let kept_because = kept_because.map_or("null".into(), quoted);
     format!(
-        r#","balance":{{"greatest":{greatest},"bound":{greatest},"gap":1.0,"taken":{taken},"moves":{moves},"in_rack":{in_rack},"topic_pairs":{topic_pairs},"exact":{exact},"exhausted":false,"kept_because":{because}}}"#
+        r#","balance":{{"greatest":{greatest},"bound":{bound},"gap":{gap},"taken":{taken},"moves":{moves},"in_rack":{in_rack},"topic_pairs":{topic_pairs},"exact":{exact},"exhausted":{exhausted},"kept_because":{kept_because}}}"#
     )
 }
 

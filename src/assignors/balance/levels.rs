@@ -37,7 +37,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
         }
         // 2. If each member has room for one fewer, some partitions do not fit. The classes of
         // these partitions and of the full members are the level.
-        let cut = cut(classes, &topics, &members, load - 1);
+        let cut = load_cut(classes, &topics, &members, load - 1);
         // 3. Continue with the other classes.
         topics.retain(|c| cut.topics.binary_search(c).is_err());
         members.retain(|k| cut.members.binary_search(k).is_err());
@@ -55,7 +55,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
 fn least_load(classes: &Classes, topics: &[u32], members: &[u32]) -> i64 {
     let mut load = mean_up(classes, topics, members);
     loop {
-        let cut = cut(classes, topics, members, load);
+        let cut = load_cut(classes, topics, members, load);
         if cut.left == 0 {
             return load;
         }
@@ -70,23 +70,33 @@ fn mean_up(classes: &Classes, topics: &[u32], members: &[u32]) -> i64 {
     (supply + members - 1) / members
 }
 
-/// The number of partitions that do not fit, their topic classes, and the subscription classes of
+/// How much of the supply does not fit, the stuck topic classes, and the subscription classes of
 /// the members that are full.
-struct Cut {
-    left: i64,
-    topics: Vec<u32>,
-    members: Vec<u32>,
+pub struct Cut {
+    pub left: i64,
+    pub topics: Vec<u32>,
+    pub members: Vec<u32>,
 }
 
-fn cut(classes: &Classes, topics: &[u32], members: &[u32], load: i64) -> Cut {
+fn load_cut(classes: &Classes, topics: &[u32], members: &[u32], load: i64) -> Cut {
+    let room = |k: u32| load * classes.members[k as usize].len() as i64;
+    cut(classes, topics, members, &classes.supply, room)
+}
+
+/// Cuts off the topics whose `supply` does not fit in the `room` of all members of their classes.
+pub fn cut(
+    classes: &Classes,
+    topics: &[u32],
+    members: &[u32],
+    supply: &[i64],
+    room: impl Fn(u32) -> i64,
+) -> Cut {
     let (source, sink) = (0, 1);
     let topic_node = |i: usize| 2 + i as u32;
     let member_node = |i: usize| (2 + topics.len() + i) as u32;
     let mut flow = Flow::new(2 + topics.len() + members.len());
-    let mut supply = 0;
     for (i, &c) in topics.iter().enumerate() {
-        supply += classes.supply[c as usize];
-        flow.add(source, topic_node(i), classes.supply[c as usize], 0);
+        flow.add(source, topic_node(i), supply[c as usize], 0);
         for k in &classes.subscribers[c as usize] {
             if let Ok(at) = members.binary_search(k) {
                 flow.add(topic_node(i), member_node(at), UNLIMITED, 0);
@@ -94,10 +104,10 @@ fn cut(classes: &Classes, topics: &[u32], members: &[u32], load: i64) -> Cut {
         }
     }
     for (i, &k) in members.iter().enumerate() {
-        let count = classes.members[k as usize].len() as i64;
-        flow.add(member_node(i), sink, load * count, 0);
+        flow.add(member_node(i), sink, room(k), 0);
     }
-    let left = supply - flow.largest(source, sink);
+    let total: i64 = topics.iter().map(|&c| supply[c as usize]).sum();
+    let left = total - flow.largest(source, sink);
     let stuck = flow.reachable(source);
     let of = |all: &[u32], node: &dyn Fn(usize) -> u32| {
         let numbered = all.iter().enumerate();

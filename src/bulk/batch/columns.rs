@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Fields};
@@ -47,6 +47,8 @@ enum Values<'a> {
     Utf8View(&'a arrow_array::StringViewArray),
     Int32(&'a [i32]),
     Int64(&'a [i64]),
+    Float32(&'a [f32]),
+    Float64(&'a [f64]),
     Boolean(&'a arrow_array::BooleanArray),
     List(&'a [i32], Box<Column<'a>>),
     LargeList(&'a [i64], Box<Column<'a>>),
@@ -109,7 +111,7 @@ impl<'a> Column<'a> {
             let items = Self::of(format!("{path}[]"), Some(values), None, item);
             items.map(Box::new)
         };
-        use Kind::{Bytes, Flag, Line, List, Object, Run, Text, Topic, Whole};
+        use Kind::{Bytes, Flag, Line, List, Number, Object, Run, Text, Topic, Whole};
         let values = match (kind, array.data_type()) {
             (Bytes | Line, DataType::Binary) => Values::Binary(array.as_binary()),
             (Bytes | Line, DataType::LargeBinary) => Values::LargeBinary(array.as_binary()),
@@ -117,11 +119,17 @@ impl<'a> Column<'a> {
             (Text | Topic | Line, DataType::Utf8) => Values::Utf8(array.as_string()),
             (Text | Topic | Line, DataType::LargeUtf8) => Values::LargeUtf8(array.as_string()),
             (Text | Topic | Line, DataType::Utf8View) => Values::Utf8View(array.as_string_view()),
-            (Whole(..) | Topic, DataType::Int32) => {
+            (Whole(..) | Topic | Number(_), DataType::Int32) => {
                 Values::Int32(array.as_primitive::<Int32Type>().values())
             }
-            (Whole(..) | Topic, DataType::Int64) => {
+            (Whole(..) | Topic | Number(_), DataType::Int64) => {
                 Values::Int64(array.as_primitive::<Int64Type>().values())
+            }
+            (Number(_), DataType::Float32) => {
+                Values::Float32(array.as_primitive::<Float32Type>().values())
+            }
+            (Number(_), DataType::Float64) => {
+                Values::Float64(array.as_primitive::<Float64Type>().values())
             }
             (Flag, DataType::Boolean) => Values::Boolean(array.as_boolean()),
             (List(item), DataType::List(_)) => {
@@ -209,6 +217,7 @@ fn expected(kind: &Kind) -> &'static str {
         Kind::Line => "binary or a string",
         Kind::Whole(..) => "an integer of 32 or 64 bits",
         Kind::Flag => "a boolean",
+        Kind::Number(_) => "a number",
         Kind::List(_) => "a list",
         Kind::Object(_) | Kind::Run(_) | Kind::Beside(_) => "a struct",
     }
@@ -268,6 +277,21 @@ impl<'a> Input<'a> for Cell<'_, 'a> {
     fn whole(&self, kind: &Kind) -> Result<i64, String> {
         let number = self.column.whole(self.at);
         number.ok_or_else(|| null(kind.noun()))
+    }
+
+    fn number(&self, kind: &Kind) -> Result<f64, String> {
+        match self.column.values {
+            _ if self.is_null() => Err(null(kind.noun())),
+            Values::Float32(values) => Ok(values[self.at].into()),
+            Values::Float64(values) => Ok(values[self.at]),
+            _ => self.whole(kind).map(|one| {
+                if one > 1 << 53 {
+                    f64::INFINITY
+                } else {
+                    one as f64
+                }
+            }),
+        }
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::made_up::MadeUp;
 use crate::assignors::{Assignor, protocol_name};
-use crate::group::model::{AsSent, Member, RackId, Topic, TopicId, TopicPartition};
+use crate::group::model::{AsSent, Member, RackId, Topic, TopicId, TopicPartition, UNKNOWN};
 use crate::group::spec::{GroupSpec, Orders};
 use crate::group::streams::Streams;
 
@@ -20,6 +20,7 @@ pub struct DraftTopic<'a> {
     pub partitions: u32,
     pub declared: bool,
     racks: Option<u32>,
+    weights: Option<Vec<f64>>,
 }
 
 #[derive(Clone)]
@@ -30,6 +31,7 @@ pub struct DraftMember<'a> {
     pub rack: Option<RackId>,
     pub generation_id: Option<i32>,
     pub as_sent: AsSent,
+    pub capacity: f64,
     pub topics: Vec<TopicId>,
     pub owned: Vec<TopicPartition>,
     /// The member's index in the group before the first change, where its id may differ. None for a
@@ -89,6 +91,7 @@ impl<'a> Draft<'a> {
                     partitions: topic.partitions,
                     declared: t < group.declared,
                     racks: topic.racks,
+                    weights: topic.weights.clone(),
                 })
                 .collect(),
             members: members
@@ -99,6 +102,7 @@ impl<'a> Draft<'a> {
                     rack: member.rack,
                     generation_id: member.generation_id,
                     as_sent: member.as_sent,
+                    capacity: member.capacity,
                     topics: group.subscription(m).to_vec(),
                     owned: group.owned(m).to_vec(),
                     origin: Some(m),
@@ -147,6 +151,7 @@ impl<'a> Draft<'a> {
                 rack: member.rack,
                 generation_id: member.generation_id,
                 as_sent: member.as_sent,
+                capacity: member.capacity,
                 topics: (topics, subscriptions.len() as u32),
                 owned: (first, owned.len() as u32),
                 owned_topics: (0, 0),
@@ -155,6 +160,7 @@ impl<'a> Draft<'a> {
         let members = members.collect();
         let topics = self.topics.iter().map(|topic| Topic {
             racks: topic.racks,
+            weights: topic.weights.clone(),
             ..Topic::new(&topic.name, topic.partitions)
         });
         GroupSpec {
@@ -238,6 +244,9 @@ impl<'a> Draft<'a> {
             }
             topic.racks = Some(first);
         }
+        if let Some(weights) = &mut topic.weights {
+            weights.resize(partitions as usize, UNKNOWN);
+        }
         topic.partitions = partitions;
     }
 
@@ -250,6 +259,7 @@ impl<'a> Draft<'a> {
             partitions,
             declared: true,
             racks: None,
+            weights: None,
         };
         let new = self.topics.len() as TopicId;
         let old = self.topics.iter().rposition(|topic| topic.name == name);
@@ -280,6 +290,7 @@ impl<'a> Draft<'a> {
         gone.partitions = 0;
         gone.declared = false;
         gone.racks = None;
+        gone.weights = None;
     }
 
     /// Adds `held`, the partitions that members hold while they are down, to `waiting`. Partitions

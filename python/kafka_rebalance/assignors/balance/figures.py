@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good an answer of `balanced` is: the field `balance` of its result line.
+"""How good an answer of `balanced` or `weighted` is: the field `balance` of its result line.
 
 Mirror: `src/assignors/balance/figures.rs`.
 """
@@ -14,6 +14,8 @@ from kafka_rebalance.group.spec import GroupSpec
 from .balanced import OBJECTIVE, Objective, spreads_exactly
 from .classes import Classes, classify
 from .levels import levels
+from .weighted import Options, assignment_of, solve
+from .weights import loads_of
 
 
 def balance_figures(
@@ -24,7 +26,8 @@ def balance_figures(
     """Returns the figures of an answer that `balanced` computed with this objective.
 
     greatest     the most partitions of one member; `bound` is the least possible (with a budget,
-                 within it), `gap` the ratio
+                 within it), `gap` the ratio; for `weighted`, the largest sum of weights / capacity,
+                 in whole thousandths
     taken        partitions with a present owner that go to another member
     moves        `taken` and the partitions without a present owner
     in_rack      partitions whose reader's rack is that of a replica
@@ -33,6 +36,55 @@ def balance_figures(
     kept_because "budget" if a larger budget allows a more even load
     """
     classes = classify(group)
+    counts = _counts(group, classes, assignment)
+    greatest = max(map(len, assignment.values()), default=0)
+    within = objective.budget is not None and _is_less_even(classes, assignment)
+    is_spread = objective.prefer[-1] == "topics" and counts["topic_pairs"] == _least_pairs(
+        group, classes
+    )
+    return {
+        "greatest": greatest,
+        "bound": greatest,
+        "gap": 1.0,
+        **counts,
+        "exact": not within and (spreads_exactly(classes) or is_spread),
+        "exhausted": False,
+        "kept_because": "budget" if within else None,
+    }
+
+
+def weighted_figures(group: GroupSpec, options: Options) -> dict[str, Any]:
+    """Returns the figures of the answer that `weighted` computes with these options: those of
+    `balance_figures`. `exact` means that `greatest` is the least within the budget.
+
+    exhausted     whether the search ended at its limit of work
+    kept_because  why no more partitions are taken: "tolerance", "min_gain", "budget" or None
+    """
+    loads = loads_of(group)
+    found = solve(group, loads, options)
+
+    def shown(level: int) -> float:
+        return _thousandths(level * 1000 // loads.scale << loads.shift)
+
+    return {
+        "greatest": shown(found.greatest),
+        "bound": shown(found.bound),
+        "gap": _thousandths(found.greatest * 1000 // found.bound if found.bound else 1000),
+        **_counts(group, loads.classes, assignment_of(group, loads, found.where)),
+        "exact": found.exact,
+        "exhausted": found.exhausted,
+        "kept_because": found.kept_because,
+    }
+
+
+def _thousandths(number: int) -> float:
+    return number / 1000 if number < 2**53 else number // 1000
+
+
+def _counts(
+    group: GroupSpec, classes: Classes, assignment: Mapping[str, Sequence[TopicPartition]]
+) -> dict[str, int]:
+    """Returns what an assignment changes, and how it spreads topics."""
     racks = {topic.name: topic.racks for topic in group.topics if topic.racks}
     taken = moves = in_rack = topic_pairs = 0
     for m, member in enumerate(group.members):
@@ -44,21 +96,7 @@ def balance_figures(
             near = racks[tp.topic][tp.partition] if tp.topic in racks else ()
             in_rack += member.rack is not None and member.rack in near
         topic_pairs += sum(map(_pairs, Counter(tp.topic for tp in owned).values()))
-    greatest = max(map(len, assignment.values()), default=0)
-    within = objective.budget is not None and _is_less_even(classes, assignment)
-    is_spread = objective.prefer[-1] == "topics" and topic_pairs == _least_pairs(group, classes)
-    return {
-        "greatest": greatest,
-        "bound": greatest,
-        "gap": 1.0,
-        "taken": taken,
-        "moves": moves,
-        "in_rack": in_rack,
-        "topic_pairs": topic_pairs,
-        "exact": not within and (spreads_exactly(classes) or is_spread),
-        "exhausted": False,
-        "kept_because": "budget" if within else None,
-    }
+    return {"taken": taken, "moves": moves, "in_rack": in_rack, "topic_pairs": topic_pairs}
 
 
 def _is_less_even(classes: Classes, assignment: Mapping[str, Sequence[TopicPartition]]) -> bool:

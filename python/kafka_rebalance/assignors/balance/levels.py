@@ -21,6 +21,7 @@ Source   Frank, Murota: Fair integral network flows, Math. OR 2022 (canonical pa
          Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs, J. Algorithms 2006.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .classes import Classes
@@ -78,22 +79,32 @@ def _mean_up(classes: Classes, topics: list[int], members: list[int]) -> int:
 def _cut(
     classes: Classes, topics: list[int], members: list[int], load: int
 ) -> tuple[int, list[int], list[int]]:
-    """Returns the number of partitions that do not fit, and the topics and members of the cut."""
+    room = {k: load * len(classes.members[k]) for k in members}
+    return cut(classes, topics, room, classes.supply)
+
+
+def cut(
+    classes: Classes, topics: list[int], room: Mapping[int, int], supply: Sequence[int]
+) -> tuple[int, list[int], list[int]]:
+    """Returns how much of the topics' `supply` does not fit, and the topics and members of the cut.
+
+    `room` holds for each subscription class what all its members together can take.
+    """
     source, sink = 0, 1
     topic_node = {c: 2 + i for i, c in enumerate(topics)}
-    member_node = {k: 2 + len(topics) + i for i, k in enumerate(members)}
-    flow = Flow(2 + len(topics) + len(members))
+    member_node = {k: 2 + len(topics) + i for i, k in enumerate(room)}
+    flow = Flow(2 + len(topics) + len(room))
     for c in topics:
-        flow.add(source, topic_node[c], classes.supply[c])
+        flow.add(source, topic_node[c], supply[c])
         for k in classes.subscribers[c]:
             if k in member_node:
                 flow.add(topic_node[c], member_node[k], UNLIMITED)
-    for k in members:
-        flow.add(member_node[k], sink, load * len(classes.members[k]))
-    left = sum(classes.supply[c] for c in topics) - flow.largest(source, sink)
+    for k, most in room.items():
+        flow.add(member_node[k], sink, most)
+    left = sum(supply[c] for c in topics) - flow.largest(source, sink)
     stuck = flow.reachable(source)
     return (
         left,
         [c for c in topics if stuck[topic_node[c]]],
-        [k for k in members if stuck[member_node[k]]],
+        [k for k in room if stuck[member_node[k]]],
     )

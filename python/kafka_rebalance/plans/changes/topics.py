@@ -66,7 +66,9 @@ class AddPartitions(Change):
             racks = None
             if topic.racks is not None:
                 racks = topic.racks + _new_racks(group, topic, self.partitions, ids)
-            grown = replace(topic, partitions=self.partitions, racks=racks)
+            unknown = (None,) * (self.partitions - topic.partitions)
+            weights = topic.weights and topic.weights + unknown
+            grown = replace(topic, partitions=self.partitions, racks=racks, weights=weights)
             topics = tuple(grown if t.name == self.topic else t for t in group.topics)
             return Edited(group.edited(topics=topics), rebalances=_are_read(group, {self.topic}))
 

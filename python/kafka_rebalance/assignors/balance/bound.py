@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proves that no assignment has a lower greatest level, for `weighted`.
+
+    area        topics that only members of a set read weigh more than the room of the set
+    partition   the heaviest partition of a topic, at its strongest subscriber
+    pigeonhole  m equal members read all topics: of the m·k + 1 heaviest partitions, one member has
+                k + 1, which weigh at least as much as the k + 1 lightest of them
+    budget      members above a level must give up at least this many partitions (the heaviest
+                ones), and more than the budget allows
+
+Each bound has its witness: the set, the partition, the partitions, or the members.
+Source   budget: Aggarwal, Motwani, Zhu: The load rebalancing problem, J. Algorithms 2006.
+Mirror   `src/assignors/balance/bound.rs`.
+"""
+
+from itertools import accumulate
+
+from .levels import cut
+from .weights import NOBODY, Loads
+
+
+def area(loads: Loads) -> int:
+    """Returns the least level at which the weights fit if partitions could be divided."""
+    classes = loads.classes
+    supply = [0] * len(classes.topics)
+    for i in loads.parts:
+        supply[loads.topic_class[i]] += loads.weight[i]
+    topics = [c for c, weight in enumerate(supply) if weight]
+    members = sorted({k for c in topics for k in classes.subscribers[c]})
+    level, full = 0, members
+    stuck, total = topics, sum(supply)
+    while stuck:
+        level = _least_level(loads, sum(supply[c] for c in stuck), full, level)
+        room = {k: min(total, _room(loads, [k], level)) for k in members}
+        _, stuck, full = cut(classes, topics, room, supply)
+    return level
+
+
+def _room(loads: Loads, members: list[int], level: int) -> int:
+    pools = [loads.pools[q] for k in members for q in loads.pools_of[k] if loads.pools[q]]
+    return sum(len(pool) * loads.room(pool[0], level) for pool in pools)
+
+
+def _least_level(loads: Loads, weight: int, members: list[int], low: int) -> int:
+    """Returns the least level, from `low` on, at which these classes have enough room."""
+    high = max(low, weight * max(loads.factor))
+    while low < high:
+        middle = (low + high) // 2
+        fits = _room(loads, members, middle) >= weight
+        low, high = (low, middle) if fits else (middle + 1, high)
+    return low
+
+
+def alone(loads: Loads) -> list[int]:
+    """Returns, for each of `loads.parts`, the level of its strongest reader with this one only."""
+    strongest: dict[int, int] = {}
+    for c in {loads.topic_class[i] for i in loads.parts}:
+        pools = [loads.pools[q] for q in loads.reads[c]]
+        strongest[c] = min(loads.factor[pool[0]] for pool in pools if pool)
+    return [loads.weight[i] * strongest[loads.topic_class[i]] for i in loads.parts]
+
+
+def pigeonhole(loads: Loads) -> int:
+    read = {q for c in {loads.topic_class[i] for i in loads.parts} for q in loads.reads[c]}
+    pools = [loads.pools[q] for q in read if loads.pools[q]]
+    if len(pools) != 1:
+        return 0
+    m, found = len(pools[0]), 0
+    before = [0, *accumulate(loads.weight[i] for i in loads.parts)]
+    for k in range(1, (len(loads.parts) - 1) // m + 1):
+        found = max(found, before[m * k + 1] - before[m * k - k])
+    return loads.level(pools[0][0], found)
+
+
+def owned_by(loads: Loads) -> list[list[int]]:
+    """Returns the partitions of each present owner, the heaviest first."""
+    found: dict[int, list[int]] = {}
+    for i in loads.parts:
+        if loads.owner[i] != NOBODY:
+            found.setdefault(loads.owner[i], []).append(i)
+    return list(found.values())
+
+
+def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[int] | None:
+    """Returns the fewest partitions without which no owner exceeds the level; None if they are more
+    than `most`.
+
+    Each owner gives up its heaviest ones; in place of the last of them, the lightest that suffices.
+    """
+    gone: list[int] = []
+    for parts in owned:
+        excess = sum(loads.weight[i] for i in parts) - loads.room(loads.owner[parts[0]], level)
+        n = 0
+        while excess > 0:
+            excess -= loads.weight[parts[n]]
+            n += 1
+        if n:
+            least = excess + loads.weight[parts[n - 1]]
+            gone += parts[: n - 1]
+            gone.append(next(i for i in reversed(parts) if loads.weight[i] >= least))
+            if len(gone) > most:
+                return None
+    return gone
+
+
+def within_budget(loads: Loads, owned: list[list[int]], budget: int) -> int:
+    """Returns the least level at which owners must give up at most `budget` partitions."""
+    low, high = (
+        0,
+        max(loads.level(loads.owner[of[0]], sum(loads.weight[i] for i in of)) for of in owned),
+    )
+    while low < high:
+        middle = (low + high) // 2
+        fits = shed(loads, owned, middle, budget) is not None
+        low, high = (low, middle) if fits else (middle + 1, high)
+    return low

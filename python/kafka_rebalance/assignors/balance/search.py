@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Searches for an assignment with a low greatest level and few taken partitions, for `weighted`.
+
+An assignment is a list `where`: partition -> member, or NOBODY as long as nobody has it.
+`Effort` counts the work of a whole search, so that no answer depends on the time that it took.
+Mirror   `src/assignors/balance/search.rs`.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+
+from .weights import NOBODY, Loads
+
+PARTNERS, MOST_PARTNERS, LOOKS = 6, 64, 8
+
+
+@dataclass(slots=True)
+class Effort:
+    """Comparisons that are left; the search ends early when there are none."""
+
+    left: int
+
+    def spend(self, work: int) -> bool:
+        """Returns whether there is work left."""
+        self.left -= work
+        return self.left > 0
+
+
+def hand_out(loads: Loads, where: list[int], effort: Effort) -> None:
+    """Assigns the partitions that nobody has: the heaviest first, each to the subscriber that is
+    least full afterwards. Partitions without weight go to the member with the fewest partitions.
+    """
+    load, count = [0] * len(loads.members), [0] * len(loads.members)
+    for i in loads.parts:
+        if where[i] != NOBODY:
+            load[where[i]] += loads.weight[i]
+            count[where[i]] += 1
+    free = [i for i in loads.parts if where[i] == NOBODY]
+    for has_weight in (True, False):
+        batch = [i for i in free if (loads.weight[i] > 0) == has_weight]
+        if not batch:
+            continue
+        queues = []
+        for pool in loads.pools:
+            queue = [(load[m], count[m], m) if has_weight else (count[m], load[m], m) for m in pool]
+            heapify(queue)
+            queues.append(queue)
+        for i in batch:
+            weight, best, least = loads.weight[i], NOBODY, 0
+            effort.spend(1 + len(loads.readers(i)))
+            for q in loads.readers(i):
+                if queues[q]:
+                    first, _, m = queues[q][0]
+                    after = loads.level(m, first + weight) if has_weight else first
+                    if best == NOBODY or after < least:
+                        best, least = q, after
+            m = where[i] = queues[best][0][2]
+            load[m] += weight
+            count[m] += 1
+            one = (load[m], count[m], m) if has_weight else (count[m], load[m], m)
+            heapreplace(queues[best], one)
+
+
+class State:
+    """An assignment and the loads of its members, for single steps."""
+
+    def __init__(self, loads: Loads, where: list[int], effort: Effort) -> None:
+        self.loads, self.where, self.effort = loads, where, effort
+        self.load = [0] * len(loads.members)
+        self.has: list[list[int]] = [[] for _ in loads.members]
+        self.taken = 0
+        for i in loads.parts:
+            self.load[where[i]] += loads.weight[i]
+            self.has[where[i]].append(i)
+            self.taken += loads.owner[i] not in (NOBODY, where[i])
+        self.order = [sorted((self.load[m], m) for m in pool) for pool in loads.pools]
+        self.near: dict[int, list[int]] = {}
+        effort.spend(len(loads.parts))
+
+    def fullest(self) -> tuple[int, int]:
+        """Returns the greatest level and its member."""
+        tops = [of[-1] for of in self.order if of]
+        return max((self.loads.level(m, load), -m) for load, m in tops) if tops else (0, 0)
+
+    def move(self, i: int, to: int) -> None:
+        sender, weight = self.where[i], self.loads.weight[i]
+        self.taken += self.cost(i, sender, to)
+        self.has[sender].remove(i)
+        insort(self.has[to], i)
+        self.where[i] = to
+        for m, more in ((sender, -weight), (to, weight)):
+            order = self.order[self.loads.pool_of[m]]
+            del order[bisect_left(order, (self.load[m], m))]
+            self.load[m] += more
+            insort(order, (self.load[m], m))
+
+    def cost(self, i: int, sender: int, to: int) -> int:
+        """Returns how many more partitions are taken if `to` gets the sender's partition."""
+        owner = self.loads.owner[i]
+        return 0 if owner == NOBODY else (owner == sender) - (owner == to)
+
+    def partners(self, m: int) -> list[int]:
+        """Returns the emptiest members that read a topic of m: a few of each pool."""
+        loads, mine = self.loads, self.loads.pool_of[m]
+        if mine not in self.near:
+            self.near[mine] = sorted({q for of in loads.reads if mine in of for q in of})
+        found = []
+        for q in self.near[mine]:
+            for load, other in self.order[q][:PARTNERS]:
+                if other != m:
+                    found.append((loads.level(other, load), other))
+        self.effort.spend(len(found))
+        return [other for _, other in sorted(found)[:MOST_PARTNERS]]
+
+
+def improve(state: State, target: int, budget: int) -> None:
+    """Lowers the fullest member until the greatest level is at most `target`, or no step helps.
+
+    In a step, the fullest member gives one partition to another member, or swaps one with it. All
+    results up to the target are equally good: then the fewest taken partitions decide.
+    """
+    while True:
+        level, m = state.fullest()
+        m = -m
+        if level <= target or state.effort.left <= 0:
+            return
+        best, chosen = (level, 0, 0), None
+        for other in state.partners(m):
+            for cost, after, give, back in _steps(state, m, other, budget - state.taken):
+                key = max(after, target), cost, after
+                if key < best:
+                    best, chosen = key, (give, back, other)
+        if chosen is None:
+            return
+        give, back, other = chosen
+        state.move(give, other)
+        if back != NOBODY:
+            state.move(back, m)
+
+
+def _steps(state: State, m: int, other: int, most: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yields (cost, level of the fuller one afterwards, partition, partition that comes back) for
+    the steps that cost at most `most`.
+    """
+    loads, load = state.loads, state.load
+    weight, factor = loads.weight, loads.factor
+    mine, theirs = loads.pool_of[m], loads.pool_of[other]
+    more = loads.level(m, load[m]) - loads.level(other, load[other])
+    if more <= 0:
+        return
+    # With this difference of weights, both are equally full afterwards.
+    ideal = more // (factor[m] + factor[other])
+    back = [j for j in state.has[other] if mine in loads.readers(j)]
+    lightest_first = [weight[j] for j in reversed(back)]
+    state.effort.spend(len(state.has[m]) + len(back))
+    for i in state.has[m]:
+        if theirs not in loads.readers(i):
+            continue
+        cost = state.cost(i, m, other)
+
+        def after(change: int) -> int:
+            return max(loads.level(m, load[m] - change), loads.level(other, load[other] + change))
+
+        if weight[i] and cost <= most:
+            yield cost, after(weight[i]), i, NOBODY
+        if weight[i] < ideal:
+            continue
+        # The partitions of `back` around the weight that makes both equally full.
+        at = len(back) - bisect_left(lightest_first, weight[i] - ideal + 1)
+        for near in back[at : at + LOOKS], back[max(0, at - LOOKS) : at][::-1]:
+            for j in near:
+                state.effort.spend(1)
+                both = cost + state.cost(j, other, m)
+                if both <= most and weight[j] < weight[i]:
+                    yield both, after(weight[i] - weight[j]), i, j
+                    break
+
+
+def bring_home(state: State, limit: int) -> None:
+    """Returns partitions to their owners, the lightest first, where levels stay at most `limit`."""
+    loads = state.loads
+    for i in reversed(loads.parts):
+        owner = loads.owner[i]
+        if owner in (NOBODY, state.where[i]):
+            continue
+        if loads.level(owner, state.load[owner] + loads.weight[i]) <= limit:
+            state.move(i, owner)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Searches groups of few partitions whole, for `weighted`: branch and bound.
+
+It asks again and again for an assignment that is better than the last one found: first with a lower
+greatest level, and from the target on with fewer taken partitions. No answer is a proof.
+Mirror   `src/assignors/balance/small.rs`.
+"""
+
+from .search import Effort
+from .weights import NOBODY, Loads
+
+MOST_PARTS, MOST_NODES = 24, 100_000
+
+
+def fitting(loads: Loads, level: int, budget: int, effort: Effort) -> list[int] | None:
+    """Returns an assignment up to the level that takes at most `budget` partitions.
+
+    None means that there is none, or that `effort` is used up.
+
+    The partitions are assigned in order, the heaviest first; each tries its owner, then the others,
+    the least full first. Of members that differ in nothing, one is tried. A branch ends if the
+    lightest partition that is left fits nowhere, or all that are left weigh more than the room.
+    """
+    parts, members = loads.parts, [m for pool in loads.pools for m in pool]
+    room = {m: loads.room(m, level) for m in members}
+    left = sum(loads.weight[i] for i in parts)
+    lightest = min(loads.weight[i] for i in parts)
+    owned = [0] * (len(loads.members) + 1)
+    for i in parts:
+        owned[loads.owner[i]] += 1
+    is_free = budget >= len(parts)
+    where = [NOBODY] * len(loads.partitions)
+
+    def place(n: int, left: int, budget: int) -> bool:
+        if n == len(parts):
+            return True
+        if not effort.spend(1) or sum(r for r in room.values() if r >= lightest) < left:
+            return False
+        i = parts[n]
+        weight, owner, seen = loads.weight[i], loads.owner[i], set()
+        readers = [m for q in loads.readers(i) for m in loads.pools[q] if room[m] >= weight]
+        readers.sort(key=lambda m: (m != owner, -room[m] * loads.factor[m], m))
+        owned[owner] -= 1
+        for m in readers:
+            is_taken = owner not in (NOBODY, m)
+            like = loads.pool_of[m], room[m], NOBODY if is_free or not owned[m] else m
+            if is_taken > budget or (m != owner and like in seen):
+                continue
+            seen.add(like)
+            room[m] -= weight
+            where[i] = m
+            if place(n + 1, left - weight, budget - is_taken):
+                return True
+            room[m] += weight
+        owned[owner] += 1
+        return False
+
+    return where if place(0, left, budget) else None

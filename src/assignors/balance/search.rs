@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `assignors/balance/search.py`: hands out partitions, and lowers the greatest level in
+//! single steps. An assignment is a list of places, by partition.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use rustc_hash::FxHashMap;
+
+use super::weights::{Level, Loads, Part, Place};
+use crate::group::model::NOBODY;
+
+const PARTNERS: usize = 6;
+const MOST_PARTNERS: usize = 64;
+const LOOKS: usize = 8;
+
+/// Comparisons that are left; the search ends early when there are none.
+pub struct Effort(pub Cell<i64>);
+
+impl Effort {
+    /// Returns whether there is work left.
+    pub fn spend(&self, work: usize) -> bool {
+        self.0.set(self.0.get() - work as i64);
+        self.0.get() > 0
+    }
+}
+
+/// Assigns the partitions that nobody has: the heaviest first, each to the subscriber that is least
+/// full afterwards. Partitions without weight go to the member with the fewest partitions.
+pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) {
+    let mut load = vec![0; loads.factor.len()];
+    let mut count = vec![0u64; loads.factor.len()];
+    let mut free = Vec::new();
+    for &i in &loads.parts {
+        match places[i as usize] {
+            NOBODY => free.push(i),
+            m => {
+                load[m as usize] += loads.weight[i as usize];
+                count[m as usize] += 1;
+            }
+        }
+    }
+    let weightless = free.partition_point(|&i| loads.weight[i as usize] > 0);
+    for (batch, has_weight) in [(&free[..weightless], true), (&free[weightless..], false)] {
+        if batch.is_empty() {
+            continue;
+        }
+        let key = |m: Place, load: u64, count: u64| match has_weight {
+            true => Reverse((load, count, m)),
+            false => Reverse((count, load, m)),
+        };
+        let entry = |&m: &Place| key(m, load[m as usize], count[m as usize]);
+        let queues = loads
+            .pools
+            .iter()
+            .map(|pool| pool.iter().map(entry).collect());
+        let mut queues: Vec<BinaryHeap<_>> = queues.collect();
+        for &i in batch {
+            let weight = loads.weight[i as usize];
+            let readers = loads.readers(i);
+            effort.spend(1 + readers.len());
+            let after = |&&q: &&u32| {
+                let &Reverse((first, _, m)) = queues[q as usize].peek()?;
+                Some(if has_weight {
+                    loads.level(m, first + weight)
+                } else {
+                    first.into()
+                })
+            };
+            // Of equal levels, `min_by_key` returns the first one.
+            let open = readers.iter().filter(|&&q| !queues[q as usize].is_empty());
+            let &q = open
+                .min_by_key(after)
+                .expect("a partition to decide has a reader");
+            let mut top = queues[q as usize].peek_mut().expect("a reader");
+            let m = top.0.2;
+            load[m as usize] += weight;
+            count[m as usize] += 1;
+            places[i as usize] = m;
+            *top = key(m, load[m as usize], count[m as usize]);
+        }
+    }
+}
+
+/// An assignment and the loads of its members, for single steps.
+pub struct State<'s> {
+    loads: &'s Loads,
+    effort: &'s Effort,
+    pub places: Vec<Place>,
+    pub load: Vec<u64>,
+    pub has: Vec<Vec<Part>>,
+    pub taken: i64,
+    order: Vec<BTreeSet<(u64, Place)>>,
+    near: FxHashMap<u32, Vec<u32>>,
+}
+
+/// A step: its cost, the level of the fuller member afterwards, and the partitions that change.
+struct Step {
+    cost: i64,
+    after: Level,
+    give: Part,
+    back: Option<Part>,
+}
+
+impl<'s> State<'s> {
+    pub fn new(loads: &'s Loads, places: Vec<Place>, effort: &'s Effort) -> Self {
+        let mut load = vec![0; loads.factor.len()];
+        let mut has = vec![Vec::new(); loads.factor.len()];
+        for &i in &loads.parts {
+            let m = places[i as usize] as usize;
+            load[m] += loads.weight[i as usize];
+            has[m].push(i);
+        }
+        effort.spend(loads.parts.len());
+        let sorted = |pool: &Vec<Place>| pool.iter().map(|&m| (load[m as usize], m)).collect();
+        Self {
+            taken: loads.taken(&places) as i64,
+            order: loads.pools.iter().map(sorted).collect(),
+            near: FxHashMap::default(),
+            loads,
+            effort,
+            places,
+            load,
+            has,
+        }
+    }
+
+    /// The greatest level and its member.
+    pub fn fullest(&self) -> (Level, Place) {
+        let tops = self.order.iter().filter_map(BTreeSet::last);
+        let tops = tops.map(|&(load, m)| (self.loads.level(m, load), Reverse(m)));
+        let (level, Reverse(m)) = tops.max().expect("a group to decide has members");
+        (level, m)
+    }
+
+    fn shift(&mut self, i: Part, to: Place) {
+        let (sender, weight) = (self.places[i as usize], self.loads.weight[i as usize]);
+        self.taken += self.cost(i, sender, to);
+        let at = self.has[sender as usize]
+            .binary_search(&i)
+            .expect("the sender has it");
+        self.has[sender as usize].remove(at);
+        let at = self.has[to as usize].partition_point(|&j| j < i);
+        self.has[to as usize].insert(at, i);
+        self.places[i as usize] = to;
+        for (m, is_sender) in [(sender, true), (to, false)] {
+            let order = &mut self.order[self.loads.pool_of[m as usize] as usize];
+            let load = &mut self.load[m as usize];
+            order.remove(&(*load, m));
+            *load = if is_sender {
+                *load - weight
+            } else {
+                *load + weight
+            };
+            order.insert((*load, m));
+        }
+    }
+
+    /// How many more partitions are taken if `to` gets the sender's partition.
+    fn cost(&self, i: Part, sender: Place, to: Place) -> i64 {
+        match self.loads.owner[i as usize] {
+            NOBODY => 0,
+            owner => i64::from(owner == sender) - i64::from(owner == to),
+        }
+    }
+
+    /// The emptiest members that read a topic of m: a few of each pool.
+    fn partners(&mut self, m: Place) -> Vec<Place> {
+        let (loads, mine) = (self.loads, self.loads.pool_of[m as usize]);
+        let near = self.near.entry(mine).or_insert_with(|| {
+            let of_mine = loads
+                .reads
+                .iter()
+                .filter(|of| of.binary_search(&mine).is_ok());
+            let mut near: Vec<u32> = of_mine.flatten().copied().collect();
+            near.sort_unstable();
+            near.dedup();
+            near
+        });
+        let few = near
+            .iter()
+            .flat_map(|&q| self.order[q as usize].iter().take(PARTNERS));
+        let others = few.filter(|&&(_, other)| other != m);
+        let levels = others.map(|&(load, other)| (loads.level(other, load), other));
+        let mut found: Vec<(Level, Place)> = levels.collect();
+        self.effort.spend(found.len());
+        found.sort_unstable();
+        found.truncate(MOST_PARTNERS);
+        found.into_iter().map(|(_, other)| other).collect()
+    }
+
+    /// Calls `step` for each step that costs at most `most`.
+    fn steps(&self, m: Place, other: Place, most: i64, mut step: impl FnMut(Step)) {
+        let loads = self.loads;
+        let weight = |i: Part| loads.weight[i as usize];
+        let (mine, theirs) = (loads.pool_of[m as usize], loads.pool_of[other as usize]);
+        let (load, load_other) = (self.load[m as usize], self.load[other as usize]);
+        let level = loads.level(m, load);
+        let more = level.saturating_sub(loads.level(other, load_other));
+        if more == 0 {
+            return;
+        }
+        // With this difference of weights, both are equally full afterwards.
+        let ideal = more / Level::from(loads.factor[m as usize] + loads.factor[other as usize]);
+        let after = |change: u64| {
+            let less = loads.level(m, load - change);
+            less.max(loads.level(other, load_other + change))
+        };
+        let reads = |i: Part, q: u32| loads.readers(i).binary_search(&q).is_ok();
+        let back = self.has[other as usize].iter().copied();
+        let back: Vec<Part> = back.filter(|&j| reads(j, mine)).collect();
+        self.effort.spend(self.has[m as usize].len() + back.len());
+        for &give in self.has[m as usize].iter().filter(|&&i| reads(i, theirs)) {
+            let cost = self.cost(give, m, other);
+            if weight(give) > 0 && cost <= most {
+                let (after, back) = (after(weight(give)), None);
+                step(Step {
+                    cost,
+                    after,
+                    give,
+                    back,
+                });
+            }
+            let Some(least) = Level::from(weight(give)).checked_sub(ideal) else {
+                continue;
+            };
+            // The partitions of `back` around the weight that makes both equally full.
+            let at = back.partition_point(|&j| Level::from(weight(j)) > least);
+            let mut look = |near: &mut dyn Iterator<Item = &Part>| {
+                for &j in near.take(LOOKS) {
+                    self.effort.spend(1);
+                    let cost = cost + self.cost(j, other, m);
+                    if cost <= most && weight(j) < weight(give) {
+                        let (after, back) = (after(weight(give) - weight(j)), Some(j));
+                        step(Step {
+                            cost,
+                            after,
+                            give,
+                            back,
+                        });
+                        break;
+                    }
+                }
+            };
+            look(&mut back[at..].iter());
+            look(&mut back[..at].iter().rev());
+        }
+    }
+
+    /// Lowers the fullest member until the greatest level is at most `target`, or no step helps.
+    pub fn improve(&mut self, target: Level, budget: usize) {
+        loop {
+            let (level, m) = self.fullest();
+            if level <= target || !self.effort.spend(0) {
+                return;
+            }
+            let (mut best, mut chosen) = ((level, 0, 0), None);
+            let most = budget as i64 - self.taken;
+            for other in self.partners(m) {
+                self.steps(m, other, most, |step| {
+                    let key = (step.after.max(target), step.cost, step.after);
+                    if key < best {
+                        (best, chosen) = (key, Some((step, other)));
+                    }
+                });
+            }
+            let Some((step, other)) = chosen else {
+                return;
+            };
+            self.shift(step.give, other);
+            if let Some(back) = step.back {
+                self.shift(back, m);
+            }
+        }
+    }
+
+    /// Returns partitions to their owners, the lightest first, where levels stay at most `limit`.
+    pub fn bring_home(&mut self, limit: Level) {
+        let loads = self.loads;
+        for &i in loads.parts.iter().rev() {
+            let owner = loads.owner[i as usize];
+            if loads.is_taken(i, self.places[i as usize]) {
+                let load = self.load[owner as usize] + loads.weight[i as usize];
+                if loads.level(owner, load) <= limit {
+                    self.shift(i, owner);
+                }
+            }
+        }
+    }
+}

@@ -58,7 +58,7 @@ def test_every_command_has_one_label_for_a_group(
 ) -> None:
     only = ("--group", group_id)
     assert f"\n\n{group_id}, {label}: " in said(capsys, "plan", *only)
-    assert said(capsys, "describe", *only).startswith(f"{group_id}, {label}")
+    assert f"\n{group_id}, {label}" in said(capsys, "describe", *only)
     compared = said(capsys, "compare", *only)
     assert f"\n\n{group_id}, which runs {label}: " in compared
     assert re.search(rf"^ {re.escape(label)}( <)?  ", compared, re.MULTILINE)

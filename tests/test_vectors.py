@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 VECTORS = Path(__file__).resolve().parent / "vectors"
 ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))
 # Prefixes of files that other tests read: Connect's scripts (test_connect.py), members as bytes
-# (test_sent_members.py), classic Kafka Streams groups (test_stream_leader.py). Files that do not
-# end in .gz also have tests of their own.
-ELSEWHERE = ("connect-", "sent", "stream.")
+# (test_sent_members.py), classic Kafka Streams groups (test_stream_leader.py), curves
+# (test_balance_curve.py). Files that do not end in .gz also have tests of their own.
+ELSEWHERE = ("balance_curve", "connect-", "sent", "stream.")
 BROKERS = ("consumer-", "share-", "streams-")
 NOT_JAVAS = ("balanced", "weighted", "librdkafka", *BROKERS)
 FILES = [name for name in ALL_FILES if name.endswith(".gz") and not name.startswith(ELSEWHERE)]

@@ -18,7 +18,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
     add_assignor(parser)
     parser.set_defaults(output=None, samples=None, all=False, how_long=False, curve=False)
-    parser.set_defaults(prefer=None, budget=None)
+    parser.set_defaults(prefer=None, budget=None, tolerance=None, min_gain=None)
     parser.set_defaults(one_group="there are several groups: name that of PARTITION with --group")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import _core
-from kafka_rebalance.assignors.registry import planned_names
+from kafka_rebalance.assignors.registry import OURS, planned_names
 from kafka_rebalance.bulk import compare_batch
 from kafka_rebalance.group import MAX_PARTITIONS
 from kafka_rebalance.plans.affected import is_idle
@@ -73,7 +73,8 @@ def _with_libraries(rng: random.Random, group: kr.GroupSpec) -> kr.GroupSpec:
 def test_libraries_count_as_in_the_comparison_of_one_group() -> None:
     rng = random.Random(78)
     counts: Counter[str] = Counter()
-    for case in generate(78, 300, planned_names(), lambda _: {}):
+    listed = [name for name in planned_names() if name not in OURS]  # by members of any library
+    for case in generate(78, 300, listed, lambda _: {}):
         group = kr.GroupSpec.from_dict(_with_clients(rng, with_client_ids(rng, case)))
         group = _with_libraries(rng, group)
         try:

@@ -231,7 +231,16 @@ def test_a_line_keeps_its_weights_and_plans_carry_them() -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    ["", "tolerance=5", "min-gain=101%", "budget=-1", "budget=1.5", "prefer=rack", "budget"],
+    [
+        "",
+        "tolerance=5",
+        "min-gain=101%",
+        "budget=-1",
+        "budget=1.5",
+        "budget=1&budget=2",
+        "prefer=rack",
+        "budget",
+    ],
 )
 def test_wrong_settings_are_refused(setting: str, engine: Engine) -> None:
     group = GroupSpec.from_json(_line())

@@ -46,7 +46,7 @@ pub struct Topic<'a> {
     pub weights: Option<Vec<f64>>,
 }
 
-/// Stands in lists of weights for an unknown one.
+/// The weight of a partition whose weight nobody knows.
 pub const UNKNOWN: f64 = f64::NAN;
 
 impl<'a> Topic<'a> {

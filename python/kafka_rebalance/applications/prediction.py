@@ -149,7 +149,7 @@ class Running:
         return False
 
     def wait(self, waited_ms: int, restore: Restore) -> None:
-        """All threads restore their tasks; the disks are cleaned of those that nobody has."""
+        """Lets time pass: threads restore their tasks, and disks lose tasks that nobody has."""
         had = self._places(active=True) | self._places(active=False)
         for place in list(self.behind):
             if place in had:

@@ -66,7 +66,7 @@ class BuiltIn(NamedTuple):
 def _later(file: str, name: str = "assign") -> Callable[..., Any]:
     """Returns a function of a file of this room; the file is imported when the function is called.
 
-    A process that computes with the core needs no reference, and else those of its own assignors.
+    A process needs the references of the assignors that it runs itself; the core needs none.
     """
     found = cache(lambda: getattr(import_module(f".{file}", __package__), name))
     return lambda *given, **named: found()(*given, **named)

@@ -85,9 +85,9 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
 def triaged(
     args: argparse.Namespace, patterns: Sequence[str] | None, *, counts: bool = False
 ) -> tuple[list[TriagedGroup], list[BadGroup]]:
-    """Returns the groups that fit a pattern (None: all), and those that cannot be read.
+    """Returns the groups that fit a pattern (None: all groups), and the groups without an answer.
 
-    With `counts`, those of a cluster have their number of rebalances.
+    With `counts`, the groups of a cluster have their number of rebalances.
     """
     look = _Look(args, patterns)
     rows, bad = look.triaged(look.read())

@@ -74,6 +74,7 @@ def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
         yield Note(
             "nowhere",
             "No consumer can list this assignor today: it is this project's own (docs/balance.md). "
+            "Brokers can run it as consumer/balanced (docs/balance-broker.md). "
             "Members that call assign() in place of subscribe() can read the answer (--json). Else "
             "the plan shows what the group could have; compare shows what its clients can run.",
         )

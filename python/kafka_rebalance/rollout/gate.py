@@ -16,7 +16,7 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.live.broker_groups import AWAY
 from kafka_rebalance.plans.leaders import plans_by_leader
-from kafka_rebalance.plans.rounds import subscribed_partitions
+from kafka_rebalance.plans.rounds import without_reader
 
 from .manifests import Workload
 
@@ -33,9 +33,8 @@ def differences(
 
     A pod has `per_pod` members; `before` is the group before the deploy, if it is known.
     """
-    found, owned = [*_members(group, workload, per_pod)], Assignment.owned(group)
-    held = {tp for each in owned.values() for tp in each}
-    if unread := [tp for tp in subscribed_partitions(group) if tp not in held]:
+    found = [*_members(group, workload, per_pod)]
+    if unread := without_reader(group, Assignment.owned(group)):
         found.append(f"{counted(len(unread), 'partition')} without a member, such as {unread[0]}")
     try:
         plans = [one.plan for one in plans_by_leader(group, (), engine=engine) if one.plan]

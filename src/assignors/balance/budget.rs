@@ -190,7 +190,7 @@ impl Loads {
         self.send() == wanted
     }
 
-    /// Passes the points from the present K up to `end`, without it, and their loads to `found`.
+    /// Calls `found` with each point, and its loads, from the present K to the one before `end`.
     fn window(&mut self, end: i64, found: &mut dyn FnMut(CurvePoint, &[i64])) {
         loop {
             found(self.point(), &self.loads);

@@ -52,8 +52,13 @@ pub fn options_of(name: &str) -> Option<Result<Options, GroupError>> {
         Some(_) => return None,
     };
     let mut options = OPTIONS;
+    let mut given = Vec::new();
     let read = settings.split('&').try_for_each(|setting| {
         let (key, value) = setting.split_once('=')?;
+        if given.contains(&key) {
+            return None;
+        }
+        given.push(key);
         match (key, share(value)) {
             ("tolerance", Some(share)) if share <= WHOLE => options.tolerance = share,
             ("min-gain", Some(share)) if share <= WHOLE => options.min_gain = share,
@@ -67,7 +72,7 @@ pub fn options_of(name: &str) -> Option<Result<Options, GroupError>> {
     Some(read.map(|()| options).ok_or_else(|| {
         let problem = format!(
             "{} has a wrong setting; give tolerance=5%, min-gain=10% or budget=5% (or =3, or \
-             =none), with & between them",
+             =none), with & between them, each once",
             quoted(name)
         );
         GroupError::new("assignor", problem)

@@ -216,7 +216,8 @@ fn median(mut numbers: Vec<u128>) -> Option<u128> {
     Some(*numbers.select_nth_unstable(middle).1)
 }
 
-/// The members' factors, and the level of a relative load of 1.
+/// Returns a whole factor for each member, by which its weights are multiplied in place of a
+/// division by its capacity; and the level that stands for a relative load of 1.
 fn factors(capacities: Vec<u128>) -> (Vec<u64>, u128) {
     let common = capacities.iter().fold(0, |a, &b| gcd(a, b));
     let given: Vec<u128> = capacities.iter().map(|one| one / common).collect();

@@ -179,7 +179,7 @@ class _Loads:
         return self._send() == wanted
 
     def window(self, end: int) -> Iterator[tuple[CurvePoint, list[int]]]:
-        """Yields the points from the present K up to `end`, without it, and their loads."""
+        """Yields each point, and its loads, from the present K to the one before `end`."""
         while True:
             yield self.point(), list(self.loads)
             # 3.

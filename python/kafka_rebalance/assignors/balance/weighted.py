@@ -64,9 +64,14 @@ def options_of(name: str) -> Options:
     """
     options = DEFAULTS
     _, mark, settings = name.partition("?")
+    given: set[str] = set()
+    wrong = GroupError("assignor", f"{quoted(name)} has a wrong setting; {_SETTINGS}")
     for setting in settings.split("&") if mark else ():
         key, _, value = setting.partition("=")
         share = _share(value)
+        if key in given:
+            raise wrong
+        given.add(key)
         if key == "tolerance" and share is not None and share <= _WHOLE:
             options = options._replace(tolerance=share)
         elif key == "min-gain" and share is not None and share <= _WHOLE:
@@ -77,11 +82,13 @@ def options_of(name: str) -> Options:
             budget = None if value == "none" else int(value)
             options = options._replace(budget=budget, is_share=False)
         else:
-            raise GroupError("assignor", f"{quoted(name)} has a wrong setting; {_SETTINGS}")
+            raise wrong
     return options
 
 
-_SETTINGS = "give tolerance=5%, min-gain=10% or budget=5% (or =3, or =none), with & between them"
+_SETTINGS = (
+    "give tolerance=5%, min-gain=10% or budget=5% (or =3, or =none), with & between them, each once"
+)
 
 
 def _share(text: str) -> int | None:

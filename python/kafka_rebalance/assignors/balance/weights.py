@@ -131,7 +131,9 @@ def _median(numbers: list[int], default: int) -> int:
 
 
 def _factors(capacities: list[float]) -> tuple[list[int], int]:
-    """Returns the members' factors, and the level of a relative load of 1."""
+    """Returns a whole factor for each member, by which its weights are multiplied in place of a
+    division by its capacity; and the level that stands for a relative load of 1.
+    """
     given = [_millionths(one) for one in capacities]
     common = gcd(*given)
     given = [one // common for one in given]

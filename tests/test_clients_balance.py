@@ -55,6 +55,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return one
 
 
+def no_request() -> None:
+    raise AssertionError("a rebalance is requested")
+
+
 def owned(*partitions: int) -> tuple[TP, ...]:
     return tuple(TP("t", p) for p in partitions)
 
@@ -74,7 +78,7 @@ UNEVEN = claiming(a=owned(0, 1, 2, 3, 4, 5), b=owned(*range(6, 12)), c=())
 
 
 def leader(clock: Clock, settings: str = "budget=none", **options: Any) -> Leading:
-    return Leading(Options("weighted", settings, clock, is_cooperative=True, **options), list)
+    return Leading(Options("weighted", settings, clock, is_cooperative=True, **options), no_request)
 
 
 def test_without_weights_nothing_is_taken(clock: Clock) -> None:
@@ -136,11 +140,11 @@ def test_random_groups_settle_in_two_rounds_and_nobody_shares(assignor: str, clo
             for name in rng.sample(names, rng.choice((0, 1, 1, 1))):
                 claims[name] += owned(p)
         options = Options(assignor, "", dict(clock.weights), is_cooperative=True)
-        one = Leading(options, list)
+        one = Leading(options, no_request)
         for n in range(2):
             members = claiming(**claims)
             if n and rng.random() < 0.5:
-                one = Leading(options, list)  # hysteresis is all that a new leader has
+                one = Leading(options, no_request)  # hysteresis is all that a new leader has
             given = one.decide("g", TOPICS, members, "")
             gained = {tp for who, tps in given.items() for tp in tps if tp not in claims[who]}
             assert gained.isdisjoint(tp for tps in claims.values() for tp in tps)
@@ -156,7 +160,7 @@ def test_a_stale_claim_withholds() -> None:
         Member("a", ("t",), owned_partitions=owned(0, 1), generation_id=7),
         Member("b", ("t",), owned_partitions=owned(2, 3, 0), generation_id=3),
     )
-    one = Leading(Options("balanced", is_cooperative=True), list)
+    one = Leading(Options("balanced", is_cooperative=True), no_request)
     answer = one.decide("g", (Topic("t", 4),), members, "")
     assert answer["a"] == list(owned(0, 1))  # a claims it in the newest generation
     members = (members[1], Member("c", ("t",)))
@@ -198,7 +202,7 @@ def test_a_source_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None
     def source(*_: Any) -> Any:
         raise RuntimeError("no route")
 
-    one = Leading(Options("weighted", weights=source), list)
+    one = Leading(Options("weighted", weights=source), no_request)
     one.decide("g", TOPICS, UNEVEN, "")  # starts the thread, which reads
     one.read()
     assert "the weights cannot be read: no route" in caplog.text
@@ -212,7 +216,7 @@ def test_only_the_leader_of_the_last_rebalance_reads_weights() -> None:
         assert [p.partition for p in partitions] == list(range(12))
         return EVEN
 
-    one = Leading(Options("weighted", weights=source), list)
+    one = Leading(Options("weighted", weights=source), no_request)
     one.decide("g", TOPICS, UNEVEN, "")
     thread = one._thread
     assert thread is not None
@@ -253,7 +257,7 @@ def test_members_of_the_clients_settle(client: Any, ours: Any, name: str) -> Non
 
 @pytest.mark.parametrize(("client", "ours"), CLIENTS)
 def test_weights_move_partitions_of_real_members(client: Any, ours: Any) -> None:
-    """The fullest of three members would have 301 of 309 by count, as the first round without weights deals."""
+    """By count, one of three members would have 301 of 309: it gets every third partition."""
     strategy = ours.Weighted(HEAVY, "budget=none")
     members = [client(f"m{n}", [strategy], ["t"], TOPICS) for n in range(3)]
     group = Group(strategy.name, members)

@@ -5,8 +5,8 @@ A task that runs twice leaves two parts; the caller takes the part that Spark re
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
@@ -35,6 +35,17 @@ class Job:
     """For Parquet, columns that are copied after the answers, with their types in the output."""
     has_cluster: bool
     directory: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The counts of a job, and its seconds of wall time; `errors` includes `never_ends`."""
+
+    groups: int
+    errors: int
+    never_ends: int
+    seconds: float
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from .options import add_max_partitions, whole
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kafka_rebalance.spark.jobs import Done
+    from kafka_rebalance.bulk.parts import Done
 
 _EXAMPLES = 20
 """The largest number of groups in the file that `_advice` writes."""
@@ -150,7 +150,7 @@ def _is_here(args: argparse.Namespace) -> bool:
 
 def _check_paths(args: argparse.Namespace) -> bool:
     """Checks local paths; returns whether paths without a scheme are local."""
-    from kafka_rebalance.spark.paths import check_local
+    from kafka_rebalance.bulk.paths import check_local
     from kafka_rebalance.spark.session import is_submitted
 
     if _is_here(args) or args.shared_files:
@@ -162,7 +162,7 @@ def _check_paths(args: argparse.Namespace) -> bool:
 
 def _refuse_files(args: argparse.Namespace, *, plain: bool) -> None:
     """Refuses local paths: on a cluster, each executor would write to its own disk."""
-    from kafka_rebalance.spark.paths import local
+    from kafka_rebalance.bulk.paths import local
 
     for name in ("input", "output"):
         path = getattr(args, name)

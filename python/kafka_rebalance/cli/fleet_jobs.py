@@ -15,7 +15,7 @@ from kafka_rebalance.group.model import shell_option, shell_word
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from kafka_rebalance.spark.jobs import Done
+    from kafka_rebalance.bulk.parts import Done
 
 
 def read(
@@ -56,7 +56,7 @@ def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool)
     If the rows may be groups of other kinds, Spark has to filter them. Errors: GroupError at
     `--direct`.
     """
-    from kafka_rebalance.spark import paths
+    from kafka_rebalance.bulk import paths
 
     if args.word == "summary" or args.direct is False:
         return False
@@ -81,7 +81,8 @@ def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool)
 
 def _refused(groups: "DataFrame", source: str) -> str | None:
     """Returns why tasks cannot read these rows from the files, or None."""
-    from kafka_rebalance.spark import paths, schema
+    from kafka_rebalance.bulk import paths
+    from kafka_rebalance.spark import schema
 
     if {"kind", "state"} <= {*groups.columns}:
         return "Spark leaves out the groups that are not consumer groups with members"

@@ -54,7 +54,8 @@ def write_summary(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> dict[str, Any]:
     """Runs the job with the command's `args`, writes the page, and returns the counts."""
-    from kafka_rebalance.spark import jobs, paths
+    from kafka_rebalance.bulk import paths
+    from kafka_rebalance.bulk.output_directory import whole_directory
     from kafka_rebalance.spark.session import spark_errors
 
     here = paths.local(args.output, plain=plain)
@@ -67,7 +68,7 @@ def write_summary(
         if here is None:
             assert directory is not None
             return _write(args, spark, found, args.output, directory, plain=plain)
-        with jobs.whole_directory(here, overwrite=args.overwrite) as written:
+        with whole_directory(here, overwrite=args.overwrite) as written:
             written.mkdir()
             return _write(args, spark, found, str(written), directory or written, plain=plain)
 

@@ -9,8 +9,9 @@ from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from kafka_rebalance.bulk.file_systems import place
 from kafka_rebalance.errors import GroupError
+
+from .file_systems import place
 
 LINES = "lines"
 PARQUET = "parquet"

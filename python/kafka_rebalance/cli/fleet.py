@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet`: assigns, plans, compares or summarises every group, on Spark."""
+"""`kafka-rebalance fleet`: assigns, plans, compares or summarises every group.
+
+Spark does it, except for small local files of lines, which need no Spark.
+"""
 
 import argparse
 import json
@@ -54,7 +57,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Answers every group of INPUT and writes OUTPUT as Parquet, one row for each group. For a "
         "bad group only the columns error and error_kind are set; the job continues with the "
-        "others. Paths are Spark's: local ones, hdfs://, s3a:// and others."
+        "others. Paths are Spark's: local ones, hdfs://, s3a:// and others. Local files of lines "
+        "below 100 MB are answered without Spark, if no --master is given."
     )
     words = parser.add_subparsers(title="words", required=True, metavar="WORD", dest="word")
     for word, line in _WORDS.items():
@@ -113,7 +117,9 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
         "driver and executors need access by pyarrow (default: for local paths)",
     )
     spark.add_argument(
-        "--master", help="Spark's master (default: local[*]; under spark-submit: the one there)"
+        "--master",
+        help="Spark's master (default: local[*], or no Spark for small local files of lines; under "
+        "spark-submit: the one there)",
     )
     spark.add_argument("--remote", metavar="URL", help="a Spark Connect server: sc://host:port")
     spark.add_argument(

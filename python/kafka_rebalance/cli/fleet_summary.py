@@ -45,7 +45,8 @@ def summarise(fleet: Fleet) -> int:
     else:
         asked = f"{counted(done['groups'], 'group')}, {counted(len(done['changes']), 'change')}"
         print_wrapped(done["summary"])
-        print(f"\n{asked}, in {done['seconds']} s")
+        print()
+        print(f"{asked}, in {done['seconds']} s")
         if done["most_frequent_error"] is not None:
             print(_cause(done["most_frequent_error"]))
         for name, count in done["left_out"].items():

@@ -371,7 +371,8 @@ def test_without_spark_the_command_says_what_to_install(tmp_path: Path) -> None:
     own = [sys.executable, "-c", code, *given]
     small = subprocess.run(own, capture_output=True, text=True, check=False)
     assert (small.returncode, small.stderr) == (3, "")  # a group with an error
-    run = subprocess.run([*own, "--master", "local"], capture_output=True, text=True, check=False)
+    far = [*own, "--overwrite", "--master", "local"]
+    run = subprocess.run(far, capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert "[spark]" in run.stderr
     assert "Traceback" not in run.stderr

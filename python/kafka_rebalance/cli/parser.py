@@ -105,11 +105,17 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
         "docs/glossary.md explains the words of all outputs.",
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
-    commands = whole.add_subparsers(
-        title="commands", required=True, metavar="COMMAND", parser_class=_Command
-    )
     word = next((one for one in given if not one.startswith("-")), "")
     is_first = word in COMMANDS and word == given[0]  # else an option before it may ask for all
+
+    def command_parser(**how: Any) -> _Command | None:
+        """Returns a parser for the command that is parsed; the help only names the others."""
+        return _Command(**how) if how["prog"] == f"{PROG} {word}" else None
+
+    own: Any = command_parser
+    commands = whole.add_subparsers(
+        title="commands", required=True, metavar="COMMAND", parser_class=own
+    )
     for name in [word] if is_first else COMMANDS:
         command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)
         if name == word:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_rebalance.cli import COMMANDS
+from kafka_rebalance.cli.parser import COMMANDS
 from kafka_rebalance.data import captured_lines
 from tests.support.imports import loaded
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic
-from kafka_rebalance.cli import COMMANDS, EXAMPLES, main
+from kafka_rebalance.cli import main
+from kafka_rebalance.cli.parser import COMMANDS, EXAMPLES
 from kafka_rebalance.cli.parser import parser as make_parser
 from kafka_rebalance.errors import did_you_mean
 

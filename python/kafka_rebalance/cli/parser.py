@@ -10,14 +10,93 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-import kafka_rebalance
 from kafka_rebalance.errors import did_you_mean
-
-from . import COMMANDS, EXAMPLES, PROG, USAGE
 
 TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name as true
 if TYPE_CHECKING:
     from typing import Any, NoReturn
+
+
+PROG = "kafka-rebalance"
+
+COMMANDS = {
+    "demo": "assign 20,000 sample groups on Spark",
+    "snapshot": "read the groups of a live cluster",
+    "describe": "show who owns what in a group, and what is wrong with it",
+    "check": "fail a pipeline if groups, or a change of them, have problems",
+    "history": "show past rebalances with their causes, from __consumer_offsets",
+    "explain": "explain why a partition goes to its owner",
+    "plan": "predict changes: moves, pauses and balance, round by round",
+    "scale": "show which numbers of members help, and what each step costs",
+    "rollout": "predict a deploy on Kubernetes, and what makes it cheaper",
+    "compare": "predict changes with every assignor, and recommend one",
+    "watch": "follow a live group: was each rebalance as predicted?",
+    "exporter": "serve metrics of all groups, for Prometheus",
+    "simulate": "simulate a rebalance in seconds: who stops, and for how long",
+    "connect": "predict the rebalances of a Kafka Connect cluster",
+    "assign": "compute which member owns which partitions",
+    "fleet": "assign many groups on Spark",
+    "coordinator": "step through a group coordinator in virtual time",
+    "serve": "run a coordinator behind a port, for tests of consumers",
+    "probe": "let a real client lead invented groups, and read its answers",
+    "mcp": "answer an agent's questions over the Model Context Protocol",
+    "completion": "complete commands and options in a shell",
+}
+"""Each command with its line in the help; the module of that name has the command's options.
+
+The order is that in which a new user needs the commands.
+"""
+
+_LIVE = "--bootstrap-server broker:9092"
+EXAMPLES = {
+    "demo": ["demo"],
+    "snapshot": [
+        f"snapshot {_LIVE} > groups.jsonl",
+        "snapshot --bootstrap-server broker:9093 --command-config client.properties",
+    ],
+    "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
+    "check": [
+        "check groups.jsonl --fail-on warning --max-spread 2",
+        "check groups.jsonl --group payments --add-members 2 --format github",
+        f"check {_LIVE} --baseline known.json",
+    ],
+    "history": [
+        "history records.jsonl.gz --broker-log server.log",
+        "history records.parquet --group payments --what-if",
+        "history records.jsonl.gz --output history.html",
+    ],
+    "explain": ["explain payments-3 groups.jsonl --group payments --add-members 1"],
+    "plan": [
+        "plan groups.jsonl --group payments --add-members 2",
+        "plan groups.jsonl --partitions payments=24",
+        f"plan {_LIVE} --group payments --bounce-members --output plan.html",
+    ],
+    "scale": [
+        "scale groups.jsonl --group payments --members 8..20",
+        f"scale {_LIVE} --group payments --rate payments=1200 --capacity 100",
+    ],
+    "rollout": [
+        "rollout deployment.yaml groups.jsonl --group payments",
+        f"rollout deployment.yaml {_LIVE} --group payments --setting on_sigterm=dies",
+        f"rollout deployment.yaml {_LIVE} --group payments --gate --for 120",
+    ],
+    "compare": [f"compare {_LIVE} --group payments --add-members 1"],
+    "watch": [f"watch {_LIVE} --group payments --add-members 1 --rebalances 1"],
+    "exporter": [f"exporter {_LIVE}", f"exporter {_LIVE} --group 'orders-*' --port 0"],
+    "simulate": [
+        "simulate rolling-bounce --compare eager,cooperative,static",
+        "simulate --from groups.jsonl --group payments --bounce-members --seeds 20",
+    ],
+    "connect": ['connect --url http://worker:8083 --then "worker host:8083 leaves" --then 300s'],
+    "assign": ["assign groups.jsonl --assignor sticky > assigned.jsonl"],
+    "fleet": ["fleet assign groups.jsonl assigned"],
+    "coordinator": ["coordinator trace.txt"],
+    "serve": ["serve --topic orders=6 --port 9092", "serve --topics-of groups.jsonl --port 0"],
+    "probe": ["probe groups.jsonl --client confluent-kafka --assignor range"],
+    "mcp": ["mcp groups.jsonl", f"mcp {_LIVE}"],
+    "completion": ["completion bash"],
+}
+"""The examples in each command's help; a test parses them."""
 
 
 def _columns() -> int:
@@ -60,7 +139,7 @@ class _Parser(argparse.ArgumentParser):
         print_sentence(f"{self.prog}: error: {message}{self._near(message)}")
         if not is_short:
             print_sentence(f"{self.prog} --help shows all options.")
-        self.exit(USAGE)
+        self.exit(2)  # USAGE
 
     def _near(self, message: str) -> str:
         """Returns the question for a misspelt option or choice, or ""."""
@@ -91,6 +170,8 @@ class _Version(argparse.Action):
     """Prints the version. This loads the compiled core, which the other options need not load."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        import kafka_rebalance
+
         print(f"{parser.prog} {kafka_rebalance.__version__}")
         parser.exit()
 

@@ -54,7 +54,7 @@ class Here:
         self.args = args
         self._files = files
         self._has_cluster = any(file.cluster is not None for file in files)
-        self._plans = args.output
+        self._answers = str(paths.local(args.output))
         self._changes: dict[tuple[str | None, str], PlanTotals] = {}
 
     def answer(self) -> tuple["Done", dict[str, int]]:
@@ -64,7 +64,7 @@ class Here:
         call = calls[args.word](**asked(args))
         how = {"tasks": args.tasks, "overwrite": args.overwrite}
         done = answer_files(self._files, args.output, args.word, [call], **how)
-        return replace(done, counts=_COUNTS[args.word](args.output)), {}
+        return replace(done, counts=_COUNTS[args.word](self._answers)), {}
 
     def causes(self) -> dict[str, int]:
         return {}  # only records have them
@@ -104,13 +104,13 @@ class Here:
 
     def plan(self, changes: Sequence[str], output: str) -> None:
         """Writes the plan of each change alone for each group, and adds up the figures."""
-        args, self._plans = self.args, f"{output}/plans"
+        args, self._answers = self.args, f"{output}/plans"
         calls = [
             (text, plan_call(args.assignor, [text] if text else [], args.max_partitions)[1])
             for text in changes
         ]
         answer_files(
-            self._files, self._plans, "plan", calls,
+            self._files, self._answers, "plan", calls,
             tasks=args.tasks, has_label=True, overwrite=args.overwrite,
         )  # fmt: skip
         for row in self._rows("change", *READ):
@@ -148,7 +148,7 @@ class Here:
 
     def _rows(self, *names: str) -> Iterator[dict[str, Any]]:
         keys = ["cluster"] * self._has_cluster
-        for table in read_columns(self._plans, [*keys, *names]):
+        for table in read_columns(self._answers, [*keys, *names]):
             yield from table.to_pylist()
 
 

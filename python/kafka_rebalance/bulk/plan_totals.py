@@ -23,6 +23,8 @@ _COUNTS = (
 )  # fmt: skip
 _FIGURES = (*(f"spread_{when}" for when in _SPREADS), "group_moves")
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+_MOST_HELD = 1_000
+"""The most groups among which the worst are held."""
 READ = (
     "group_id", "settled", "error", "error_kind", "unavailable_rounds", *_SUMS,
     *(f"balance_{when}.{end}" for when in _SPREADS for end in ("min", "max")),
@@ -66,6 +68,8 @@ class PlanTotals:
         order = (spreads["after"] - spreads["possible"], stopped, moves, row["group_id"])
         named = {"group_id": row["group_id"], **group, **{name: row[name] for name in _GROUP}}
         self.worst.append((order, named))
+        if len(self.worst) > _MOST_HELD:
+            self.worst = self._worst(_MOST_HELD // 2)
 
     def merge(self, other: "PlanTotals") -> None:
         self.counts += other.counts
@@ -74,12 +78,14 @@ class PlanTotals:
             self.values[name].extend(values)
         self.worst += other.worst
 
+    def _worst(self, count: int) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        return heapq.nlargest(count, self.worst, key=lambda pair: pair[0])
+
     def row(self, worst: int) -> dict[str, Any]:
-        first = heapq.nlargest(worst, self.worst, key=lambda pair: pair[0])
         return {
             **{name: self.counts[name] for name in _COUNTS},
             **{name: _percentiles(values) for name, values in self.values.items()},
-            "worst": [group for _, group in first] or None,
+            "worst": [group for _, group in self._worst(worst)] or None,
         }
 
 

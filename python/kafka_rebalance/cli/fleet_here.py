@@ -97,10 +97,11 @@ class Here:
         """Returns the racks of members and replicas, sorted."""
         found = set()
         for _, _, group in _read(self._files):
-            found |= {one.get("rack_id") for one in _dicts(group.get("members"))}
-            for topic in _dicts(group.get("topics")):
-                found |= {rack for one in topic.get("racks") or () for rack in one or ()}
-        return sorted(rack for rack in found if rack and isinstance(rack, str))
+            racks = [one.get("rack_id") for one in _all(dict, group.get("members"))]
+            for topic in _all(dict, group.get("topics")):
+                racks += [rack for one in _all(list, topic.get("racks")) for rack in one]
+            found.update(_all(str, racks))
+        return sorted(found - {""})
 
     def plan(self, changes: Sequence[str], output: str) -> None:
         """Writes the plan of each change alone for each group, and adds up the figures."""
@@ -158,15 +159,17 @@ def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, A
         for batch in line_batches(file):
             for line in batch.column(0).to_pylist():
                 try:
-                    group = json.loads(line)
-                except ValueError:
-                    continue
+                    text = line.decode().rstrip("\r\n")
+                    group = json.loads(text)
+                except (ValueError, RecursionError):
+                    continue  # its answer has an error
                 if isinstance(group, dict):
-                    yield file.cluster, line.decode().rstrip("\r\n"), group
+                    yield file.cluster, text, group
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+def _all(kind: type, value: Any) -> list[Any]:
+    """Returns the items of a list of JSON that have this type."""
+    return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
 
 
 def _count_assigned(output: str) -> dict[str, int]:

@@ -18,7 +18,7 @@ from kafka_rebalance.errors import MissingExtra
 from . import paths
 from .calls import Call
 from .output_directory import output_directory
-from .parts import Done, Job, write_part
+from .parts import Done, Job, summed, write_part
 from .splits import Split, bytes_each, cut
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def answer_files(
         work = cut(files, each, lines=True) or [list(files[:1])]
         parts = list(pool.map(lambda n: write_part(job, n, work[n]), range(len(work))))
         output.commit([part.name for part in parts if part.name is not None])
-    return Done.of(parts, time.perf_counter() - start)
+    return summed(parts, time.perf_counter() - start)
 
 
 def read_columns(directory: str, names: Sequence[str]) -> "Iterator[pa.Table]":

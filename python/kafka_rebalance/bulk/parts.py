@@ -50,13 +50,6 @@ class Done:
     seconds: float
     counts: Mapping[str, int] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, parts: "Iterable[WrittenPart]", seconds: float) -> "Done":
-        """Returns the sums of the parts."""
-        counts = [(part.groups, part.errors, part.never_ends) for part in parts]
-        groups, errors, never_ends = map(sum, zip(*counts, strict=True))
-        return cls(groups, errors, never_ends, seconds)
-
 
 @dataclass(frozen=True)
 class WrittenPart:
@@ -66,6 +59,13 @@ class WrittenPart:
     groups: int
     errors: int
     never_ends: int
+
+
+def summed(parts: Iterable[WrittenPart], seconds: float) -> Done:
+    """Returns the counts of a job, from those of its parts."""
+    counts = [(part.groups, part.errors, part.never_ends) for part in parts]
+    groups, errors, never_ends = map(sum, zip(*counts, strict=True))
+    return Done(groups, errors, never_ends, seconds)
 
 
 def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:

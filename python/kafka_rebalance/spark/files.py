@@ -34,7 +34,7 @@ from kafka_rebalance.bulk.calls import (
 )
 from kafka_rebalance.bulk.file_systems import file_sizes, split_path
 from kafka_rebalance.bulk.output_directory import output_directory
-from kafka_rebalance.bulk.parts import Done, Job, WrittenPart
+from kafka_rebalance.bulk.parts import Done, Job, WrittenPart, summed
 from kafka_rebalance.bulk.splits import Split, bytes_each, cut
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group.model import MAX_PARTITIONS
@@ -170,7 +170,7 @@ class _Work:
             work = cut(files, self._bytes_each(files), lines=is_lines) or [files[:1]]
             parts = _run(self.spark, job, work)
             output.commit([part.name for part in parts if part.name is not None])
-        return Done.of(parts, time.perf_counter() - start)
+        return summed(parts, time.perf_counter() - start)
 
     def _is_lines(self) -> bool:
         format = self.format or paths.format_of(self.source)

@@ -20,6 +20,7 @@ use crate::group::spec::GroupSpec;
 pub const NAME: &str = "weighted";
 const MOST_WORK: i64 = 20_000_000;
 const STARTS: u128 = 13;
+const LARGE: usize = 1000;
 const WHOLE: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,10 +261,15 @@ impl<'s> Stage<'s> {
             return kept;
         }
         // 3.
+        let is_small = self.loads.parts.len() < LARGE;
+        if is_small {
+            self.target = self.bound;
+        }
         let mut found = self.best(self.starts(&kept, even), self.budget);
-        if self.target < found.greatest && found.greatest < self.above(found.greatest) {
-            // The bound is out of reach: the best level found takes its place.
-            self.target = self.above(found.greatest);
+        let level = self.above(found.greatest);
+        if found.greatest < level && (is_small || self.target < found.greatest) {
+            // The best level found takes the place of the bound.
+            self.target = level;
             let again = std::iter::once(found.places).chain(self.starts(&kept, even));
             found = self.best(again, self.budget);
         }

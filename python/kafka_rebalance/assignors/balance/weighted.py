@@ -38,6 +38,7 @@ from .weights import NOBODY, Loads, loads_of
 NAME = "weighted"
 MOST_WORK = 20_000_000
 STARTS = 13
+_LARGE = 1000
 _WHOLE = 10**6
 
 
@@ -213,10 +214,13 @@ class _Stage:
             kept.kept_because = None if kept.exact else "tolerance"
             return kept
         # 3.
+        is_small = len(self.loads.parts) < _LARGE
+        self.target = self.bound if is_small else self.target
         found = self.best(self.starts(kept, even), self.budget)
-        if self.target < found.greatest < self.above(found.greatest):
-            # The bound is out of reach: the best level found takes its place.
-            self.target = self.above(found.greatest)
+        level = self.above(found.greatest)
+        if found.greatest < level and (is_small or self.target < found.greatest):
+            # The best level found takes the place of the bound.
+            self.target = level
             found = self.best(chain([found.where], self.starts(kept, even)), self.budget)
         # 4.
         if found.greatest * _WHOLE > kept.greatest * (_WHOLE - self.options.min_gain):

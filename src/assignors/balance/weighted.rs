@@ -298,15 +298,16 @@ impl<'s> Stage<'s> {
             emptied
         };
         let (greatest, low) = (kept.greatest, self.bound / 2);
-        let first = kept.places.clone();
-        (0..STARTS + 3).filter_map(move |n| match n {
-            0 => Some(first.clone()),
-            n if n <= STARTS => {
-                let level = greatest - (greatest - low) * (n - 1) / STARTS;
+        let (first, target) = (kept.places.clone(), self.target);
+        (0..STARTS + 4).filter_map(move |n| match n {
+            1 => Some(first.clone()),
+            n if n <= STARTS + 1 => {
+                let lower = |n: u128| greatest - (greatest - low) * n / STARTS;
+                let level = n.checked_sub(2).map_or(target, lower);
                 let gone = bound::shed(self.loads, &self.owned, level, self.budget)?;
                 Some(emptied(&gone))
             }
-            n if n == STARTS + 1 => even.map(|even| even()),
+            n if n == STARTS + 2 => even.map(|even| even()),
             _ => Some(emptied(&self.loads.parts)),
         })
     }

@@ -231,13 +231,14 @@ class _Stage:
         return found
 
     def starts(self, kept: Found, even: Callable[[], list[int]] | None) -> Iterator[list[int]]:
-        yield kept.where
         home = list(kept.where)
         for i in self.loads.parts:
             home[i] = self.loads.owner[i]
         low = self.bound // 2
-        for n in range(STARTS):
-            level = kept.greatest - (kept.greatest - low) * n // STARTS
+        lower = [kept.greatest - (kept.greatest - low) * n // STARTS for n in range(STARTS)]
+        for n, level in enumerate([self.target, *lower]):
+            if n == 1:
+                yield kept.where
             gone = bound.shed(self.loads, self.owned, level, self.budget)
             if gone is not None:
                 yield _emptied(home, gone)

@@ -264,6 +264,9 @@ impl<'s> State<'s> {
                         (best, chosen) = (key, Some((step, other)));
                     }
                 });
+                if (best.0, best.1) < (target, 2) {
+                    break;
+                }
             }
             let Some((step, other)) = chosen else {
                 return;

@@ -260,6 +260,12 @@ impl<'s> Stage<'s> {
             kept.kept_because = (!kept.exact).then_some("tolerance");
             return kept;
         }
+        let whole = Level::from(WHOLE);
+        let least = kept.greatest * (whole - Level::from(self.options.min_gain));
+        if self.bound * whole > least {
+            kept.kept_because = Some("min_gain");
+            return kept;
+        }
         // 3.
         let is_small = self.loads.parts.len() < LARGE;
         if is_small {
@@ -274,8 +280,6 @@ impl<'s> Stage<'s> {
             found = self.best(again, self.budget);
         }
         // 4.
-        let whole = Level::from(WHOLE);
-        let least = kept.greatest * (whole - Level::from(self.options.min_gain));
         if found.greatest * whole > least {
             kept.kept_because = Some("min_gain");
             return kept;
@@ -317,8 +321,8 @@ impl<'s> Stage<'s> {
         let (loads, target) = (self.loads, self.target);
         let total = loads.parts.len();
         let least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
-        // In large groups, one partition in a thousand more is as good as the least.
-        let enough = budget.min(least + total / 1000);
+        // In large groups, the first start that reaches the target is nearly always the best.
+        let enough = if total < LARGE { budget.min(least) } else { budget };
         let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {
             hand_out(loads, &mut start, self.effort);

@@ -132,6 +132,8 @@ def improve(state: State, target: int, budget: int) -> None:
                 key = max(after, target), cost, after
                 if key < best:
                     best, chosen = key, (give, back, other)
+            if best < (target, 2):
+                break
         if chosen is None:
             return
         give, back, other = chosen

@@ -213,6 +213,10 @@ class _Stage:
         if kept.greatest <= self.target:
             kept.kept_because = None if kept.exact else "tolerance"
             return kept
+        least = kept.greatest * (_WHOLE - self.options.min_gain)
+        if self.bound * _WHOLE > least:
+            kept.kept_because = "min_gain"
+            return kept
         # 3.
         is_small = len(self.loads.parts) < _LARGE
         self.target = self.bound if is_small else self.target
@@ -223,7 +227,7 @@ class _Stage:
             self.target = level
             found = self.best(chain([found.where], self.starts(kept, even)), self.budget)
         # 4.
-        if found.greatest * _WHOLE > kept.greatest * (_WHOLE - self.options.min_gain):
+        if found.greatest * _WHOLE > least:
             kept.kept_because = "min_gain"
             return kept
         is_short = found.greatest > self.above(self.free_bound) and self.bound > self.free_bound
@@ -250,8 +254,8 @@ class _Stage:
         """Returns the best of the assignments that steps from these starts reach."""
         loads, target = self.loads, self.target
         least_taken = len(bound.shed(loads, self.owned, target, len(loads.parts)) or ())
-        # In large groups, one partition in a thousand more is as good as the least.
-        enough = min(budget, least_taken + len(loads.parts) // 1000)
+        # In large groups, the first start that reaches the target is nearly always the best.
+        enough = min(budget, least_taken) if len(loads.parts) < _LARGE else budget
         best: tuple[int, ...] = ()
         where: list[int] = []
         for start in starts:

@@ -145,8 +145,7 @@ pub fn shed(loads: &Loads, owned: &[Owned], level: Level, most: usize) -> Option
                 gone.push(i);
                 continue;
             }
-            let mut lightest = parts[n..].iter().rev();
-            gone.extend(lightest.find(|&&j| weight(j) >= excess));
+            gone.push(parts[parts.partition_point(|&j| weight(j) >= excess) - 1]);
             break;
         }
         if gone.len() > most {

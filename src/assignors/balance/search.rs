@@ -257,6 +257,9 @@ impl<'s> State<'s> {
             }
             let (mut best, mut chosen) = ((level, 0, 0), None);
             let most = budget as i64 - self.taken;
+            // No step leaves the member with less: then one that takes one partition is enough.
+            let heaviest = self.loads.weight[self.has[m as usize][0] as usize];
+            let lowest = target.max(self.loads.level(m, self.load[m as usize] - heaviest));
             for other in self.partners(m) {
                 self.steps(m, other, most, |step| {
                     let key = (step.after.max(target), step.cost, step.after);
@@ -264,7 +267,7 @@ impl<'s> State<'s> {
                         (best, chosen) = (key, Some((step, other)));
                     }
                 });
-                if (best.0, best.1) < (target, 2) {
+                if (best.0, best.1) < (lowest, 2) {
                     break;
                 }
             }

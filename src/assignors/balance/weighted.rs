@@ -267,13 +267,14 @@ impl<'s> Stage<'s> {
             return kept;
         }
         // 3.
-        let is_small = self.loads.parts.len() < LARGE;
-        if is_small {
+        let total = self.loads.parts.len();
+        let is_free = total < LARGE && self.budget >= total;
+        if is_free {
             self.target = self.bound;
         }
         let mut found = self.best(self.starts(&kept, even), self.budget);
         let level = self.above(found.greatest);
-        if found.greatest < level && (is_small || self.target < found.greatest) {
+        if found.greatest < level && (is_free || self.target < found.greatest) {
             // The best level found takes the place of the bound.
             self.target = level;
             let again = std::iter::once(found.places).chain(self.starts(&kept, even));

@@ -218,11 +218,11 @@ class _Stage:
             kept.kept_because = "min_gain"
             return kept
         # 3.
-        is_small = len(self.loads.parts) < _LARGE
-        self.target = self.bound if is_small else self.target
+        is_free = len(self.loads.parts) < _LARGE and self.budget >= len(self.loads.parts)
+        self.target = self.bound if is_free else self.target
         found = self.best(self.starts(kept, even), self.budget)
         level = self.above(found.greatest)
-        if found.greatest < level and (is_small or self.target < found.greatest):
+        if found.greatest < level and (is_free or self.target < found.greatest):
             # The best level found takes the place of the bound.
             self.target = level
             found = self.best(chain([found.where], self.starts(kept, even)), self.budget)

@@ -96,6 +96,7 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// An answer: what it reached, and why no more partitions are taken.
+#[derive(Default)]
 struct Found {
     places: Vec<Place>,
     greatest: Level,
@@ -139,12 +140,8 @@ fn solve(group: &GroupSpec, loads: &Loads, options: Options) -> Found {
     let total = loads.parts.len();
     if total == 0 {
         return Found {
-            places: Vec::new(),
-            greatest: 0,
-            bound: 0,
             exact: true,
-            exhausted: false,
-            kept_because: None,
+            ..Found::default()
         };
     }
     let mut budget = match options.budget {
@@ -305,13 +302,13 @@ impl<'s> Stage<'s> {
         let (greatest, low) = (kept.greatest, self.bound / 2);
         let (first, target) = (kept.places.clone(), self.target);
         (0..STARTS + 4).filter_map(move |n| match n {
-            1 => Some(first.clone()),
-            n if n <= STARTS + 1 => {
+            n if n <= STARTS => {
                 let lower = |n: u128| greatest - (greatest - low) * n / STARTS;
-                let level = n.checked_sub(2).map_or(target, lower);
+                let level = n.checked_sub(1).map_or(target, lower);
                 let gone = bound::shed(self.loads, &self.owned, level, self.budget)?;
                 Some(emptied(&gone))
             }
+            n if n == STARTS + 1 => Some(first.clone()),
             n if n == STARTS + 2 => even.map(|even| even()),
             _ => Some(emptied(&self.loads.parts)),
         })
@@ -323,7 +320,7 @@ impl<'s> Stage<'s> {
         let total = loads.parts.len();
         let least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
         // In large groups, the first start that reaches the target is nearly always the best.
-        let enough = if total < LARGE { budget.min(least) } else { budget };
+        let enough = budget.min(if total < LARGE { least } else { budget });
         let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {
             hand_out(loads, &mut start, self.effort);
@@ -354,9 +351,7 @@ impl<'s> Stage<'s> {
             greatest: self.greatest(&places),
             places,
             bound: self.bound,
-            exact: false,
-            exhausted: false,
-            kept_because: None,
+            ..Found::default()
         };
         if total <= MOST_PARTS {
             self.search_whole(&mut found, budget, least);

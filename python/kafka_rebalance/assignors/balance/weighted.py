@@ -240,12 +240,11 @@ class _Stage:
             home[i] = self.loads.owner[i]
         low = self.bound // 2
         lower = [kept.greatest - (kept.greatest - low) * n // STARTS for n in range(STARTS)]
-        for n, level in enumerate([self.target, *lower]):
-            if n == 1:
-                yield kept.where
+        for level in [self.target, *lower]:
             gone = bound.shed(self.loads, self.owned, level, self.budget)
             if gone is not None:
                 yield _emptied(home, gone)
+        yield kept.where
         if even is not None:
             yield even()
         yield _emptied(home, self.loads.parts)

@@ -4,7 +4,8 @@
 The best result is NP-hard to find: two members are the problem of partition. So the order of
 preference is exact, the answer comes with a bound, and a target says when to stop.
 
-1. The bound is the least level that `bound.py` can prove, the target is `tolerance` above it.
+1. The bound is the least level that `bound.py` can prove, the target is `tolerance` above it:
+   above the best level found, if there is no budget and the group is small, or if it is higher.
 2. Hand out the partitions without an owner. If no member is above the target, this is the answer.
 3. Else take as few partitions from their owners as bring all members to the target, at most
    `budget`; or if the target is not reached, as low as found. All results up to the target are
@@ -36,10 +37,8 @@ from .search import Effort, State, bring_home, hand_out, improve
 from .weights import NOBODY, Loads, loads_of
 
 NAME = "weighted"
-MOST_WORK = 20_000_000
-STARTS = 13
-_LARGE = 1000
-_WHOLE = 10**6
+MOST_WORK, STARTS = 20_000_000, 13
+_WHOLE, _LARGE = 10**6, 1000
 
 
 class Options(NamedTuple):

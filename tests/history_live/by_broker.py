@@ -20,7 +20,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.history.all_groups import rebalance_history
-from kafka_rebalance.history.records import OffsetsRecord, read_records
+from kafka_rebalance.history.records import OffsetsRecord
 from kafka_rebalance.live import offsets_records
 from tests.modern_live.__main__ import PROPERTIES
 from tests.modern_live.judge import await_topics, settled

@@ -35,7 +35,7 @@ from .groups import no_such_group, report_bad
 from .lines import required, written
 from .options import add_cluster, cluster_configs
 
-_NONE = "rows are of classic groups, not of those of KIP-848"
+_NONE = "rows are of classic and consumer groups, not of share and streams groups"
 _GIVE_ALL = "give all records of __consumer_offsets"
 _LOG_LINE_BYTES = 1 << 20  # a coordinator writes no longer line to its log
 
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         report_bad(absent._replace(error=f"{absent.error}; {_why(args)}"), as_json=args.json)
         return SOME_ERRORS
     if not recorded:
-        raise GroupError(_source(args), f"no record of a classic group was found; {_why(args)}")
+        raise GroupError(_source(args), f"no record of a classic or consumer group was found; {_why(args)}")
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
         rows = with_log([row for row, _ in recorded], log)

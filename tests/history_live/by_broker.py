@@ -227,7 +227,7 @@ def write(out: Path, records: Sequence[OffsetsRecord], acted: Sequence[Acted]) -
         for one in records:
             value = None if one.value is None else base64.b64encode(one.value).decode()
             key = base64.b64encode(one.key).decode()
-            row = dict(partition=one.partition, offset=one.offset, timestamp=one.timestamp_ms)
+            row = {"partition": one.partition, "offset": one.offset, "timestamp": one.timestamp_ms}
             lines.write(json.dumps({**row, "key": key, "value": value}) + "\n")
     script = [vars(one) for one in acted]
     script_of(out).write_text("".join(json.dumps(one) + "\n" for one in script), encoding="utf-8")
@@ -265,3 +265,5 @@ def judged(records: Sequence[OffsetsRecord], acted: Sequence[Acted]) -> Iterator
                     yield expected.popitem()[0], UNKNOWN
                 else:
                     yield f"{one.what}: {row.cause}", WRONG
+            for cause in expected.elements():
+                yield f"{cause}: not recorded", UNKNOWN

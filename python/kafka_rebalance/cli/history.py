@@ -113,7 +113,8 @@ def run(args: argparse.Namespace) -> int:
         report_bad(absent._replace(error=f"{absent.error}; {_why(args)}"), as_json=args.json)
         return SOME_ERRORS
     if not recorded:
-        raise GroupError(_source(args), f"no record of a classic or consumer group was found; {_why(args)}")
+        none = "no record of a classic or consumer group was found"
+        raise GroupError(_source(args), f"{none}; {_why(args)}")
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
         rows = with_log([row for row, _ in recorded], log)

@@ -128,6 +128,8 @@ class RecordedGeneration:
 
     @cached_property
     def leader_library(self) -> str | None:
+        if self.group_type != "classic":
+            return None  # the broker assigns
         written = [member.assignment for member in self.members]
         versions = [m.subscription.version for m in self.members if m.subscription]
         return leader_library(written, versions)

@@ -103,7 +103,8 @@ def replay(
     for one in each_of(generations, "generations", RecordedGeneration, made):
         is_again = last.get(one.group_id) == one.generation_id
         last[one.group_id] = one.generation_id
-        if one.members and not is_again and one.protocol_type == CONSUMER:
+        by_leader = one.protocol_type == CONSUMER and one.group_type == "classic"
+        if one.members and not is_again and by_leader:
             found.append(_replayed(one, inventory, engine))
     return found
 

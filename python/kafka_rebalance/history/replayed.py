@@ -101,10 +101,11 @@ def replay(
     found = []
     made = "each row of recorded_generations has one, or None, as its second part"
     for one in each_of(generations, "generations", RecordedGeneration, made):
+        if one.group_type != "classic":
+            continue
         is_again = last.get(one.group_id) == one.generation_id
         last[one.group_id] = one.generation_id
-        by_leader = one.protocol_type == CONSUMER and one.group_type == "classic"
-        if one.members and not is_again and by_leader:
+        if one.members and not is_again and one.protocol_type == CONSUMER:
             found.append(_replayed(one, inventory, engine))
     return found
 

@@ -263,7 +263,7 @@ def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> l
 def _counting(
     records: Iterable["OffsetsRecord"], since_ms: float, epochs: Counter[str]
 ) -> Iterator["OffsetsRecord"]:
-    """Yields the records; counts the epochs of consumer groups (KIP-848), which have no rows."""
+    """Yields the records; counts the epochs of consumer groups (KIP-848)."""
     from kafka_rebalance.history.all_groups import group_of, is_consumer_group, read_key
 
     for record in records:

@@ -6,7 +6,9 @@
 2. The first thread of a process also sends the positions of the tasks that the process has lost,
    from its disk, until they are deleted (`state.cleanup.delay.ms`). In Kafka, any thread may: that
    matters only for which thread of the process gets the task.
-3. After an answer with withheld tasks the next call follows at once, and nothing is restored.
+3. After an answer with withheld tasks the next call follows at once, a few seconds later at most.
+   Whether a copy is restored by then depends on its records and on which thread rejoins first. So
+   there are two bounds: nothing is restored, or, if `is_quick`, as much as in `FOLLOW_UP_MS`.
 4. Else, if a probing rebalance is due, the next call is at its time; until then, each thread
    restores its tasks.
 5. Without either, the application is stable.
@@ -43,6 +45,8 @@ NEW = "new"
 """The name of a process that does not exist yet; any other process is named by its id."""
 CLEANUP_MS = 600_000
 """The default of `state.cleanup.delay.ms`."""
+FOLLOW_UP_MS = 3_000
+"""The default of `heartbeat.interval.ms`: each thread has rejoined for a follow-up by then."""
 _MOST_CALLS = 200
 
 
@@ -78,6 +82,11 @@ class Call(NamedTuple):
     standby: tuple[Copy, ...]
     tasks: dict[str, ThreadTasks]
 
+    @property
+    def is_open(self) -> bool:
+        """Returns whether a copy could be restored before the next call."""
+        return bool(self.restored or self.warming or self.standby)
+
 
 Restore = Callable[[int, int], int]
 """Returns how many records a copy is behind, from that number some time ago, and the time in ms."""
@@ -98,6 +107,7 @@ class Running:
     behind: dict[Place, int]
     running: set[Place]
     new: Uuid | None = None
+    is_quick: bool = False
     calls: list[Call] = field(default_factory=list)
     owners: dict[TaskId, str] = field(default_factory=dict)
 
@@ -139,6 +149,8 @@ class Running:
             # 3.
             if 0 in later:
                 cause, waited_ms = FOLLOW_UP, 0
+                if self.is_quick:
+                    self.wait(FOLLOW_UP_MS, restore)
             # 4.
             elif later - {None}:
                 cause, waited_ms = PROBING, interval
@@ -251,7 +263,9 @@ class Running:
         )
 
 
-def running(replay: Replay, new: Uuid | None = None, *, engine: Engine = "rust") -> Running:
+def running(
+    replay: Replay, new: Uuid | None = None, *, is_quick: bool = False, engine: Engine = "rust"
+) -> Running:
     """Returns the application as it runs now (see "Assumed" above); `new` is to join."""
     application, topology = replay.application, replay.topology
     ends = end_offset_sums(application, topology) or {}
@@ -267,6 +281,6 @@ def running(replay: Replay, new: Uuid | None = None, *, engine: Engine = "rust")
         for task in {*tasks[one.member_id].all()} & ends.keys():
             place = one.info.process_id, task
             behind[place] = behind.get(place, ends[task]) if place in warming else 0
-    found = Running(application, topology, ends, tasks, behind, set(), new)
+    found = Running(application, topology, ends, tasks, behind, set(), new, is_quick)
     found.wait(0, lambda behind, _: behind)
     return found

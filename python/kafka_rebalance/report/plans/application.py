@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from kafka_rebalance.applications.lines import uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
-from kafka_rebalance.applications.prediction import FOLLOW_UP, Call
+from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, Call
 from kafka_rebalance.applications.replayed import Replay
 from kafka_rebalance.applications.topology import missing_tasks, present_tasks
 from kafka_rebalance.group.model import TopicPartition
@@ -120,13 +120,26 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
         played = sum(one.probability for one in plan.courses)
         which = "" if played > _CERTAIN else f" Other ranks ({1 - played:.0%}) are not played."
         print_wrapped(f"In the order of ids.{which} Below, the likeliest one:")
-    found = phases(course)
+    if course.quick is not None:
+        print_wrapped(_if_quick(course, course.quick))
+    found = course.phases
     for phase in found if everything else found[:_MOST_SHOWN]:
         _print_phase(phase, names)
     if len(found) > _MOST_SHOWN and not everything:
         print_wrapped(f"… and {len(found) - _MOST_SHOWN} more rebalances (--all shows them)")
     print()
     print_assumed(plan.replay)
+
+
+def _if_quick(course: Course, quick: Course) -> str:
+    text = (
+        f"Not known before: which copies are restored within the {time_text(FOLLOW_UP_MS)} before "
+    )
+    text += "a follow-up; below, none. If all are, the plan has "
+    text += f"{counted(quick.probings, 'probing rebalance')} in place of {course.probings}"
+    if depending := course.depending():
+        text += f", and {tasks_text(depending)} can be at another process in between"
+    return f"{text}."
 
 
 def _figures(one: Course) -> tuple[str, str, str]:
@@ -169,17 +182,6 @@ def summary(plan: ApplicationPlan) -> str:
         text += ". The new process's id is random, and its rank among the others decides: "
         text += f"whatever it is, {tasks_text(common)} move" if common else "no move is certain"
     return f"{text}."
-
-
-def phases(course: Course) -> list[list[Call]]:
-    """Returns the calls of the leader, each with its follow-ups."""
-    found: list[list[Call]] = []
-    for one in course.calls:
-        if one.cause == FOLLOW_UP:
-            found[-1].append(one)
-        else:
-            found.append([one])
-    return found
 
 
 def _print_phase(phase: list[Call], names: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_rebalance.applications.explanation import explain_task
 from kafka_rebalance.applications.lines import read_application, read_assigned, uuid_text
 from kafka_rebalance.applications.plan import plan_application
 from kafka_rebalance.applications.prediction import FOLLOW_UP, running
@@ -303,3 +304,60 @@ def test_a_wrong_field_is_named(
     code, _, error = _run(capsys, "plan", file, "--add-members", "1")
     assert code != 0
     assert re.search(problem, error), error
+
+
+# Explanations -------------------------------------------------------------------------------------
+
+
+def _explained(capsys: pytest.CaptureFixture[str], *args: object) -> str:
+    code, out, _ = _run(capsys, "explain", *args)
+    assert code == 0
+    return " ".join(out.split())
+
+
+def test_a_task_that_waits_is_explained(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = _explained(capsys, "1_2", file)
+    assert out.startswith(
+        "shop: 1_2 is at 164f9b9c, not yet at 0420a007, where it belongs: 0420a007 was 863 records "
+        "behind in the last rebalance, over 0 (acceptable.recovery.lag)."
+    )
+    assert "It warms up at 0420a007." in out
+    assert "moves at the probing rebalance of 2026-11-23 19:07:55 UTC, if 0420a007 restores" in out
+    slow = _explained(capsys, "1_2", file, "--acceptable-lag", 5, "--restore-rate", 1)
+    assert "19:07:55 UTC" not in slow  # 858 records take longer than the interval
+    assert "It moves at the probing rebalance of 2026-11-23 19:17:55 UTC, after 1 other" in slow
+    never = _explained(capsys, "1_2", file, "--restore-rate", 5, "--write-rate", 5)
+    assert "It never moves: its changelog grows as fast as 0420a007 restores it" in never
+
+
+def test_other_tasks_are_explained(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _explained(capsys, "clicks-0", file).startswith(
+        "shop: 2_0 is at 164f9b9c, where it belongs. It has no state, so previous owners do not"
+    )
+    joined = json.loads(_explained(capsys, "1_2", file, "--add-members", 2, "--json"))
+    assert joined["task"] == [1, 2]
+    assert "add-members=2: " in joined["reasons"][-1] or "In the end" in joined["reasons"][-1]
+    code, _, error = _run(capsys, "explain", "9_9", file)
+    assert code != 0
+    assert '"9_9" is not a task such as 0_0' in error
+
+
+def test_a_lag_that_old_versions_hide_is_explained() -> None:
+    """The threads of the ideal owner send what Kafka Streams 2.5 sends: no positions."""
+    one = _replayed(LEFT)
+    ((ideal, task),) = one.warming()
+    threads = tuple(
+        each._replace(
+            info=each.info._replace(version=6, task_offset_sums=(), standby_tasks=(task,))
+        )
+        if each.info.process_id == ideal
+        else each
+        for each in one.application.threads
+    )
+    old = one._replace(application=one.application._replace(threads=threads))
+    planned = plan_application(_group(LEFT), old)
+    assert not planned.likeliest.settled
+    reasons = explain_task(planned, str(task)).reasons
+    assert reasons[0].endswith("has an unknown lag, and such a process counts as not caught up.")
+    assert "sends version 6, which has no positions" in " ".join(reasons)
+    assert "the task never moves there" in reasons[-3]

@@ -122,6 +122,8 @@ class ApplicationPlan:
     changes: tuple[Change, ...]
     courses: tuple[Course, ...]
     new_settings: Mapping[str, Any]
+    restore_rate: int | None = None
+    write_rate: int = 0
 
     @property
     def likeliest(self) -> Course:
@@ -151,12 +153,14 @@ def plan_application(
     *,
     session_ms: int = SESSION_MS,
     restore_rate: int | None = None,
+    write_rate: int = 0,
     engine: Engine = "rust",
 ) -> ApplicationPlan:
     """Plans changes, and new settings after them, each until no rebalance is due.
 
     `restore_rate` counts the records that a copy restores a second; None: all of them before the
-    next probing rebalance. Without changes and settings, the next rebalance is planned.
+    next probing rebalance. `write_rate` counts the records written meanwhile to the changelogs of
+    each task a second. Without changes and settings, the next rebalance is planned.
     """
     adding = [i for i, one in enumerate(changes) if isinstance(one, AddMembers)]
     ids: list[tuple[Uuid | None, float]] = [(None, 1.0)]
@@ -167,12 +171,13 @@ def plan_application(
         raise GroupError(f"changes[{adding[0]}]", f"{replay.application.assignor}: {problem}")
     if len(adding) > 1:
         raise GroupError(f"changes[{adding[1]}]", "plan one new process at a time")
+    restore = partial(_restore, restore_rate, write_rate)
     configs = {name.replace(".", "_"): value for name, value in (new_settings or {}).items()}
 
     def course(new: Uuid | None, probability: float, *, is_quick: bool = False) -> Course:
         run = running(replay, new, is_quick=is_quick, engine=engine)
         now = run.owners
-        played = _Played(group, run, session_ms, partial(_restore, restore_rate), engine)
+        played = _Played(group, run, session_ms, restore, engine)
         for i, change in enumerate(changes):
             try:
                 played.play(change)
@@ -193,11 +198,12 @@ def plan_application(
         return found if same else found._replace(quick=quick)
 
     courses = tuple(course(*one) for one in ids)
-    return ApplicationPlan(group, replay, tuple(changes), courses, new_settings or {})
+    rates = restore_rate, write_rate
+    return ApplicationPlan(group, replay, tuple(changes), courses, new_settings or {}, *rates)
 
 
-def _restore(rate: int | None, behind: int, waited_ms: int) -> int:
-    return 0 if rate is None else max(0, behind - rate * waited_ms // 1000)
+def _restore(rate: int | None, write_rate: int, behind: int, waited_ms: int) -> int:
+    return 0 if rate is None else max(0, behind + (write_rate - rate) * waited_ms // 1000)
 
 
 def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:

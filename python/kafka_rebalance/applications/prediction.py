@@ -47,6 +47,8 @@ CLEANUP_MS = 600_000
 """The default of `state.cleanup.delay.ms`."""
 FOLLOW_UP_MS = 3_000
 """The default of `heartbeat.interval.ms`: each thread has rejoined for a follow-up by then."""
+SENDS_POSITIONS = 7
+"""The first version of a subscription with positions; older ones only have the tasks."""
 _MOST_CALLS = 200
 
 
@@ -165,7 +167,8 @@ class Running:
         had = self._places(active=True) | self._places(active=False)
         for place in list(self.behind):
             if place in had:
-                self.behind[place] = restore(self.behind[place], waited_ms)
+                late = 0 if place in self.running else restore(self.behind[place], waited_ms)
+                self.behind[place] = late
             elif waited_ms >= CLEANUP_MS:
                 del self.behind[place]
         self.running = {one for one in self._places(active=True) if not self.behind.get(one)}
@@ -218,17 +221,23 @@ class Running:
             for place in sorted(own & self.behind.keys())
         }
         active = self.tasks[thread.member_id].active
+        info = thread.info._replace(
+            prev_tasks=(),
+            standby_tasks=(),
+            offset_sums_by_subtopology=(),
+            task_offset_sums=tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
+        )
+        if info.version < SENDS_POSITIONS:
+            prev = tuple(task for task, total in sums.items() if total == LATEST_OFFSET)
+            standby = tuple(task for task in sums if task not in prev)
+            info = info._replace(prev_tasks=prev, standby_tasks=standby, task_offset_sums=())
+        else:
+            info = info._replace(version=11)
         return thread._replace(
             owned_partitions=tuple(
                 TopicPartition(*tp) for task in active for tp in self.topology.inputs[task]
             ),
-            info=thread.info._replace(
-                prev_tasks=(),
-                standby_tasks=(),
-                offset_sums_by_subtopology=(),
-                version=11,
-                task_offset_sums=tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
-            ),
+            info=info,
         )
 
     def _apply(self, answer: LeaderAnswer) -> None:

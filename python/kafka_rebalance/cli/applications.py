@@ -78,6 +78,13 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
         help="how many records a copy of a task's state restores a second (default: all of them "
         "before the next probing rebalance)",
     )
+    options.add_argument(
+        "--write-rate",
+        type=whole(0),
+        default=0,
+        metavar="N",
+        help="how many records are written to the changelogs of each task a second (default: 0)",
+    )
 
 
 def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "Replay | None":
@@ -112,13 +119,31 @@ def planned_application(
         raise GroupError(FIELD, one.problem)
     new = dict(text.partition("=")[::2] for text in args.new_setting)
     session_ms = round(args.session_timeout * 1000)
-    options = {"restore_rate": args.restore_rate, "engine": args.engine}
-    return plan_application(group, one, changes, new, session_ms=session_ms, **options)
+    return plan_application(
+        group,
+        one,
+        changes,
+        new,
+        session_ms=session_ms,
+        restore_rate=args.restore_rate,
+        write_rate=args.write_rate,
+        engine=args.engine,
+    )
 
 
 def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.application import print_application_plan, summary
+    from kafka_rebalance.report.plans.application import print_application_plan, print_task, summary
 
+    group_id = plan.group.group_id
+    if args.explain is not None:
+        from kafka_rebalance.applications.explanation import explain_task
+
+        explained = explain_task(plan, args.explain)
+        if args.json:
+            print(contract.dumps({"group_id": group_id, **explained._asdict()}), flush=True)
+        else:
+            print_task(group_id, explained, plan.replay)
+        return
     if args.json:
         print(contract.dumps(plan.to_dict() | {"summary": summary(plan)}), flush=True)
         return

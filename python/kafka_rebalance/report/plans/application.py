@@ -5,9 +5,9 @@ Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 a
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 
-from kafka_rebalance.applications.lines import uuid_text
+from kafka_rebalance.applications.explanation import Explanation
+from kafka_rebalance.applications.lines import utc_text, uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
 from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, Call
 from kafka_rebalance.applications.replayed import Replay
@@ -97,10 +97,9 @@ def _state(one: Replay, names: Mapping[str, str]) -> str:
     if one.deadline is None:
         return "Its state is final: no rebalance is due."
     member_id, at_ms = one.deadline
-    when = datetime.fromtimestamp(at_ms / 1000, UTC)
     return (
         f"Not final: a task is not where it belongs, because its state there is not caught up. "
-        f"The next probing rebalance is at {when:%Y-%m-%d %H:%M:%S} UTC, by process "
+        f"The next probing rebalance is at {utc_text(at_ms)}, by process "
         f"{names[uuid_text(one.process_of(member_id))]}, which led the last one."
     )
 
@@ -129,6 +128,16 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
         print_wrapped(f"… and {len(found) - _MOST_SHOWN} more rebalances (--all shows them)")
     print()
     print_assumed(plan.replay)
+
+
+def print_task(group_id: str, one: Explanation, replay: Replay) -> None:
+    """Prints why a task is where it is."""
+    names, (first, *more) = _names(replay), one.reasons
+    print_wrapped(shortened(f"{group_id}: {first}", names))
+    for reason in more:
+        print_wrapped(shortened(reason, names), "  ", "  ")
+    print()
+    print_assumed(replay)
 
 
 def _if_quick(course: Course, quick: Course) -> str:

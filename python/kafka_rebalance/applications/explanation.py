@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explains where a task of a classic Kafka Streams application is, where it belongs, and when it
+moves there.
+
+The answer comes from the replay of the last rebalance, and from a plan: of changes, or of the
+probing rebalances that are due.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafka_rebalance.assignors.streams import engines
+from kafka_rebalance.assignors.streams.leader import HIGH_AVAILABILITY
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.spec import counted
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, TaskId
+
+from .lines import utc_text, uuid_text
+from .plan import ApplicationPlan
+from .prediction import SENDS_POSITIONS, Call
+from .replayed import Replay, ideal_owners
+from .topology import present_tasks
+
+
+class Explanation(NamedTuple):
+    """Why a task is at the process `owner`. `reasons` are sentences, and the first is the answer.
+
+    `belongs_to` is the process that is to have it as soon as it is caught up; None for an assignor
+    that keeps tasks where they were.
+    """
+
+    task: TaskId
+    owner: str | None
+    belongs_to: str | None
+    reasons: tuple[str, ...]
+
+
+class _Place(NamedTuple):
+    """A task, its process now, the one where it belongs, and each process's lag in records."""
+
+    replay: Replay
+    task: TaskId
+    owner: Uuid | None
+    ideal: Uuid | None
+    lags: dict[Uuid, int]
+    counts: dict[Uuid, int]
+    """How many active tasks of its kind, stateful or stateless, each process is to have."""
+
+    @property
+    def is_stateful(self) -> bool:
+        return bool(self.replay.topology.changelogs[self.task])
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.is_stateful and self.ideal not in (None, self.owner)
+
+    @property
+    def most(self) -> int:
+        return self.replay.application.settings.acceptable_recovery_lag
+
+
+def explain_task(plan: ApplicationPlan, name: str) -> Explanation:
+    """Returns why a task is where it is. `name` is `1_2`, or a partition that the task reads.
+
+    Errors   GroupError at `explain` if the application has no such task.
+    """
+    place = _place(plan.replay, _named(plan.replay, name))
+    reasons = (
+        _answer(place),
+        *_belongs(place),
+        *(_not_yet(place) if place.is_waiting else ()),
+        *(_of_course(plan, place) if plan.changes or plan.new_settings else _when(plan, place)),
+    )
+    owner, ideal = (None if one is None else uuid_text(one) for one in (place.owner, place.ideal))
+    return Explanation(place.task, owner, ideal, reasons)
+
+
+def _named(replay: Replay, name: str) -> TaskId:
+    inputs = replay.topology.inputs
+    for task, partitions in inputs.items():
+        if name == str(task) or name in (f"{topic}-{p}" for topic, p in partitions):
+            return task
+    problem = f"{quoted(name)} is not a task such as {next(iter(inputs))}, or a partition of one"
+    raise GroupError("explain", f"{problem}; describe lists the tasks")
+
+
+def _place(replay: Replay, task: TaskId) -> _Place:
+    tasks, processes = present_tasks(replay.assigned), replay.processes()
+    has = (one for one, of in processes.items() if any(task in tasks[each].active for each in of))
+    answer = engines.assign(replay.application).processes or {}
+    stateful = {*replay.topology.stateful}
+    is_kept = replay.application.assignor != HIGH_AVAILABILITY
+    ideals = {(process_id, one) for process_id, of in answer.items() for one in of.active}
+    if is_kept or task in stateful:
+        ideals = set() if is_kept else ideal_owners(replay.application, engine="rust")
+    counts = dict.fromkeys(processes, 0)
+    for process_id, one in ideals:
+        counts[process_id] += (one in stateful) == (task in stateful)
+    return _Place(
+        replay,
+        task,
+        next(has, None),
+        next((process_id for process_id, one in ideals if one == task), None),
+        {one: of.lags[task] for one, of in answer.items() if task in of.lags},
+        counts,
+    )
+
+
+def _answer(place: _Place) -> str:
+    task = place.task
+    if place.owner is None:
+        return (
+            f"Nobody reads {task}: it changes threads, and its old thread has given it up. Its new "
+            "thread gets it in the rebalance that follows at once."
+        )
+    owner = uuid_text(place.owner)
+    if not place.is_waiting or place.ideal is None:
+        return f"{task} is at {owner}{'' if place.ideal is None else ', where it belongs'}."
+    late, ideal = place.lags[place.ideal], uuid_text(place.ideal)
+    text = f"{task} is at {owner}, not yet at {ideal}, where it belongs: {ideal} "
+    if late == UNKNOWN_OFFSET_SUM:
+        return f"{text}has an unknown lag, and such a process counts as not caught up."
+    behind = f"was {counted(late, 'record')} behind in the last rebalance"
+    return f"{text}{behind}, over {place.most:,} (acceptable.recovery.lag)."
+
+
+def _belongs(place: _Place) -> Iterator[str]:
+    """Yields why it belongs there: the rule of the assignor."""
+    replay, assignor = place.replay, place.replay.application.assignor
+    if place.ideal is None:
+        yield (
+            f"The assignor {assignor} keeps a task at its process as long as this has fewer active "
+            "tasks than its share, else where a standby of it is."
+        )
+        return
+    ideal, total = uuid_text(place.ideal), sum(place.counts.values())
+    threads, all_threads = len(replay.processes()[place.ideal]), len(replay.application.threads)
+    has = f"{place.counts[place.ideal]} of {total}, with {threads} of {all_threads} threads"
+    if place.is_stateful:
+        yield (
+            "Previous owners do not decide where a stateful task belongs: tasks in order are dealt "
+            "to the processes in the order of their ids, then balanced by tasks per thread; "
+            f"{ideal} is to have {has}."
+        )
+    else:
+        yield (
+            "It has no state, so previous owners do not count: stateless tasks in order go to the "
+            f"process with the fewest active tasks per thread; {ideal} has {has}."
+        )
+
+
+def _not_yet(place: _Place) -> Iterator[str]:
+    """Yields why it is not there yet: its lag, and its warm-up or what warms up before it."""
+    replay, ideal = place.replay, place.ideal
+    assert ideal is not None
+    if place.lags[ideal] == UNKNOWN_OFFSET_SUM:
+        yield _unknown(place, ideal)
+    if place.owner is not None and place.lags[place.owner] == LATEST_OFFSET:
+        yield f"{uuid_text(place.owner)} is caught up: it ran the task before the last rebalance."
+    elif place.owner is not None and 0 <= place.lags[place.owner] <= place.most:
+        yield f"{uuid_text(place.owner)} is caught up."
+    elif place.owner is not None:
+        yield f"No process is caught up; {uuid_text(place.owner)} is the least behind."
+    warming = replay.warming()
+    if (ideal, place.task) in warming:
+        yield f"It warms up at {uuid_text(ideal)}."
+    else:
+        most = replay.application.settings.max_warmup_replicas
+        others = ", ".join(sorted(str(task) for _, task in warming)) or "none"
+        yield (
+            f"It does not warm up yet: max.warmup.replicas is {most} for the whole group, and "
+            f"others come first (warming up: {others})."
+        )
+
+
+def _unknown(place: _Place, ideal: Uuid) -> str:
+    application = place.replay.application
+    if application.end_offsets is None:
+        return "No lag is known, because the leader could not read the end offsets of changelogs."
+    old = (
+        f"its thread {one.member_id} sends version {one.info.version}, which has no positions"
+        for one in application.threads
+        if one.info.process_id == ideal and one.info.version < SENDS_POSITIONS
+    )
+    why = next(old, "its threads reported it as unknown")
+    return (
+        f"The lag of {uuid_text(ideal)} is unknown, because {why} (Kafka Streams before 2.6): the "
+        "task never moves there until that process is upgraded."
+    )
+
+
+def _when(plan: ApplicationPlan, place: _Place) -> Iterator[str]:
+    """Yields when a task moves to where it belongs, by the plan of the probing rebalances."""
+    replay, course = place.replay, plan.likeliest
+    if not place.is_waiting or place.ideal is None or replay.deadline is None:
+        return
+    ideal, late = uuid_text(place.ideal), place.lags[place.ideal]
+    interval = replay.application.settings.probing_rebalance_interval_ms
+    moves = (n for n in range(len(course.phases)) if course.owners(n).get(place.task) == ideal)
+    number = next(moves, None)
+    if number is None:
+        if late != UNKNOWN_OFFSET_SUM:
+            yield (
+                f"It never moves: its changelog grows as fast as {ideal} restores it "
+                f"(--restore-rate {plan.restore_rate}, --write-rate {plan.write_rate})."
+            )
+        return
+    at_ms = replay.deadline[1] + number * interval
+    text = f"It moves at the probing rebalance of {utc_text(at_ms)}"
+    text += f", after {counted(number, 'other')}" if number else ""
+    if plan.restore_rate is not None:
+        net = plan.restore_rate - plan.write_rate
+        seconds = max(0, late - place.most) / net if net > 0 else 0
+        yield f"{text}: it is caught up after {seconds / 60:.0f} min of restoring."
+    else:
+        needed = -(-max(0, late - place.most) * 1000 // interval)
+        least = f"{counted(needed, 'record')} a second"
+        yield f"{text}, if {ideal} restores at least {least} (--restore-rate)."
+
+
+def _of_course(plan: ApplicationPlan, place: _Place) -> Iterator[str]:
+    """Yields what happens to the task in each rebalance of the likeliest course."""
+    course, task, waited = plan.likeliest, place.task, 0
+    for phase in course.phases:
+        waited += phase[0].waited_ms
+        if found := ", ".join(_in_call(call, task) for call in phase if _in_call(call, task)):
+            yield f"After {waited / 1000:g} s, {phase[0].cause}: {found}."
+    if course.before.get(task) == course.after.get(task):
+        yield f"In the end, {task} is where it was: at {course.after.get(task)}."
+
+
+def _in_call(call: Call, task: TaskId) -> str:
+    kinds = {"restored before it runs": call.restored, "warming up": call.warming}
+    found = [
+        f"from {one.before} to {one.now or 'nobody'}" for one in call.moved if one.task == task
+    ]
+    found += [
+        f"{kind} at {one.process} ({counted(one.records, 'record')} behind)"
+        for kind, copies in kinds.items()
+        for one in copies
+        if one.task == task
+    ]
+    return ", ".join(found)

@@ -19,7 +19,7 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, UNKNOWN_OFFSET_
 
 from .lines import utc_text, uuid_text
 from .plan import ApplicationPlan
-from .prediction import SENDS_POSITIONS, Call
+from .prediction import Call
 from .replayed import Replay, ideal_owners
 from .topology import present_tasks
 
@@ -118,12 +118,11 @@ def _answer(place: _Place) -> str:
     owner = uuid_text(place.owner)
     if not place.is_waiting or place.ideal is None:
         return f"{task} is at {owner}{'' if place.ideal is None else ', where it belongs'}."
-    late, ideal = place.lags[place.ideal], uuid_text(place.ideal)
-    text = f"{task} is at {owner}, not yet at {ideal}, where it belongs: {ideal} "
-    if late == UNKNOWN_OFFSET_SUM:
-        return f"{text}has an unknown lag, and such a process counts as not caught up."
-    behind = f"was {counted(late, 'record')} behind in the last rebalance"
-    return f"{text}{behind}, over {place.most:,} (acceptable.recovery.lag)."
+    late, ideal = counted(place.lags[place.ideal], "record"), uuid_text(place.ideal)
+    return (
+        f"{task} is at {owner}, not yet at {ideal}, where it belongs: {ideal} was {late} behind in "
+        f"the last rebalance, over {place.most:,} (acceptable.recovery.lag)."
+    )
 
 
 def _belongs(place: _Place) -> Iterator[str]:
@@ -144,6 +143,12 @@ def _belongs(place: _Place) -> Iterator[str]:
             "to the processes in the order of their ids, then balanced by tasks per thread; "
             f"{ideal} is to have {has}."
         )
+        if place.lags.get(place.ideal) == UNKNOWN_OFFSET_SUM:
+            yield (
+                f"The lag of {ideal} is unknown: its threads send no positions, as Kafka Streams "
+                "before 2.6. Such a lag counts as the smallest, so the task moves there without a "
+                "warm-up, and its state is restored before it runs."
+            )
     else:
         yield (
             "It has no state, so previous owners do not count: stateless tasks in order go to the "
@@ -155,8 +160,6 @@ def _not_yet(place: _Place) -> Iterator[str]:
     """Yields why it is not there yet: its lag, and its warm-up or what warms up before it."""
     replay, ideal = place.replay, place.ideal
     assert ideal is not None
-    if place.lags[ideal] == UNKNOWN_OFFSET_SUM:
-        yield _unknown(place, ideal)
     if place.owner is not None and place.lags[place.owner] == LATEST_OFFSET:
         yield f"{uuid_text(place.owner)} is caught up: it ran the task before the last rebalance."
     elif place.owner is not None and 0 <= place.lags[place.owner] <= place.most:
@@ -175,22 +178,6 @@ def _not_yet(place: _Place) -> Iterator[str]:
         )
 
 
-def _unknown(place: _Place, ideal: Uuid) -> str:
-    application = place.replay.application
-    if application.end_offsets is None:
-        return "No lag is known, because the leader could not read the end offsets of changelogs."
-    old = (
-        f"its thread {one.member_id} sends version {one.info.version}, which has no positions"
-        for one in application.threads
-        if one.info.process_id == ideal and one.info.version < SENDS_POSITIONS
-    )
-    why = next(old, "its threads reported it as unknown")
-    return (
-        f"The lag of {uuid_text(ideal)} is unknown, because {why} (Kafka Streams before 2.6): the "
-        "task never moves there until that process is upgraded."
-    )
-
-
 def _when(plan: ApplicationPlan, place: _Place) -> Iterator[str]:
     """Yields when a task moves to where it belongs, by the plan of the probing rebalances."""
     replay, course = place.replay, plan.likeliest
@@ -201,11 +188,10 @@ def _when(plan: ApplicationPlan, place: _Place) -> Iterator[str]:
     moves = (n for n in range(len(course.phases)) if course.owners(n).get(place.task) == ideal)
     number = next(moves, None)
     if number is None:
-        if late != UNKNOWN_OFFSET_SUM:
-            yield (
-                f"It never moves: its changelog grows as fast as {ideal} restores it "
-                f"(--restore-rate {plan.restore_rate}, --write-rate {plan.write_rate})."
-            )
+        yield (
+            f"It never moves: its changelog grows as fast as {ideal} restores it "
+            f"(--restore-rate {plan.restore_rate}, --write-rate {plan.write_rate})."
+        )
         return
     at_ms = replay.deadline[1] + number * interval
     text = f"It moves at the probing rebalance of {utc_text(at_ms)}"

@@ -47,7 +47,7 @@ CLEANUP_MS = 600_000
 """The default of `state.cleanup.delay.ms`."""
 FOLLOW_UP_MS = 3_000
 """The default of `heartbeat.interval.ms`: each thread has rejoined for a follow-up by then."""
-SENDS_POSITIONS = 7
+_SENDS_POSITIONS = 7
 """The first version of a subscription with positions; older ones only have the tasks."""
 _MOST_CALLS = 200
 
@@ -227,7 +227,7 @@ class Running:
             offset_sums_by_subtopology=(),
             task_offset_sums=tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
         )
-        if info.version < SENDS_POSITIONS:
+        if info.version < _SENDS_POSITIONS:
             prev = tuple(task for task, total in sums.items() if total == LATEST_OFFSET)
             standby = tuple(task for task in sums if task not in prev)
             info = info._replace(prev_tasks=prev, standby_tasks=standby, task_offset_sums=())

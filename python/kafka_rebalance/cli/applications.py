@@ -83,7 +83,7 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
         type=whole(0),
         default=0,
         metavar="N",
-        help="how many records are written to the changelogs of each task a second (default: 0)",
+        help="with --restore-rate: how many records are written for each task a second (default: 0)",
     )
 
 

@@ -21,6 +21,7 @@ from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.notes.applications import application_findings
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from tests.support.recorded_applications import GIVEN, recorded_line, stable_numbers
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 CHANGES = Path(__file__).parent / "data" / "streams_classic_changes.jsonl.gz"
 FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
+HOSTS = 31
 STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
 WITHHELD = (47, 52)
 
@@ -304,6 +306,69 @@ def test_a_wrong_field_is_named(
     code, _, error = _run(capsys, "plan", file, "--add-members", "1")
     assert code != 0
     assert re.search(problem, error), error
+
+
+# Findings -----------------------------------------------------------------------------------------
+
+
+def _findings(one: Replay) -> dict[str, str]:
+    return {note.kind: f"{note.text} {note.partitions}" for note in application_findings(one)}
+
+
+def _with_infos(one: Replay, **changed: object) -> Replay:
+    """Returns a replay in which the first process has other user data."""
+    first = min(each.info.process_id for each in one.application.threads)
+    threads = tuple(
+        each._replace(info=each.info._replace(**changed)) if each.info.process_id == first else each
+        for each in one.application.threads
+    )
+    return one._replace(application=one.application._replace(threads=threads))
+
+
+def test_a_final_application_has_no_finding() -> None:
+    assert _findings(_replayed(STABLE)) == {}
+
+
+def test_copies_that_are_behind_are_found() -> None:
+    found = _findings(_replayed(LEFT))
+    assert found.keys() == {"behind"}
+    assert found["behind"].startswith("up to 863 records missing where these tasks belong")
+    assert "before the last rebalance" not in found["behind"]
+    assert "before the last rebalance: 1_1" in _findings(_replayed(JOINED))["behind"]
+
+
+def test_uneven_threads_are_found() -> None:
+    text = _findings(_replayed(JOINED))["uneven"]
+    assert text.startswith("1 to 3 active tasks per thread; tasks wait until the processes")
+
+
+def test_missing_standby_tasks_are_found() -> None:
+    found = _findings(_replayed(LEFT, given=GIVEN | {"num.standby.replicas": 2}))
+    assert found["no standby"].startswith("if the process of these tasks ends, their state has to")
+    assert "num.standby.replicas 2 needs 3 processes" in found["no standby"]
+    assert "no standby" not in _findings(_replayed(TAGGED))
+
+
+def test_wrong_end_points_and_versions_are_found() -> None:
+    one = _replayed(HOSTS)
+    assert "end points" not in _findings(one)
+    ids = [uuid_text(process_id) for process_id in one.processes()]
+    last = max(one.application.threads, key=lambda each: each.info.process_id)
+    other = last.info.user_end_point
+    found = _findings(_with_infos(one, user_end_point=b"", version=10))
+    assert ids[0] in found["end points"]
+    assert found["mixed"].startswith("the leader answers all threads in version 10")
+    shared = _findings(_with_infos(one, user_end_point=other))
+    assert "several processes have the same" in shared["end points"]
+
+
+def test_check(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = _run(capsys, "check", file, "--acceptable-lag", 5, "--fail-on", "behind")
+    assert code == 4
+    assert "FAILS  info     shop: behind: up to 863 records missing" in out
+    code, out, _ = _run(capsys, "describe", file)
+    assert code == 0
+    assert "kafka-rebalance explain 1_2" in out
 
 
 # Explanations -------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 """Options and input of classic Kafka Streams applications, for `describe` and `plan`."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from .options import seconds, whole
 if TYPE_CHECKING:
     from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.applications.replayed import Replay
+    from kafka_rebalance.notes.note import Note
 
 _SETTINGS = {
     "standbys": "num.standby.replicas",
@@ -83,7 +84,7 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
         type=whole(0),
         default=0,
         metavar="N",
-        help="with --restore-rate: how many records are written for each task a second (default: 0)",
+        help="with --restore-rate: records written for each task a second (default: 0)",
     )
 
 
@@ -106,6 +107,19 @@ def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "
     if line.get(ASSIGNOR) is not None:
         given[ASSIGNOR] = application.assignor
     return replay(group.group_id, application, assigned, given, engine=args.engine)
+
+
+def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> Iterable["Note"]:
+    """Returns the findings on a classic Kafka Streams application, if it can be read."""
+    try:
+        one = replayed(args, group, noted)
+    except GroupError:
+        return ()
+    if one is None:
+        return ()
+    from kafka_rebalance.notes.applications import application_findings
+
+    return application_findings(one)
 
 
 def planned_application(

@@ -24,7 +24,7 @@ from .replayed import Replay, ideal_owners
 from .topology import present_tasks
 
 
-class Explanation(NamedTuple):
+class TaskExplanation(NamedTuple):
     """Why a task is at the process `owner`. `reasons` are sentences, and the first is the answer.
 
     `belongs_to` is the process that is to have it as soon as it is caught up; None for an assignor
@@ -61,7 +61,7 @@ class _Place(NamedTuple):
         return self.replay.application.settings.acceptable_recovery_lag
 
 
-def explain_task(plan: ApplicationPlan, name: str) -> Explanation:
+def explain_task(plan: ApplicationPlan, name: str) -> TaskExplanation:
     """Returns why a task is where it is. `name` is `1_2`, or a partition that the task reads.
 
     Errors   GroupError at `explain` if the application has no such task.
@@ -74,7 +74,7 @@ def explain_task(plan: ApplicationPlan, name: str) -> Explanation:
         *(_of_course(plan, place) if plan.changes or plan.new_settings else _when(plan, place)),
     )
     owner, ideal = (None if one is None else uuid_text(one) for one in (place.owner, place.ideal))
-    return Explanation(place.task, owner, ideal, reasons)
+    return TaskExplanation(place.task, owner, ideal, reasons)
 
 
 def _named(replay: Replay, name: str) -> TaskId:

@@ -6,7 +6,7 @@ Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 a
 
 from collections.abc import Iterable, Mapping
 
-from kafka_rebalance.applications.explanation import Explanation
+from kafka_rebalance.applications.explanation import TaskExplanation
 from kafka_rebalance.applications.lines import utc_text, uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
 from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, Call
@@ -130,7 +130,7 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
     print_assumed(plan.replay)
 
 
-def print_task(group_id: str, one: Explanation, replay: Replay) -> None:
+def print_task(group_id: str, one: TaskExplanation, replay: Replay) -> None:
     """Prints why a task is where it is."""
     names, (first, *more) = _names(replay), one.reasons
     print_wrapped(shortened(f"{group_id}: {first}", names))

@@ -15,7 +15,7 @@ import pytest
 from kafka_rebalance.applications.explanation import explain_task
 from kafka_rebalance.applications.lines import read_application, read_assigned, uuid_text
 from kafka_rebalance.applications.plan import plan_application
-from kafka_rebalance.applications.prediction import FOLLOW_UP, running
+from kafka_rebalance.applications.prediction import FOLLOW_UP, NEW, running
 from kafka_rebalance.applications.replayed import Replay, replay
 from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.cli import main
@@ -27,8 +27,10 @@ from tests.support.recorded_applications import GIVEN, recorded_line, stable_num
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
+    from kafka_rebalance.wire.streams_protocol import TaskId
 
 CHANGES = Path(__file__).parent / "data" / "streams_classic_changes.jsonl.gz"
+QUICK = CHANGES.with_name("streams_classic_quick.jsonl.gz")
 FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
 HOSTS = 31
 STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
@@ -306,6 +308,53 @@ def test_a_wrong_field_is_named(
     code, _, error = _run(capsys, "plan", file, "--add-members", "1")
     assert code != 0
     assert re.search(problem, error), error
+
+
+def _read(line: dict[str, Any], engine: Engine) -> Replay:
+    read, sent = read_application(line["application"]), read_assigned(line["application"])
+    return replay(line["group_id"], read, sent, GIVEN, engine=engine)
+
+
+def _owners(one: Replay, there: set[str]) -> dict[TaskId, str]:
+    """Returns the process of each active task; NEW for one without a member in `there`."""
+    tasks = present_tasks(one.assigned)
+    return {
+        task: NEW if there.isdisjoint(of) else uuid_text(process_id)
+        for process_id, of in one.processes().items()
+        for member_id in of
+        for task in tasks[member_id].active
+    }
+
+
+def test_copies_restored_before_follow_ups_are_told_before(engine: Engine) -> None:
+    """Recorded by `python -m tests.streams_classic_live --seed 3`: applications whose copies, of 60
+    records, were restored before some follow-ups and not before others.
+
+    After each rebalance, each stateful task is where the plan or its quick course has it; in the
+    end, all tasks are as planned, after as many probing rebalances as told.
+    """
+    with gzip.open(QUICK, "rt", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    between = 0
+    starts = [i for i, line in enumerate(lines) if "change" in line]
+    for start, end in zip(starts, [*(i - 1 for i in starts[1:]), len(lines)], strict=True):
+        before, group = _read(lines[start - 1], engine), GroupSpec.from_dict(lines[start - 1])
+        changes = parse_changes([lines[start]["change"]])
+        planned = plan_application(group, before, changes, session_ms=6_000, engine=engine)
+        looks = [_read(line, engine) for line in lines[start + 1 : end]]
+        there = {one.member_id for one in group.members}
+        new = [one for one, of in looks[0].processes().items() if there.isdisjoint(of)]
+        course = planned.courses[[*looks[0].processes()].index(new[0]) if new else 0]
+        quick = course.quick or course
+        for phase, look in enumerate(looks):
+            owners = _owners(look, there)
+            bounds = course.owners(phase), quick.owners(phase)
+            for task in look.topology.stateful:
+                assert owners[task] in [of[task] for of in bounds]
+            between += owners not in bounds
+        assert owners == course.after
+        assert len(quick.phases) <= len(looks) <= len(course.phases)
+    assert between
 
 
 # Findings -----------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, UNKNOWN_OFFSET_
 
 from .lines import utc_text, uuid_text
 from .plan import ApplicationPlan
-from .prediction import Call
 from .replayed import Replay, ideal_owners
 from .topology import present_tasks
 
@@ -71,7 +70,7 @@ def explain_task(plan: ApplicationPlan, name: str) -> TaskExplanation:
         _answer(place),
         *_belongs(place),
         *(_not_yet(place) if place.is_waiting else ()),
-        *(_of_course(plan, place) if plan.changes or plan.new_settings else _when(plan, place)),
+        *_when(plan, place),
     )
     owner, ideal = (None if one is None else uuid_text(one) for one in (place.owner, place.ideal))
     return TaskExplanation(place.task, owner, ideal, reasons)
@@ -91,10 +90,11 @@ def _place(replay: Replay, task: TaskId) -> _Place:
     has = (one for one, of in processes.items() if any(task in tasks[each].active for each in of))
     answer = engines.assign(replay.application).processes or {}
     stateful = {*replay.topology.stateful}
-    is_kept = replay.application.assignor != HIGH_AVAILABILITY
     ideals = {(process_id, one) for process_id, of in answer.items() for one in of.active}
-    if is_kept or task in stateful:
-        ideals = set() if is_kept else ideal_owners(replay.application, engine="rust")
+    if task in stateful:
+        ideals = ideal_owners(replay.application, engine="rust")
+    if replay.application.assignor != HIGH_AVAILABILITY:
+        ideals = set()
     counts = dict.fromkeys(processes, 0)
     for process_id, one in ideals:
         counts[process_id] += (one in stateful) == (task in stateful)
@@ -160,12 +160,11 @@ def _not_yet(place: _Place) -> Iterator[str]:
     """Yields why it is not there yet: its lag, and its warm-up or what warms up before it."""
     replay, ideal = place.replay, place.ideal
     assert ideal is not None
-    if place.owner is not None and place.lags[place.owner] == LATEST_OFFSET:
-        yield f"{uuid_text(place.owner)} is caught up: it ran the task before the last rebalance."
-    elif place.owner is not None and 0 <= place.lags[place.owner] <= place.most:
-        yield f"{uuid_text(place.owner)} is caught up."
-    elif place.owner is not None:
-        yield f"No process is caught up; {uuid_text(place.owner)} is the least behind."
+    if place.owner is not None:
+        late, owner = place.lags[place.owner], uuid_text(place.owner)
+        ran = ": it ran the task before the last rebalance" * (late == LATEST_OFFSET)
+        is_least = f"No process is caught up; {owner} is the least behind."
+        yield is_least if late > place.most else f"{owner} is caught up{ran}."
     warming = replay.warming()
     if (ideal, place.task) in warming:
         yield f"It warms up at {uuid_text(ideal)}."
@@ -181,16 +180,17 @@ def _not_yet(place: _Place) -> Iterator[str]:
 def _when(plan: ApplicationPlan, place: _Place) -> Iterator[str]:
     """Yields when a task moves to where it belongs, by the plan of the probing rebalances."""
     replay, course = place.replay, plan.likeliest
-    if not place.is_waiting or place.ideal is None or replay.deadline is None:
+    if not place.is_waiting or place.ideal is None or replay.deadline is None or plan.changes:
         return
     ideal, late = uuid_text(place.ideal), place.lags[place.ideal]
     interval = replay.application.settings.probing_rebalance_interval_ms
     moves = (n for n in range(len(course.phases)) if course.owners(n).get(place.task) == ideal)
     number = next(moves, None)
     if number is None:
+        rates = f"--restore-rate {plan.restore_rate}, --write-rate {plan.write_rate}"
         yield (
-            f"It never moves: its changelog grows as fast as {ideal} restores it "
-            f"(--restore-rate {plan.restore_rate}, --write-rate {plan.write_rate})."
+            f"It never moves: {ideal} is not caught up in any of the next {len(course.phases)} "
+            f"probing rebalances ({rates})."
         )
         return
     at_ms = replay.deadline[1] + number * interval
@@ -204,28 +204,3 @@ def _when(plan: ApplicationPlan, place: _Place) -> Iterator[str]:
         needed = -(-max(0, late - place.most) * 1000 // interval)
         least = f"{counted(needed, 'record')} a second"
         yield f"{text}, if {ideal} restores at least {least} (--restore-rate)."
-
-
-def _of_course(plan: ApplicationPlan, place: _Place) -> Iterator[str]:
-    """Yields what happens to the task in each rebalance of the likeliest course."""
-    course, task, waited = plan.likeliest, place.task, 0
-    for phase in course.phases:
-        waited += phase[0].waited_ms
-        if found := ", ".join(_in_call(call, task) for call in phase if _in_call(call, task)):
-            yield f"After {waited / 1000:g} s, {phase[0].cause}: {found}."
-    if course.before.get(task) == course.after.get(task):
-        yield f"In the end, {task} is where it was: at {course.after.get(task)}."
-
-
-def _in_call(call: Call, task: TaskId) -> str:
-    kinds = {"restored before it runs": call.restored, "warming up": call.warming}
-    found = [
-        f"from {one.before} to {one.now or 'nobody'}" for one in call.moved if one.task == task
-    ]
-    found += [
-        f"{kind} at {one.process} ({counted(one.records, 'record')} behind)"
-        for kind, copies in kinds.items()
-        for one in copies
-        if one.task == task
-    ]
-    return ", ".join(found)

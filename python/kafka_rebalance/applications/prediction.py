@@ -19,7 +19,7 @@ Assumed  now, all active tasks run, and all standby tasks are caught up, except 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.assignors.streams import engines
@@ -88,6 +88,14 @@ class Call(NamedTuple):
     def is_open(self) -> bool:
         """Returns whether a copy could be restored before the next call."""
         return bool(self.restored or self.warming or self.standby)
+
+    def only(self, task: TaskId) -> "Call":
+        """Returns the call with nothing but this task."""
+        kinds = ("moved", "restored", "warming", "standby")
+        found: dict[str, Any] = {
+            name: tuple(one for one in getattr(self, name) if one.task == task) for name in kinds
+        }
+        return self._replace(**found, unread=(task,) * (task in self.unread))
 
 
 Restore = Callable[[int, int], int]

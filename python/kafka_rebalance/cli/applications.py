@@ -148,15 +148,15 @@ def planned_application(
 def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.application import print_application_plan, print_task, summary
 
-    group_id = plan.group.group_id
     if args.explain is not None:
         from kafka_rebalance.applications.explanation import explain_task
 
         explained = explain_task(plan, args.explain)
         if args.json:
-            print(contract.dumps({"group_id": group_id, **explained._asdict()}), flush=True)
+            line = {"group_id": plan.group.group_id, **explained._asdict()}
+            print(contract.dumps(line), flush=True)
         else:
-            print_task(group_id, explained, plan.replay)
+            print_task(plan, explained)
         return
     if args.json:
         print(contract.dumps(plan.to_dict() | {"summary": summary(plan)}), flush=True)

@@ -14,16 +14,11 @@ from .note import Note
 
 
 def application_findings(one: Replay) -> Iterator[Note]:
-    """Yields what is wrong with an application: standbys, copies, threads, end points, versions."""
+    """Yields what is wrong with an application: standbys, copies, threads, end points."""
     yield from _without_standby(one)
     yield from _waiting(one)
     yield from _uneven(one)
     yield from _end_points(one)
-    versions = {each.info.version for each in one.application.threads}
-    if len(versions) > 1:
-        text = f"the leader answers all threads in version {min(versions)}, that of the oldest"
-        old = (e.member_id for e in one.application.threads if e.info.version == min(versions))
-        yield Note("mixed", text, tuple(old))
 
 
 def _partitions(tasks: Iterable[TaskId]) -> tuple[TopicPartition, ...]:

@@ -130,14 +130,18 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
     print_assumed(plan.replay)
 
 
-def print_task(group_id: str, one: TaskExplanation, replay: Replay) -> None:
-    """Prints why a task is where it is."""
-    names, (first, *more) = _names(replay), one.reasons
-    print_wrapped(shortened(f"{group_id}: {first}", names))
+def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:
+    """Prints why a task is where it is, and its rebalances in the likeliest course of changes."""
+    names, (first, *more) = _names(plan.replay), one.reasons
+    print_wrapped(shortened(f"{plan.group.group_id}: {first}", names))
     for reason in more:
         print_wrapped(shortened(reason, names), "  ", "  ")
+    for phase in plan.likeliest.phases if plan.changes else ():
+        calls = [call.only(one.task) for call in phase]
+        if any(call.moved or call.is_open for call in calls):
+            _print_phase(calls, names)
     print()
-    print_assumed(replay)
+    print_assumed(plan.replay)
 
 
 def _if_quick(course: Course, quick: Course) -> str:

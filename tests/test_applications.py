@@ -364,7 +364,7 @@ def _findings(one: Replay) -> dict[str, str]:
     return {note.kind: f"{note.text} {note.partitions}" for note in application_findings(one)}
 
 
-def _with_infos(one: Replay, **changed: object) -> Replay:
+def _with_infos(one: Replay, **changed: Any) -> Replay:
     """Returns a replay in which the first process has other user data."""
     first = min(each.info.process_id for each in one.application.threads)
     threads = tuple(
@@ -458,7 +458,7 @@ def test_a_process_without_positions_does_not_warm_up() -> None:
     """Threads of Kafka Streams 2.5 send no positions: their unknown lag counts as the smallest."""
     one = _replayed(LEFT)
     ((ideal, task),) = one.warming()
-    sent = {"version": 6, "task_offset_sums": (), "standby_tasks": (task,)}
+    sent: dict[str, Any] = {"version": 6, "task_offset_sums": (), "standby_tasks": (task,)}
     threads = tuple(
         each._replace(info=each.info._replace(**sent)) if each.info.process_id == ideal else each
         for each in one.application.threads

@@ -74,7 +74,7 @@ FINDINGS: dict[FindingKind, Finding] = {
     "no standby": Finding("warning", "without standby",
         "stateful tasks have no standby task, although one is asked for or others have one"),
     "end points": Finding("warning", "with wrong end points",
-        "processes of a Kafka Streams application lack application.server, or share it"),
+        "processes of a Kafka Streams application have no end point, or share one"),
     "rebalancing": Finding("info", "rebalancing",
         "the group is in the middle of a rebalance"),
     "reconciling": Finding("info", "reconciling",

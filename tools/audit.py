@@ -94,7 +94,7 @@ def wrong_licences(found: dict[str, Distribution]) -> list[str]:
         )
         # A choice is allowed if one of its licences is; all parts of a conjunction must be.
         parts = [part.strip("() ").split(" OR ") for part in said.split(" AND ")]
-        allowed = all(any(ALLOWED.match(each.strip("() ")) for each in part) for part in parts)
+        allowed = all(any(ALLOWED.fullmatch(each.strip("() ")) for each in part) for part in parts)
         if not allowed and name not in EXCEPTIONS:
             wrong.append(f"{name} {one.version}: {said or 'no licence in its metadata'}")
     return wrong

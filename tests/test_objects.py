@@ -237,8 +237,7 @@ def test_partitions_for_nobody_in_the_group_are_refused(engine: Engine) -> None:
     finally:
         unregister("absent")
     assert str(raised.value) == (
-        'assignment: "absent" gives partitions to "Z", who is not a member of the group; '
-        "give them to members only"
+        'assignment["Z"]: not a member of the group, but "absent" assigns it partitions'
     )
 
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Collection, Sequence
 
-from kafka_rebalance.assignors.connect.work import Task
+from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.group.spec import counted
 
 from .cluster import RoundAnswer, idle
@@ -21,14 +21,14 @@ def summary(answers: Sequence[RoundAnswer]) -> str:
     for answer in answers:
         now_ms = answer.round.time_ms
         for worker, work in answer.running.items():
-            owner |= dict.fromkeys((*work.connectors, *work.tasks), worker)
+            owner |= dict.fromkeys(_items(work), worker)
         for worker, work in answer.result.assigned.items():
-            for item in (*work.connectors, *work.tasks):
+            for item in _items(work):
                 if owner.get(item, worker) != worker:
                     moved.add(item)
                 owner[item] = worker
         found = idle(answer)
-        nowhere = {item for one in found for item in (*one.work.connectors, *one.work.tasks)}
+        nowhere = {item for one in found for item in _items(one.work)}
         for item in since_ms.keys() - nowhere:
             waited_ms[item] = max(waited_ms.get(item, 0), now_ms - since_ms.pop(item))
         since_ms |= dict.fromkeys(nowhere - since_ms.keys(), now_ms)
@@ -49,6 +49,10 @@ def summary(answers: Sequence[RoundAnswer]) -> str:
 def seconds(ms: int) -> str:
     """Returns a time such as `300s` or `0.5s`."""
     return f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + "s"
+
+
+def _items(work: Work) -> list[_Item]:
+    return [*work.connectors, *work.tasks]
 
 
 def _counted(items: Collection[_Item]) -> str:

@@ -62,6 +62,9 @@ bench: judges $(VENV)/built ## our core and its interfaces against other librari
 	$(BIN)/python -m benches.run
 	$(BIN)/python -m benches.server_side
 
+bench-felt: $(VENV)/built ## what users wait for: the prompt, objects, past rebalances, the first table (10 min)
+	$(BIN)/python -m benches.felt
+
 frames: $(VENV)/built ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
 	own=$$($(BIN)/python -m tools environment build/frames-tools --group frames 'pandas>=3' 'pyarrow>=18' pytest) && \
 	  PYTHONPATH=python $$own -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.cli import COMMANDS
+from kafka_rebalance.cli.parser import COMMANDS
 from tests.support.prompt import ran as command
 
 if TYPE_CHECKING:

@@ -77,6 +77,10 @@ docs: $(VENV)/built ## build the site of the documentation into build/site; fail
 wheel: need-python need-cargo ## build the wheel for Linux x86-64, check it, try it with every Python on the path, or with PYTHONS
 	own=$$($(PYTHON) -m tools environment build/wheel-tools --group wheel) && $$own -m tools.wheel $(PYTHONS)
 
+audit: need-python ## licences and advisories of what the extras need, and of the crates (cargo-deny); names what it skips
+	own=$$($(PYTHON) -m tools environment build/audit-tools 'pip-audit>=2.10' $(call NEEDS_OF,arrow spark kafka confluent aiokafka exporter serve mcp rollout)) && \
+	  $$own -m tools.audit $(STRICT)
+
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build tools/target tools/*/target benches/peers/franz/franz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

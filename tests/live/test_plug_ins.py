@@ -88,7 +88,9 @@ FORMS: dict[str, tuple[str, str, Callable[[], Any]]] = {
 
 
 # Groups with this project's own assignors: one partition in three is heavy.
-WEIGHTS = {tp: 100.0 if tp.topic == "t" and tp.partition % 2 == 0 else 1.0 for tp in sorted(ALL)}
+WEIGHTS: dict[tuple[str, int], float] = {
+    tp: 100.0 if tp.topic == "t" and tp.partition % 2 == 0 else 1.0 for tp in sorted(ALL)
+}
 OWN: dict[str, tuple[str, Callable[[], Any]]] = {
     "own-kp": ("kafka-python", lambda: ours_kafka.Weighted(WEIGHTS, "budget=none")),
     "own-ai": ("aiokafka", lambda: ours_aiokafka.Weighted(WEIGHTS, "budget=none")),

@@ -35,6 +35,7 @@ from kafka_rebalance.settings.rule import Surroundings
 from kafka_rebalance.simulator.typed_values import ms
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
+from .applications import add_settings
 from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import whole
@@ -63,6 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_input(parser, add_patterns)
     add_changes(parser)
+    add_settings(parser)
     options = parser.add_argument_group(
         "settings of clients", "Judged by the rules of docs/settings.md, in place of groups."
     )

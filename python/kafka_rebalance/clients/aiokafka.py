@@ -67,7 +67,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     sent_as: ClassVar[str | None] = None
     """The assignor of Kafka whose user data members send; None: that of this name."""
     rack_id: str | None = None
-    options: PlugInOptions | None = None
+    _options: PlugInOptions | None = None
 
     def __init__(self, *, rack_id: str | None = None) -> None:
         self.rack_id = rack_id
@@ -83,9 +83,9 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
             for member_id, instance_id, sent in _joined(called, members)
         ]
         decide = None
-        if self.options is not None:
+        if self._options is not None:
             known = memory(consumer or self, self.name)
-            decide = leading(known, self.options, consumer).decide
+            decide = leading(known, self._options, consumer).decide
         given = answer(CLIENT, group_id, cluster, group, self.name, decide)
         return {
             member_id: ConsumerProtocolMemberAssignment(_VERSION, topics, None)
@@ -159,11 +159,11 @@ class Balanced(_Assignor):
 
     name = EAGER[BALANCED]
     sent_as = "sticky"
-    options = PlugInOptions(BALANCED)
+    _options = PlugInOptions(BALANCED)
 
     def __init__(self, settings: str = "", *, rack_id: str | None = None) -> None:
         super().__init__(rack_id=rack_id)
-        self.options = PlugInOptions(BALANCED, settings)
+        self._options = PlugInOptions(BALANCED, settings)
 
 
 class Weighted(_Assignor):
@@ -176,7 +176,7 @@ class Weighted(_Assignor):
 
     name = EAGER[WEIGHTED]
     sent_as = "sticky"
-    options = PlugInOptions(WEIGHTED)
+    _options = PlugInOptions(WEIGHTED)
 
     def __init__(
         self,
@@ -187,4 +187,4 @@ class Weighted(_Assignor):
         rack_id: str | None = None,
     ) -> None:
         super().__init__(rack_id=rack_id)
-        self.options = PlugInOptions(WEIGHTED, settings, weights, rebalance_every)
+        self._options = PlugInOptions(WEIGHTED, settings, weights, rebalance_every)

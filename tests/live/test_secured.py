@@ -327,7 +327,7 @@ def test_connect_over_https_with_basic_authentication(secured: Secured, run: Run
         config = secured.file("connect.properties", secured.trust(), user)
         ran = run("connect", "--url", url, "--command-config", config)
         assert ran.code == 0, ran.err
-        assert ran.out.startswith(f"{url}\n")
+        assert ran.out.startswith(f"{url}: ")
         for what, lines, said in (
             ("no CA", [user], "the server's certificate is not trusted: "),
             (

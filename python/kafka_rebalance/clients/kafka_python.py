@@ -155,7 +155,7 @@ class _Cooperative(_Assignor):
 
 
 class CooperativeSticky(_Cooperative):
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`."""
+    """Answers as `org.apache.kafka.clients.consumer.CooperativeStickyAssignor`."""
 
     name = "cooperative-sticky"
 

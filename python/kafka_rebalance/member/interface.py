@@ -20,66 +20,74 @@ from .states import MemberState
 Partitions = tuple[TopicPartition, ...]
 
 
-class Subscribe(Frozen):
+class Event(Frozen):
+    """Something that happened, except for a deadline (`Tick`)."""
+
+
+class MemberEffect(Frozen):
+    """What the host is asked to do."""
+
+
+class Subscribe(Event):
     """The application calls subscribe(topics)."""
 
     topics: tuple[str, ...]
 
 
-class SubscribePattern(Frozen):
+class SubscribePattern(Event):
     """The application calls subscribe(pattern); the pattern must match a topic's whole name."""
 
     pattern: str
 
 
-class Unsubscribe(Frozen):
+class Unsubscribe(Event):
     """The application calls unsubscribe(): the member gives up its partitions and leaves."""
 
 
-class Poll(Frozen):
+class Poll(Event):
     """The application calls poll(); `positions` are pairs (partition, next offset to read)."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 
 
-class Close(Frozen):
+class Close(Event):
     """The application closes the member."""
 
 
-class MetadataUpdated(Frozen):
+class MetadataUpdated(Event):
     """The client has new metadata: all topics of the cluster that the client may see."""
 
     topics: tuple[Topic, ...]
 
 
-class ConfigurationUpdated(Frozen):
+class ConfigurationUpdated(Event):
     """A worker has read the configuration topic up to `offset`; `connectors` are (name, tasks)."""
 
     offset: int
     connectors: tuple[tuple[str, int], ...]
 
 
-class Answered(Frozen):
+class Answered(Event):
     """The response to a request has arrived."""
 
     request_id: int
     response: Response
 
 
-class Failed(Frozen):
+class Failed(Event):
     """A request will get no response: the connection was lost."""
 
     request_id: int
 
 
-class Vouched(Frozen):
+class Vouched(Event):
     """The host reports that a member was healthy, and when it last sent a heartbeat and polled."""
 
     heartbeat_ms: int
     polled_ms: int
 
 
-class Polled(Frozen):
+class Polled(Event):
     """The host reports the application's last poll, which had no effect on the member.
 
     Without this report, a member that waits for a long time would count as one whose application
@@ -89,28 +97,14 @@ class Polled(Frozen):
     at_ms: int
 
 
-class CallbackCompleted(Frozen):
+class CallbackCompleted(Event):
     """The callback of an AsyncConsumer's last Revoked, Assigned or Lost has returned."""
 
 
-MemberEvent = (
-    Subscribe
-    | SubscribePattern
-    | Unsubscribe
-    | Poll
-    | Close
-    | MetadataUpdated
-    | ConfigurationUpdated
-    | Answered
-    | Failed
-    | Tick
-    | Vouched
-    | Polled
-    | CallbackCompleted
-)
+MemberEvent = Event | Tick
 
 
-class Send(Frozen):
+class Send(MemberEffect):
     """The host sends a request to a node, or to the least loaded node if `node_id` is None."""
 
     request_id: int
@@ -119,70 +113,56 @@ class Send(Frozen):
     api_version: int | None = None
 
 
-class FetchMetadata(Frozen):
+class FetchMetadata(MemberEffect):
     """The client requests the cluster's metadata now."""
 
 
-class PendingRevocation(Frozen):
+class PendingRevocation(MemberEffect):
     """An AsyncConsumer stops reading these partitions; onPartitionsRevoked follows."""
 
     partitions: Partitions
 
 
-class Revoked(Frozen):
+class Revoked(MemberEffect):
     """The host calls onPartitionsRevoked; the member owns the partitions until it returns."""
 
     partitions: Partitions
 
 
-class Assigned(Frozen):
+class Assigned(MemberEffect):
     """The host calls onPartitionsAssigned with the gained partitions, even if there are none."""
 
     partitions: Partitions
 
 
-class Lost(Frozen):
+class Lost(MemberEffect):
     """The host calls onPartitionsLost; other members may own these partitions already."""
 
     partitions: Partitions
 
 
-class Start(Frozen):
+class Start(MemberEffect):
     """A Connect worker starts connectors and tasks."""
 
     work: Work
 
 
-class Stop(Frozen):
+class Stop(MemberEffect):
     """A Connect worker stops connectors and tasks; `is_revoked` if its leader revoked them."""
 
     work: Work
     is_revoked: bool = False
 
 
-class MemberTransition(Frozen):
+class MemberTransition(MemberEffect):
     """The member has changed its state."""
 
     before: MemberState | ConsumerMemberState
     after: MemberState | ConsumerMemberState
 
 
-class Fatal(Frozen):
+class Fatal(MemberEffect):
     """poll() throws; the member continues only if the application polls again."""
 
     error_code: ErrorCode
     message: str
-
-
-MemberEffect = (
-    Send
-    | FetchMetadata
-    | PendingRevocation
-    | Revoked
-    | Assigned
-    | Lost
-    | Start
-    | Stop
-    | MemberTransition
-    | Fatal
-)

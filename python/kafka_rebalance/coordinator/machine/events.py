@@ -34,7 +34,15 @@ class LogEntry(NamedTuple):
     committed: bool | None = None
 
 
-class Received(Frozen):
+class Event(Frozen):
+    """Something that happened, except for a deadline (`Tick`)."""
+
+
+class Effect(Frozen):
+    """What the host is asked to do, or informed about."""
+
+
+class Received(Event):
     """A request has arrived. The caller chooses `request_id`, to which `Respond` refers.
 
     `api_version` is the request's version; None means the newest version of Kafka 4.4.0.
@@ -47,35 +55,35 @@ class Received(Frozen):
     client_host: str = "/127.0.0.1"
 
 
-class Appended(Frozen):
+class Appended(Event):
     """An Append is durable; its first record is at `position`."""
 
     append_id: int
     position: int
 
 
-class AppendFailed(Frozen):
+class AppendFailed(Event):
     """An Append failed: none of its records is in the log."""
 
     append_id: int
     error: ErrorCode
 
 
-class LoadStarted(Frozen):
+class LoadStarted(Event):
     """This broker has become the coordinator; requests are refused until Loaded."""
 
 
-class Loaded(Frozen):
+class Loaded(Event):
     """The whole log has been read, in order; the coordinator starts from it."""
 
     entries: tuple[LogEntry, ...]
 
 
-class Unloaded(Frozen):
+class Unloaded(Event):
     """Another broker has become the coordinator."""
 
 
-class PartitionsDeleted(Frozen):
+class PartitionsDeleted(Event):
     """The cluster has deleted these partitions (topic, number), and all of these topics."""
 
     partitions: tuple[tuple[str, int], ...] = ()
@@ -92,18 +100,18 @@ class ClusterTopic(NamedTuple):
     racks: tuple[tuple[str, ...], ...] = ()
 
 
-class TopicsChanged(Frozen):
+class TopicsChanged(Event):
     """The cluster has exactly these topics from now on; `version` is the metadata's offset."""
 
     topics: tuple[ClusterTopic, ...]
     version: int
 
 
-class Sweep(Frozen):
+class Sweep(Event):
     """Offsets and empty groups may expire now (every `offsets.retention.check.interval.ms`)."""
 
 
-class Silent(Frozen):
+class Silent(Event):
     """The host reports a member silent since `since_ms`; its session timeout runs from then."""
 
     group_id: str
@@ -111,59 +119,44 @@ class Silent(Frozen):
     since_ms: int
 
 
-class Heard(Frozen):
+class Heard(Event):
     """The host reports that a silent member sends heartbeats again."""
 
     group_id: str
     member_id: str
 
 
-class PatternsDue(Frozen):
+class PatternsDue(Event, Effect):
     """Patterns are to be resolved: the host passes this effect back after earlier appends."""
 
     group_id: str
     patterns: tuple[str, ...]
 
 
-class ShareStateDue(Frozen):
+class ShareStateDue(Event, Effect):
     """Share state is to be initialised: the host passes this effect back when that is done."""
 
     group_id: str
     partitions: tuple[tuple[Uuid, tuple[int, ...]], ...]
 
 
-CoordinatorEvent = (
-    Received
-    | Tick
-    | Appended
-    | AppendFailed
-    | LoadStarted
-    | Loaded
-    | Unloaded
-    | PartitionsDeleted
-    | TopicsChanged
-    | PatternsDue
-    | ShareStateDue
-    | Sweep
-    | Silent
-    | Heard
-)
+CoordinatorEvent = Event | Tick
 
 
-class Respond(Frozen):
+class Respond(Effect):
     """The host sends this response to the request."""
 
     request_id: int
     response: Response
 
 
-class Drop(Frozen):
+class Drop(Effect):
     """A newer request of the member has replaced this parked request, which gets no response."""
 
     request_id: int
 
 
-class Append(Frozen):
+class Append(Effect):
     """The host appends the records and reports Appended or AppendFailed.
 
     The records belong to a transaction if `producer_id` is set. If `committed` is set, there are no
@@ -176,7 +169,7 @@ class Append(Frozen):
     committed: bool | None = None
 
 
-class Transition(Frozen):
+class Transition(Effect):
     """A group has changed its state or generation."""
 
     group_id: str
@@ -185,17 +178,14 @@ class Transition(Frozen):
     generation_id: int
 
 
-class Expired(Frozen):
+class Expired(Effect):
     """A deadline has passed."""
 
     key: DeadlineKey
 
 
-class Unreadable(Frozen):
+class Unreadable(Effect):
     """The load failed at this record; as after Unloaded, every request is refused."""
 
     position: int
     problem: str
-
-
-Effect = Respond | Drop | Append | Transition | Expired | Unreadable | PatternsDue | ShareStateDue

@@ -46,50 +46,36 @@ class Reaction(Enum):
     FATAL = auto()  # poll throws
 
 
-JOIN_GROUP: dict[ErrorCode, Reaction] = {
+_Reactions = dict[ErrorCode, Reaction]
+_MOVED: _Reactions = {
+    _E.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    _E.NOT_COORDINATOR: Reaction.REDISCOVER,
+}
+_UNKNOWN: _Reactions = {
+    _E.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
+    _E.UNKNOWN_MEMBER_ID: Reaction.RESET_ALL,
+}
+_OF_A_GENERATION: _Reactions = {**_UNKNOWN, _E.FENCED_INSTANCE_ID: Reaction.FATAL}
+
+JOIN_GROUP: _Reactions = {
     _E.MEMBER_ID_REQUIRED: Reaction.ADOPT_ID,
     _E.UNKNOWN_MEMBER_ID: Reaction.RESET_ALL,
     _E.COORDINATOR_LOAD_IN_PROGRESS: Reaction.BACK_OFF,
     _E.REBALANCE_IN_PROGRESS: Reaction.RETRY,
-    _E.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
-    _E.NOT_COORDINATOR: Reaction.REDISCOVER,
+    **_MOVED,
 }
-
-SYNC_GROUP: dict[ErrorCode, Reaction] = {
-    _E.REBALANCE_IN_PROGRESS: Reaction.RETRY,
-    _E.UNKNOWN_MEMBER_ID: Reaction.RESET_ALL,
-    _E.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
-    _E.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
-    _E.NOT_COORDINATOR: Reaction.REDISCOVER,
-}
-
-HEARTBEAT: dict[ErrorCode, Reaction] = {
-    _E.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
-    _E.NOT_COORDINATOR: Reaction.REDISCOVER,
+SYNC_GROUP: _Reactions = {_E.REBALANCE_IN_PROGRESS: Reaction.RETRY, **_UNKNOWN, **_MOVED}
+HEARTBEAT: _Reactions = {
+    **_MOVED,
     _E.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
-    _E.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
-    _E.UNKNOWN_MEMBER_ID: Reaction.RESET_ALL,
-    _E.FENCED_INSTANCE_ID: Reaction.FATAL,
+    **_OF_A_GENERATION,
 }
-
-OFFSET_COMMIT: dict[ErrorCode, Reaction] = {
+OFFSET_COMMIT: _Reactions = {
     _E.COORDINATOR_LOAD_IN_PROGRESS: Reaction.BACK_OFF,
     _E.UNKNOWN_TOPIC_OR_PARTITION: Reaction.BACK_OFF,
-    _E.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
-    _E.NOT_COORDINATOR: Reaction.REDISCOVER,
     _E.REQUEST_TIMED_OUT: Reaction.REDISCOVER,
-    _E.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
-    _E.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
-    _E.UNKNOWN_MEMBER_ID: Reaction.RESET_ALL,
-    _E.FENCED_INSTANCE_ID: Reaction.FATAL,
+    **HEARTBEAT,
 }
-
-
-_OF_A_GENERATION = (
-    ErrorCode.ILLEGAL_GENERATION,
-    ErrorCode.UNKNOWN_MEMBER_ID,
-    ErrorCode.FENCED_INSTANCE_ID,
-)
 
 
 def answered(state: Membership, sent: SentRequest, response: Response) -> None:
@@ -169,7 +155,7 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
         protocol_name=response.protocol_name,
         assignments=given,
     )
-    state.send(request, state.config.request_timeout_ms)
+    state.send(request)
 
 
 def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) -> None:
@@ -180,10 +166,8 @@ def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) ->
     if state.state is not MemberState.COMPLETING_REBALANCE or sent.generation != state.generation:
         react(state, sent, Reaction.RESET_GENERATION, ErrorCode.ILLEGAL_GENERATION)
         return
-    if response.protocol_type not in (
-        state.role.protocol_type,
-        None,
-    ) or response.protocol_name not in (state.generation.protocol_name, None):
+    types, names = (state.role.protocol_type, None), (state.generation.protocol_name, None)
+    if response.protocol_type not in types or response.protocol_name not in names:
         react(state, sent, Reaction.FATAL, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         return
     state.move(MemberState.STABLE)

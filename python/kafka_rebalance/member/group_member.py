@@ -270,4 +270,4 @@ def _tick(state: Membership) -> None:
             generation_id=state.generation.generation_id,
             group_instance_id=state.config.group_instance_id,
         )
-        state.send(request, state.config.request_timeout_ms)
+        state.send(request)

@@ -20,7 +20,7 @@ from .states import MemberState
 Partitions = tuple[TopicPartition, ...]
 
 
-class Event(Frozen):
+class _Event(Frozen):
     """Something that happened, except for a deadline (`Tick`)."""
 
 
@@ -28,66 +28,66 @@ class MemberEffect(Frozen):
     """What the host is asked to do."""
 
 
-class Subscribe(Event):
+class Subscribe(_Event):
     """The application calls subscribe(topics)."""
 
     topics: tuple[str, ...]
 
 
-class SubscribePattern(Event):
+class SubscribePattern(_Event):
     """The application calls subscribe(pattern); the pattern must match a topic's whole name."""
 
     pattern: str
 
 
-class Unsubscribe(Event):
+class Unsubscribe(_Event):
     """The application calls unsubscribe(): the member gives up its partitions and leaves."""
 
 
-class Poll(Event):
+class Poll(_Event):
     """The application calls poll(); `positions` are pairs (partition, next offset to read)."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 
 
-class Close(Event):
+class Close(_Event):
     """The application closes the member."""
 
 
-class MetadataUpdated(Event):
+class MetadataUpdated(_Event):
     """The client has new metadata: all topics of the cluster that the client may see."""
 
     topics: tuple[Topic, ...]
 
 
-class ConfigurationUpdated(Event):
+class ConfigurationUpdated(_Event):
     """A worker has read the configuration topic up to `offset`; `connectors` are (name, tasks)."""
 
     offset: int
     connectors: tuple[tuple[str, int], ...]
 
 
-class Answered(Event):
+class Answered(_Event):
     """The response to a request has arrived."""
 
     request_id: int
     response: Response
 
 
-class Failed(Event):
+class Failed(_Event):
     """A request will get no response: the connection was lost."""
 
     request_id: int
 
 
-class Vouched(Event):
+class Vouched(_Event):
     """The host reports that a member was healthy, and when it last sent a heartbeat and polled."""
 
     heartbeat_ms: int
     polled_ms: int
 
 
-class Polled(Event):
+class Polled(_Event):
     """The host reports the application's last poll, which had no effect on the member.
 
     Without this report, a member that waits for a long time would count as one whose application
@@ -97,11 +97,11 @@ class Polled(Event):
     at_ms: int
 
 
-class CallbackCompleted(Event):
+class CallbackCompleted(_Event):
     """The callback of an AsyncConsumer's last Revoked, Assigned or Lost has returned."""
 
 
-MemberEvent = Event | Tick
+MemberEvent = _Event | Tick
 
 
 class Send(MemberEffect):

@@ -115,6 +115,8 @@ class AnyMembership:
     state: AnyState
     sent: dict[int, SentRequest] = field(default_factory=dict)
     request_ids: "count[int]" = field(default_factory=lambda: count(1))
+    coordinator_node: int | None = None
+    generation: Generation = Generation()
     poll_until_ms: int = 0
     now_ms: int = 0
     fatal: Fatal | None = None
@@ -137,6 +139,23 @@ class AnyMembership:
             if sent.expires_ms <= self.now_ms and self.sent.pop(number, None) is not None:
                 yield sent
 
+    def send(
+        self,
+        request: Request,
+        timeout_ms: int | None = None,
+        api_version: int | None = None,
+        *,
+        is_ignored: bool = False,
+    ) -> SentRequest:
+        """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
+        node = None if isinstance(request, FindCoordinator) else self.coordinator_node
+        number = next(self.request_ids)
+        expires_ms = self.now_ms + (timeout_ms or self.config.request_timeout_ms)
+        sent = SentRequest(request, expires_ms, self.generation, is_ignored)
+        self.sent[number] = sent
+        self.effects.append(Send(number, node, request, api_version))
+        return sent
+
     def move(self, state: AnyState) -> None:
         if state is self.state:
             return
@@ -156,16 +175,14 @@ class AnyMembership:
         offsets = tuple(
             OffsetToCommit(*one, positions[one]) for one in partitions if one in positions
         )
-        return (
-            OffsetCommit(
-                group_id=self.config.group_id,
-                offsets=offsets,
-                member_id=member_id,
-                generation_id=generation_id,
-                group_instance_id=self.config.group_instance_id,
-            )
-            if offsets
-            else None
+        if not offsets:
+            return None
+        return OffsetCommit(
+            group_id=self.config.group_id,
+            offsets=offsets,
+            member_id=member_id,
+            generation_id=generation_id,
+            group_instance_id=self.config.group_instance_id,
         )
 
     def backoff_ms(self, failures: int) -> int:
@@ -187,7 +204,6 @@ class Membership(AnyMembership):
     _: KW_ONLY
     legal_predecessors = LEGAL_PREDECESSORS
     state: MemberState = MemberState.UNJOINED
-    generation: Generation = Generation()
     is_leader: bool = False
     # The join.
     rejoin_needed: bool = True
@@ -197,7 +213,6 @@ class Membership(AnyMembership):
     failures: int = 0  # consecutive failed attempts to join
     retry_at_ms: int = 0
     # The coordinator, and timers.
-    coordinator_node: int | None = None
     unknown_since_ms: int | None = None  # when the coordinator was lost
     heartbeat_at_ms: int | None = None
     heartbeat_failures: int = 0  # consecutive failed heartbeats
@@ -205,26 +220,12 @@ class Membership(AnyMembership):
 
     def is_joining(self) -> bool:
         """Returns whether a join is in progress, or its assignment waits for poll."""
-        if self.arrived is not None:
-            return True
-        return self.is_waiting_for(JoinGroup, SyncGroup)
-
-    def send(
-        self, request: Request, timeout_ms: int, api_version: int | None = None
-    ) -> SentRequest:
-        """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
-        node = None if isinstance(request, FindCoordinator) else self.coordinator_node
-        number = next(self.request_ids)
-        sent = SentRequest(request, self.now_ms + timeout_ms, self.generation)
-        self.sent[number] = sent
-        self.effects.append(Send(number, node, request, api_version))
-        return sent
+        return self.arrived is not None or self.is_waiting_for(JoinGroup, SyncGroup)
 
     def find_coordinator(self) -> None:
         """Sends FindCoordinator, unless one is unanswered or the back-off has not ended."""
         if not self.is_waiting_for(FindCoordinator) and self.now_ms >= self.retry_at_ms:
-            request = FindCoordinator(group_id=self.config.group_id)
-            self.send(request, self.config.request_timeout_ms)
+            self.send(FindCoordinator(group_id=self.config.group_id))
 
     def forget_coordinator(self) -> None:
         """Drops the coordinator, which is gone or has moved; its requests will stay unanswered.
@@ -255,8 +256,7 @@ class Membership(AnyMembership):
 
     def reset(self, *, keep_id: bool) -> None:
         """Drops the generation; the next poll then loses the owned partitions."""
-        member_id = self.generation.member_id if keep_id else ""
-        self.generation = Generation(member_id=member_id)
+        self.generation = Generation(member_id=self.generation.member_id if keep_id else "")
         self.move(MemberState.UNJOINED)
         self.arrived = None
         self.rejoin_needed = True
@@ -281,8 +281,7 @@ class Membership(AnyMembership):
             and self.state is not MemberState.UNJOINED
             and member_id
         ):
-            request = LeaveGroup(group_id=config.group_id, members=(MemberIdentity(member_id),))
-            self.send(request, config.request_timeout_ms)
+            self.send(LeaveGroup(group_id=config.group_id, members=(MemberIdentity(member_id),)))
         for number, one in list(self.sent.items()):
             if isinstance(one.request, JoinGroup | SyncGroup):
                 del self.sent[number]  # the response no longer matters

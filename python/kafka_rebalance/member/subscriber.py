@@ -284,7 +284,7 @@ class Subscriber:
         request = state.offset_commit(self.owned, self.positions, *ids)
         if request is None or state.coordinator_node is None:
             return None
-        return state.send(request, self.config.request_timeout_ms)
+        return state.send(request)
 
     def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:
         if not isinstance(response, OffsetCommitResponse):

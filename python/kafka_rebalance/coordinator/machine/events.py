@@ -34,7 +34,7 @@ class LogEntry(NamedTuple):
     committed: bool | None = None
 
 
-class Event(Frozen):
+class _Event(Frozen):
     """Something that happened, except for a deadline (`Tick`)."""
 
 
@@ -42,7 +42,7 @@ class Effect(Frozen):
     """What the host is asked to do, or informed about."""
 
 
-class Received(Event):
+class Received(_Event):
     """A request has arrived. The caller chooses `request_id`, to which `Respond` refers.
 
     `api_version` is the request's version; None means the newest version of Kafka 4.4.0.
@@ -55,35 +55,35 @@ class Received(Event):
     client_host: str = "/127.0.0.1"
 
 
-class Appended(Event):
+class Appended(_Event):
     """An Append is durable; its first record is at `position`."""
 
     append_id: int
     position: int
 
 
-class AppendFailed(Event):
+class AppendFailed(_Event):
     """An Append failed: none of its records is in the log."""
 
     append_id: int
     error: ErrorCode
 
 
-class LoadStarted(Event):
+class LoadStarted(_Event):
     """This broker has become the coordinator; requests are refused until Loaded."""
 
 
-class Loaded(Event):
+class Loaded(_Event):
     """The whole log has been read, in order; the coordinator starts from it."""
 
     entries: tuple[LogEntry, ...]
 
 
-class Unloaded(Event):
+class Unloaded(_Event):
     """Another broker has become the coordinator."""
 
 
-class PartitionsDeleted(Event):
+class PartitionsDeleted(_Event):
     """The cluster has deleted these partitions (topic, number), and all of these topics."""
 
     partitions: tuple[tuple[str, int], ...] = ()
@@ -100,18 +100,18 @@ class ClusterTopic(NamedTuple):
     racks: tuple[tuple[str, ...], ...] = ()
 
 
-class TopicsChanged(Event):
+class TopicsChanged(_Event):
     """The cluster has exactly these topics from now on; `version` is the metadata's offset."""
 
     topics: tuple[ClusterTopic, ...]
     version: int
 
 
-class Sweep(Event):
+class Sweep(_Event):
     """Offsets and empty groups may expire now (every `offsets.retention.check.interval.ms`)."""
 
 
-class Silent(Event):
+class Silent(_Event):
     """The host reports a member silent since `since_ms`; its session timeout runs from then."""
 
     group_id: str
@@ -119,28 +119,28 @@ class Silent(Event):
     since_ms: int
 
 
-class Heard(Event):
+class Heard(_Event):
     """The host reports that a silent member sends heartbeats again."""
 
     group_id: str
     member_id: str
 
 
-class PatternsDue(Event, Effect):
+class PatternsDue(_Event, Effect):
     """Patterns are to be resolved: the host passes this effect back after earlier appends."""
 
     group_id: str
     patterns: tuple[str, ...]
 
 
-class ShareStateDue(Event, Effect):
+class ShareStateDue(_Event, Effect):
     """Share state is to be initialised: the host passes this effect back when that is done."""
 
     group_id: str
     partitions: tuple[tuple[Uuid, tuple[int, ...]], ...]
 
 
-CoordinatorEvent = Event | Tick
+CoordinatorEvent = _Event | Tick
 
 
 class Respond(Effect):

@@ -109,7 +109,7 @@ class AsyncConsumer:
         is_at_work = state.sent or state.callbacks or state.running or state.reconciliation
         return (
             state.state is _S.STABLE
-            and state.node is not None
+            and state.coordinator_node is not None
             and state.fatal is None
             and not is_at_work
             and not heartbeats.has_news(state)
@@ -129,7 +129,7 @@ class AsyncConsumer:
         """Returns when the host must call Tick: the earliest of the timers and timeouts."""
         state = self._state
         due = [one.expires_ms for one in state.sent.values()]
-        if state.node is None:
+        if state.coordinator_node is None:
             if self._wants_node() and not state.is_waiting_for(FindCoordinator):
                 due.append(max(state.find_at_ms, state.now_ms))
             return min(due, default=None)
@@ -267,7 +267,11 @@ class AsyncConsumer:
 
     def _run_background(self) -> None:
         state = self._state
-        if state.node is None and self._wants_node() and state.now_ms >= state.find_at_ms:
+        if (
+            state.coordinator_node is None
+            and self._wants_node()
+            and state.now_ms >= state.find_at_ms
+        ):
             state.find_coordinator()
         reconciliation.reconcile(state, is_poll=False)
         reconciliation.go_on(state)

@@ -37,7 +37,7 @@ _UNCHANGED_MS = -1
 
 
 def beat(state: AsyncMembership) -> None:
-    if state.node is None or state.state in NOT_IN_GROUP:
+    if state.coordinator_node is None or state.state in NOT_IN_GROUP:
         if state.state is _S.LEAVING:
             state.move(_S.UNSUBSCRIBED)  # without a coordinator, the member just leaves
         return
@@ -56,7 +56,7 @@ def _sends_now(state: AsyncMembership) -> bool:
 
 def due_ms(state: AsyncMembership) -> int | None:
     """Returns when the interval's heartbeat is due (now or later); None if one is in flight."""
-    if state.node is None or state.state in NOT_IN_GROUP or state.heartbeat_in_flight():
+    if state.coordinator_node is None or state.state in NOT_IN_GROUP or state.heartbeat_in_flight():
         return None
     return max(state.heartbeat_at_ms, state.retry_at_ms, state.now_ms)
 
@@ -135,7 +135,7 @@ def answered(state: AsyncMembership, sent: SentRequest, response: Response) -> N
     match response:
         case FindCoordinatorResponse(error_code=error, node_id=node):
             if error is _E.NONE:
-                state.node, state.find_failures = node, 0
+                state.coordinator_node, state.find_failures = node, 0
             elif error is _E.GROUP_AUTHORIZATION_FAILED:
                 _die(state, error, f"FindCoordinator was answered {error}")
             else:

@@ -22,10 +22,9 @@ from kafka_rebalance.wire.broker_groups import (
     TopicPartitions,
 )
 from kafka_rebalance.wire.classic_groups import FindCoordinator
-from kafka_rebalance.wire.messages import Request
 
 from ..config import LIBRDKAFKA, ConsumerConfig
-from ..interface import Assigned, Lost, Revoked, Send
+from ..interface import Assigned, Lost, Revoked
 from ..membership import AnyMembership, SentRequest
 from .states import LEGAL_PREDECESSORS, ConsumerMemberState
 
@@ -143,7 +142,6 @@ class AsyncMembership(AnyMembership):
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     commit_at_ms: int = 0
     # Requests and timers.
-    node: int | None = None
     find_at_ms: int = 0
     find_failures: int = 0
     sent_fields: SentFields = field(default_factory=SentFields)
@@ -172,14 +170,6 @@ class AsyncMembership(AnyMembership):
             for one in self.sent.values()
         )
 
-    def send(self, request: Request, *, is_ignored: bool = False) -> SentRequest:
-        node = None if isinstance(request, FindCoordinator) else self.node
-        number = next(self.request_ids)
-        expires_ms = self.now_ms + self.config.request_timeout_ms
-        sent = self.sent[number] = SentRequest(request, expires_ms, is_ignored=is_ignored)
-        self.effects.append(Send(number, node, request))
-        return sent
-
     def find_coordinator(self) -> None:
         """Sends FindCoordinator, unless one is unanswered."""
         if not self.is_waiting_for(FindCoordinator):
@@ -187,7 +177,7 @@ class AsyncMembership(AnyMembership):
 
     def forget_coordinator(self) -> None:
         """Drops the coordinator, and all requests to it, which will stay unanswered."""
-        self.node = None
+        self.coordinator_node = None
         for number, one in list(self.sent.items()):
             if not isinstance(one.request, FindCoordinator):
                 del self.sent[number]

@@ -106,7 +106,7 @@ def go_on(state: AsyncMembership) -> None:
     if running.commit_failures and state.now_ms >= running.until_ms:
         running.commit_at_ms = None
         _committed(state)
-    elif state.node is not None:
+    elif state.coordinator_node is not None:
         running.commit_at_ms = None
         running.commit = commit(state, running.revoked if state.is_librdkafka else state.owned)
         if running.commit is None:
@@ -117,7 +117,7 @@ def commit(state: AsyncMembership, partitions: Partitions) -> SentRequest | None
     """Sends the positions of these partitions; None if there are none."""
     ids = state.member_id, state.member_epoch
     request = state.offset_commit(partitions, state.positions, *ids)
-    return None if request is None or state.node is None else state.send(request)
+    return None if request is None or state.coordinator_node is None else state.send(request)
 
 
 def commit_answered(state: AsyncMembership, sent: SentRequest, error: ErrorCode) -> None:

@@ -9,6 +9,7 @@ Source   GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuild
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kafka_rebalance.assignors.consumer import targets
@@ -19,7 +20,6 @@ from kafka_rebalance.wire.broker_groups import DescribedPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Frozen
 
-from ..machine.cluster import ClusterTopics
 from ..machine.state import CoordinatorState
 from . import log
 from .group import Names
@@ -31,30 +31,6 @@ Target = Mapping[Uuid, tuple[int, ...]]
 """Partitions by topic id, in the order of Kafka's hash tables."""
 
 NO_TARGET: Target = {}
-
-
-def group_view(
-    members: Iterable[tuple[Any, Names, Target]], cluster: ClusterTopics, is_homogeneous: bool
-) -> targets.View:
-    """Returns a group as an assignor reads it, with all topics of the cluster.
-
-    `members` are triples: a member, the names of its topics, and its present target.
-    """
-    views = (
-        targets.MemberView(
-            Member(one.member_id, (), group_instance_id=one.instance_id),
-            len(names),
-            tuple(cluster.ids(names)),
-            _table(present),
-        )
-        for one, names, present in members
-    )
-    return targets.View(
-        tuple(views),
-        {topic: one.partitions for topic, one in cluster.by_id.items()},
-        {topic: one.name for topic, one in cluster.by_id.items()},
-        is_homogeneous,
-    )
 
 
 class EpochChange(Frozen):
@@ -72,6 +48,51 @@ class EpochChange(Frozen):
     is_homogeneous: bool
     topics: Iterable[str] = ()
     is_new: bool = False
+
+
+def group_view(
+    state: CoordinatorState,
+    change: EpochChange,
+    present: Mapping[str, Target | None],
+    members: Mapping[str, Any],
+    names_of: Callable[[Any], Names],
+) -> targets.View:
+    """Returns a group as an assignor reads it, with all topics of the cluster.
+
+    `present` has the present targets of all members, in the order in which the assignor sees them.
+    """
+    cluster = state.cluster
+    views = []
+    for member_id, target in present.items():
+        one, names = members[member_id], names_of(members[member_id])
+        member = Member(member_id, (), group_instance_id=one.instance_id)
+        ids = tuple(cluster.ids(names))
+        views.append(targets.MemberView(member, len(names), ids, _table(target or NO_TARGET)))
+    return targets.View(
+        tuple(views),
+        {topic: one.partitions for topic, one in cluster.by_id.items()},
+        {topic: one.name for topic, one in cluster.by_id.items()},
+        change.is_homogeneous,
+    )
+
+
+def with_epoch(
+    state: CoordinatorState,
+    change: EpochChange,
+    types: RecordTypes,
+    topics: Iterable[str],
+    *,
+    is_new: bool,
+) -> EpochChange:
+    """Returns the change; its epoch is a new one if `is_new`, or if the topics' metadata differ."""
+    group, epoch = change.group, change.group.epoch
+    metadata_hash = state.cluster.hash_of(topics)
+    is_new |= metadata_hash != group.metadata_hash
+    if is_new:
+        epoch += 1
+        change.records.append(types.epoch_record(group.group_id, epoch, metadata_hash))
+    group.refreshed(state.now_ms, epoch)
+    return replace(change, epoch=epoch, is_new=is_new)
 
 
 Answer = Mapping[str, HashMap[Uuid, Any]]

@@ -23,12 +23,12 @@ from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
 from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import (
-    UNCHANGED_MS,
     RequestRefused,
     arm_session,
     known_member,
     known_sender,
     known_static,
+    updated,
 )
 from ..broker_assigned.table_order import in_copied_set, name_set
 from ..broker_assigned.target import NO_TARGET, EpochChange
@@ -147,19 +147,16 @@ def _owned(subscription: Subscription, cluster: ClusterTopics) -> Owned:
 def _updated(
     event: Received, request: wire.JoinGroup, old: ConsumerGroupMember, subscription: Subscription
 ) -> ConsumerGroupMember:
-    timeout_ms = request.rebalance_timeout_ms
-    kept_ms = old.rebalance_timeout_ms
-    return replace(
+    instance_id = request.group_instance_id
+    return updated(
         old,
-        instance_id=(
-            old.instance_id if request.group_instance_id is None else request.group_instance_id
-        ),
+        event,
+        request,
+        ("rebalance_timeout_ms",),
+        instance_id=old.instance_id if instance_id is None else instance_id,
         rack_id=subscription.rack_id or old.rack_id,
-        rebalance_timeout_ms=kept_ms if timeout_ms == UNCHANGED_MS else timeout_ms,
         subscribed_topic_names=name_set(subscription.topics),
         subscribed_topic_regex="",
-        client_id=event.client_id,
-        client_host=event.client_host,
         classic=ClassicMetadata(request.session_timeout_ms, request.protocols),
     )
 
@@ -264,10 +261,14 @@ def heartbeat(
     state.respond_when_durable(event.request_id, request, response)
 
 
-def members_that_leave(
-    event: Received, request: wire.LeaveGroup, group: ConsumerGroup
-) -> tuple[list[ConsumerGroupMember], SendResponse]:
-    """Returns the members to remove, and the response; members of both protocols can leave."""
+def leave_group(
+    kind: BrokerAssigned,
+    state: CoordinatorState,
+    event: Received,
+    request: wire.LeaveGroup,
+    group: ConsumerGroup,
+) -> None:
+    """Handles a LeaveGroup; members of both protocols can leave."""
     leaving: dict[str, ConsumerGroupMember] = {}
     entries = []
     for entry in request.members:
@@ -279,7 +280,8 @@ def members_that_leave(
         leaving[member.member_id] = member
         entries.append(wire.LeftMember(*entry, ErrorCode.NONE))
     response = wire.LeaveGroupResponse(members=tuple(entries))
-    return list(leaving.values()), SendResponse(event.request_id, response, request)
+    then = SendResponse(event.request_id, response, request)
+    kind.remove(state, group, list(leaving.values()), then)
 
 
 def _leaving(group: ConsumerGroup, entry: wire.MemberIdentity) -> ConsumerGroupMember:

@@ -32,7 +32,7 @@ from ..broker_assigned.group import Names
 from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import UNCHANGED_MS, arm_or_cancel_rebalance, is_blank, updated
 from ..broker_assigned.records import target_topics
-from ..broker_assigned.target import NO_TARGET, Answer, EpochChange, Target, group_view, target_for
+from ..broker_assigned.target import Answer, EpochChange, Target, group_view, target_for, with_epoch
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
@@ -176,21 +176,15 @@ def _shown(
 
 def next_epoch(state: CoordinatorState, change: EpochChange, *, is_new: bool) -> EpochChange:
     """Returns the change; its epoch is a new one if `is_new`, or if the topics' metadata differ."""
-    group, old, new, records = change.group, change.old, change.member, change.records
+    group, old, new = change.group, change.old, change.member
     counts = group.counts_with(old, new)
-    metadata_hash = state.cluster.hash_of(counts)
-    members = len(group.members)
-    if new.member_id not in group.members and new.instance_id not in group.static_members:
-        members += 1
-    epoch = group.epoch
-    if is_new or metadata_hash != group.metadata_hash:
-        epoch += 1
-        records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
-    group.refreshed(state.now_ms, epoch)
+    change = with_epoch(state, change, RECORDS, counts, is_new=is_new)
     if group.has_old_metadata:
-        records.append(old_metadata_tombstone(group.group_id))
+        change.records.append(old_metadata_tombstone(group.group_id))
+    is_known = new.member_id in group.members or new.instance_id in group.static_members
+    members = len(group.members) + (not is_known)
     users = [number for _, number in group.patterns_with(old, new).items()]
-    return replace(change, epoch=epoch, is_homogeneous=is_homogeneous(users, counts, members))
+    return replace(change, is_homogeneous=is_homogeneous(users, counts, members))
 
 
 def targets_of(
@@ -201,15 +195,11 @@ def targets_of(
     default = state.config.group_consumer_assignors[0]
     assignor = group.preferred_assignor_with(old, new) or default
     members, replaced = group.members_with(new), group.replaced_id(new)
-    order = java_hash_order(list(members))
-    present = {one: group.targets.get(one) for one in order}
+    present = {one: group.targets.get(one) for one in java_hash_order(list(members))}
     if replaced is not None:
         present[new.member_id] = group.targets.get(replaced)
-    views = (
-        (members[one], subscribed_names(group, members[one]), present[one] or NO_TARGET)
-        for one in order
-    )
-    return _ASSIGNORS[assignor](group_view(views, state.cluster, change.is_homogeneous)), present
+    view = group_view(state, change, present, members, partial(subscribed_names, group))
+    return _ASSIGNORS[assignor](view), present
 
 
 def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names:

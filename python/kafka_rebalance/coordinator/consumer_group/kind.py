@@ -25,7 +25,6 @@ from ..broker_assigned.target import NO_TARGET, Target, described_partitions
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
 from ..machine.deadlines import MEMBER_KINDS, DeadlineKey
-from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import classic_members
 from .group import (
@@ -62,6 +61,7 @@ class ConsumerGroups(BrokerAssigned):
     beat = beat
     upgrade = staticmethod(upgrade)
     join_classic = classic_members.join_group
+    leave_group = classic_members.leave_group
     group_tombstones = staticmethod(group_tombstones)
 
     def __init__(self) -> None:
@@ -69,14 +69,8 @@ class ConsumerGroups(BrokerAssigned):
         self.handlers |= {
             SyncGroup: classic_members.sync_group,
             Heartbeat: classic_members.heartbeat,
-            LeaveGroup: self._leave_group,
+            LeaveGroup: self.leave_group,
         }
-
-    def _leave_group(
-        self, state: CoordinatorState, event: Received, request: LeaveGroup, group: ConsumerGroup
-    ) -> None:
-        members, then = classic_members.members_that_leave(event, request, group)
-        self.remove(state, group, members, then)
 
     def without_epochs(self, assigned: PartitionEpochs) -> PartitionEpochs:
         return {topic: dict.fromkeys(epochs, 0) for topic, epochs in assigned.items()} or assigned
@@ -176,13 +170,13 @@ class ConsumerGroups(BrokerAssigned):
     def assignment_of(
         self, state: CoordinatorState, group: ConsumerGroup, member: ConsumerGroupMember
     ) -> dict[str, Any]:
-        assigned: dict[Uuid, list[int]] = {}
-        for partitions in (member.assigned, member.pending_revocation):
-            for topic, epochs in partitions.items():
-                assigned.setdefault(topic, []).extend(epochs)
+        assigned, pending = member.assigned, member.pending_revocation
+        has = {
+            one: (*assigned.get(one, ()), *pending.get(one, ())) for one in {**assigned, **pending}
+        }
         target = group.targets.get(member.member_id, NO_TARGET)
         return {
-            "assignment": described_partitions(state, assigned),
+            "assignment": described_partitions(state, has),
             "target_assignment": described_partitions(state, target),
             "member_type": _CONSUMER if member.classic is None else _CLASSIC,
         }

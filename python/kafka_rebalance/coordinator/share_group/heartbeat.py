@@ -17,6 +17,7 @@ Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager (shar
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 
 from kafka_rebalance.assignors.share import simple
 from kafka_rebalance.java.hash_map import Uuid
@@ -30,7 +31,7 @@ from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member, updated
 from ..broker_assigned.records import target_topics
 from ..broker_assigned.table_order import by_topic_id, copied_map_slots
-from ..broker_assigned.target import NO_TARGET, Answer, EpochChange, Target, group_view, target_for
+from ..broker_assigned.target import Answer, EpochChange, Target, group_view, target_for, with_epoch
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from .group import RECORDS, Partitions, ShareGroup, ShareGroupMember, is_homogeneous
@@ -149,15 +150,9 @@ def next_epoch(state: CoordinatorState, change: EpochChange) -> EpochChange:
     if not is_new and not group.must_refresh(state.now_ms):
         return change
     counts = group.counts_with(old, new)
-    metadata_hash = state.cluster.hash_of(counts)
-    is_new |= metadata_hash != group.metadata_hash
-    epoch = group.epoch
-    if is_new:
-        epoch += 1
-        change.records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
-    group.refreshed(state.now_ms, epoch)
     every = is_homogeneous((count for _, count in counts.items()), len(group.members))
-    return replace(change, epoch=epoch, is_homogeneous=every, topics=counts, is_new=is_new)
+    change = replace(change, is_homogeneous=every, topics=counts)
+    return with_epoch(state, change, RECORDS, counts, is_new=is_new)
 
 
 def targets_of(
@@ -165,14 +160,9 @@ def targets_of(
 ) -> tuple[Answer, dict[str, Target | None]]:
     """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
     group, cluster = change.group, state.cluster
-    order = java_hash_order(list(group.members))
     members = {**dict(group.members.items()), change.member.member_id: change.member}
-    present = {one: group.targets.get(one) for one in order}
-    views = (
-        (members[one], members[one].subscribed_topic_names, present[one] or NO_TARGET)
-        for one in order
-    )
-    view = group_view(views, cluster, change.is_homogeneous)
+    present = {one: group.targets.get(one) for one in java_hash_order(list(group.members))}
+    view = group_view(state, change, present, members, attrgetter("subscribed_topic_names"))
     initialized = {} if group.share_state is None else group.share_state.initialized
     assignable = {
         topic: [p for p in range(one.partitions) if p in initialized[topic].partitions]

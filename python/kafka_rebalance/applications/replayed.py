@@ -311,17 +311,9 @@ def _differing(
     for member_id, one in assigned.items():
         ours = answer.members[member_id]
         later = one.info.next_rebalance_ms
-        present = (
-            {*one.partitions},
-            *tasks[member_id],
-            None if later == NO_REBALANCE else later,
-        )
-        own = (
-            {*ours.partitions},
-            tuple(sorted({*ours.active_tasks})),
-            tuple(sorted(ours.standby_tasks)),
-            ours.next_rebalance_ms,
-        )
-        if present != own:
+        due = None if later == NO_REBALANCE else later
+        active, standby = sorted({*ours.active_tasks}), sorted(ours.standby_tasks)
+        present = ({*one.partitions}, *map(list, tasks[member_id]), due)
+        if present != ({*ours.partitions}, active, standby, ours.next_rebalance_ms):
             found.append(member_id)
     return tuple(found)

@@ -16,7 +16,7 @@
 Errors   GroupError if no task of a source topic is assigned.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice, product
 from typing import NamedTuple
 
@@ -75,7 +75,12 @@ def topologies(
         # 4.
         copies = {one: sources[one] for one in stateful if not own[one]}
         infos = tuple(
-            TopicsInfo(one, tuple(of), tuple(own[one]), tuple(_external(copies.get(one, ()))))
+            TopicsInfo(
+                one,
+                tuple(of),
+                tuple(own[one]),
+                tuple(t for t in copies.get(one, ()) if not t.endswith(_REPARTITION)),
+            )
             for one, of in sources.items()
         )
         found.append((len(copies), infos))
@@ -97,7 +102,8 @@ def _seen(
             stateful.add(standby.task.subtopology_id)
     sums = (task for one in application.threads for task in one.info.offset_sums())
     stateful |= {task.subtopology_id for task in sums} & {*of_topic.values()}
-    unknown = [one for one in application.racks if one not in of_topic and _is_read(one)]
+    read = [one for one in application.racks if not one.endswith(CHANGELOG)]
+    unknown = [one for one in read if one not in of_topic]
     if unknown:
         problem = f"{', '.join(unknown)}: no task of it is assigned, so its subtopology is unknown"
         raise GroupError(f"{FIELD}.topics", f"{problem}; ask again when the group is stable")
@@ -105,14 +111,6 @@ def _seen(
     for topic in by_name(of_topic):
         sources[of_topic[topic]].append(topic)
     return sources, stateful
-
-
-def _is_read(topic: str) -> bool:
-    return not topic.endswith(CHANGELOG)
-
-
-def _external(topics: Iterable[str]) -> list[str]:
-    return [topic for topic in topics if not topic.endswith(_REPARTITION)]
 
 
 def present_tasks(assigned: Mapping[str, SentAssignment]) -> dict[str, ThreadTasks]:

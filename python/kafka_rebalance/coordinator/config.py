@@ -51,14 +51,13 @@ class CoordinatorConfig(Message):
             value, least = getattr(self, name), int(name in _AT_LEAST_1)
             if isinstance(value, int) and value < least:
                 raise GroupError(name, f"{value} is less than {least}")
-        assignors = self.group_consumer_assignors
+        assignors, policy = self.group_consumer_assignors, self.group_consumer_migration_policy
         if not assignors or not set(assignors) <= set(_ASSIGNORS):
-            name = "group_consumer_assignors"
-            raise GroupError(name, f"{assignors} is not a choice of {', '.join(_ASSIGNORS)}")
-        if self.group_consumer_migration_policy not in _POLICIES:
-            name = "group_consumer_migration_policy"
-            policy = self.group_consumer_migration_policy
-            raise GroupError(name, f"{policy!r} is not one of {', '.join(_POLICIES)}")
+            problem = f"{assignors} is not a choice of {', '.join(_ASSIGNORS)}"
+            raise GroupError("group_consumer_assignors", problem)
+        if policy not in _POLICIES:
+            problem = f"{policy!r} is not one of {', '.join(_POLICIES)}"
+            raise GroupError("group_consumer_migration_policy", problem)
 
     @property
     def allows_upgrades(self) -> bool:

@@ -184,13 +184,13 @@ def _receive(state: CoordinatorState, event: events.Received) -> None:
     refusal = _gate(state, request, event.api_version)
     if refusal is not None:
         response = request.refused(refusal)
-        if isinstance(request, classic.JoinGroup) and refusal in _ECHOES_ID:
-            response = classic.JoinGroupResponse(error_code=refusal, member_id=request.member_id)
-        if isinstance(request, classic.ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
-            response = classic.ListGroupsResponse()  # this coordinator has no groups
-        is_loading = refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        if isinstance(request, classic.Heartbeat) and is_loading:
-            response = classic.HeartbeatResponse()  # sessions do not end during the load
+        match request, refusal:
+            case classic.JoinGroup(member_id=member_id), _ if refusal in _ECHOES_ID:
+                response = classic.JoinGroupResponse(error_code=refusal, member_id=member_id)
+            case classic.ListGroups(), ErrorCode.NOT_COORDINATOR:
+                response = classic.ListGroupsResponse()  # this coordinator has no groups
+            case classic.Heartbeat(), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                response = classic.HeartbeatResponse()  # sessions do not end during the load
         state.respond(event.request_id, response)
         return
     if isinstance(request, classic.FindCoordinator):

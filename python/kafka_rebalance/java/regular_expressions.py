@@ -62,9 +62,7 @@ class LinearMatcher:
         self._forget()
 
     def _forget(self) -> None:
-        """Empties the cache of steps; a step leads from the number of a set of states to that of
-        the next set.
-        """
+        """Empties the cache of steps, which lead from the number of one set of states to the next."""
         self._kept = 0
         self._sets = [self._first]
         self._numbers = {self._first: 0}
@@ -93,9 +91,7 @@ class LinearMatcher:
         return self._steps[step]
 
     def _ends(self, at: int, before: str) -> bool:
-        """Returns whether a name may end here; the step without a letter stores the answer as 0 or
-        1.
-        """
+        """Returns whether a name may end here; the step without a letter stores this as 0 or 1."""
         step = (at, before, "")
         if step not in self._steps:
             self._steps[step] = int(0 in self._closure(self._sets[at], before, ""))
@@ -229,7 +225,7 @@ _TOKENS = re.compile(
     r"|(?P<bracket>\[)\^?\]?|(?P<end>\])",
     re.DOTALL,
 )
-_ESCAPES = "AbBdDsSwWzafnrtvx01234567"
+_ESCAPES = "AbBdDsSwWzafnrtvx0"
 _GROUPS = re.compile(r"P<\w+>.*|<\w+>.*|[ims]*(-[ims]+)?", re.DOTALL | re.ASCII)
 
 
@@ -290,8 +286,6 @@ def _translated(pattern: str) -> str:
 
 def _escape(letter: str) -> str:
     if letter.isascii() and letter.isalnum() and letter not in _ESCAPES:
-        raise InvalidPattern(f"invalid escape sequence \\{letter}")
-    if letter in "123456789" and letter:
         raise InvalidPattern(f"invalid escape sequence \\{letter}")
     return r"\Z" if letter == "z" else f"\\{letter}"
 

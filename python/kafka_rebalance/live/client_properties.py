@@ -71,12 +71,8 @@ def read_properties(path: str | Path | None) -> dict[str, str]:
         name = ENVIRONMENT + setting.upper().replace(".", "_")
         if name in os.environ:
             found[setting] = os.environ[name]
-    return {key: _hidden(key, value) for key, value in found.items()}
-
-
-def _hidden(setting: str, value: str) -> str:
-    harmless = setting.endswith((".location", ".type", ".mechanism", ".protocol", ".algorithm"))
-    return value if harmless else Secret(value)
+    harmless = (".location", ".type", ".mechanism", ".protocol", ".algorithm")
+    return {key: value if key.endswith(harmless) else Secret(value) for key, value in found.items()}
 
 
 def client_configs(

@@ -156,9 +156,8 @@ def _pkcs12(data: bytes, password: str | None) -> Store:
     except ValueError:
         raise ClusterError("the password is wrong, or the file is not a PKCS12 store") from None
     others = [one.certificate.public_bytes(der) for one in found.additional_certs]
+    own = [found.cert.certificate.public_bytes(der)] if found.cert else []
     if found.key is None:
-        own = [found.cert.certificate.public_bytes(der)] if found.cert else []
         return Store(own + others, None)
     key = found.key.private_bytes(der, forms.PrivateFormat.PKCS8, forms.NoEncryption())
-    own = [found.cert.certificate.public_bytes(der)] if found.cert else []
     return Store(others, KeyPair(key, own + others))

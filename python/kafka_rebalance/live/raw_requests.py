@@ -7,6 +7,7 @@ Errors: those of kafka-python; IncompatibleBrokerVersion if the broker does not 
 
 import importlib
 import struct
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -48,17 +49,6 @@ class _Response:
         return _Response(bytes(buffer.read()))
 
 
-class _Header:
-    """The header of a sent request; kafka-python reads the response's class from it."""
-
-    def __init__(self, api_key: int, api_version: int, correlation_id: int) -> None:
-        self.api_key, self.api_version = api_key, api_version
-        self.correlation_id = correlation_id
-
-    def get_response_class(self) -> type[_Response]:
-        return _Response
-
-
 class _Request:
     """A flexible request; kafka-python sets its version when it sends the request."""
 
@@ -69,7 +59,7 @@ class _Request:
         self.API_KEY = api_key
         self.name = f"API key {api_key}"
         self.min_version, self.max_version = versions
-        self.header: _Header | None = None
+        self.header: Any = None
         self._body = body
         self._client_id = ""
 
@@ -79,7 +69,13 @@ class _Request:
         return self.API_VERSION
 
     def with_header(self, correlation_id: int, client_id: str) -> None:
-        self.header = _Header(self.API_KEY, self.version, correlation_id)
+        # kafka-python reads the response's class from the header of a sent request.
+        self.header = SimpleNamespace(
+            api_key=self.API_KEY,
+            api_version=self.version,
+            correlation_id=correlation_id,
+            get_response_class=lambda: _Response,
+        )
         self._client_id = client_id
 
     def expect_response(self) -> bool:

@@ -91,7 +91,7 @@ class TopicLog:
         idle = IdleLimit(self._idle_s, partition, end)
         place = self._client.TopicPartition(self._topic, partition)
         with cluster_errors(self._settings, self._error), self._consumer() as consumer:
-            yield from self._range(consumer, place, start, end, columns, idle)
+            yield from self._range(consumer, place, range(start, end), columns, idle)
             if columns:
                 yield columns.batch()
 
@@ -163,21 +163,15 @@ class ConfluentLog(TopicLog):
         )
 
     def _range(
-        self,
-        consumer: Any,
-        place: Any,
-        start: int,
-        end: int,
-        columns: RecordColumns,
-        idle: IdleLimit,
+        self, consumer: Any, place: Any, offsets: range, columns: RecordColumns, idle: IdleLimit
     ) -> "Iterator[pa.RecordBatch]":
-        codes = self._client.KafkaError
-        place.offset = start
+        codes, end = self._client.KafkaError, offsets.stop
+        place.offset = offsets.start
         consumer.assign([place])
         # The client returns neither aborted records nor transaction markers, so the last offsets of
         # a range may never come. The range is complete after its last offset or a later one, or
         # when the client reports the end of the partition.
-        position = start
+        position = offsets.start
         while position < end:
             idle.check(position)
             for message in consumer.consume(_CONSUMED_RECORDS, _CONSUME_S):
@@ -284,16 +278,11 @@ class KafkaPythonLog(TopicLog):
             )
 
     def _range(
-        self,
-        consumer: Any,
-        place: Any,
-        start: int,
-        end: int,
-        columns: RecordColumns,
-        idle: IdleLimit,
+        self, consumer: Any, place: Any, offsets: range, columns: RecordColumns, idle: IdleLimit
     ) -> "Iterator[pa.RecordBatch]":
+        end = offsets.stop
         consumer.assign([place])
-        consumer.seek(place, start)
+        consumer.seek(place, offsets.start)
         # The position also moves over compaction gaps, control records and aborted records.
         while (position := consumer.position(place)) is not None and position < end:
             idle.check(position)

@@ -61,13 +61,12 @@ class ConsumerConfig:
         return self.group_protocol == CLASSIC
 
     def with_group_protocol(self, group_protocol: str) -> "ConsumerConfig":
-        kept = replace(
+        if group_protocol != CLASSIC:
+            unset = {"group_remote_assignor": None, **_defaults()}
+            return replace(self, group_protocol=group_protocol, **unset)
+        return replace(
             self, group_protocol=CLASSIC, group_remote_assignor=None, client_library=JAVA
         )
-        if group_protocol == CLASSIC:
-            return kept
-        library = self.client_library
-        return replace(kept, group_protocol=group_protocol, client_library=library, **_defaults())
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -139,12 +138,11 @@ def _check_protocol(config: ConsumerConfig) -> None:
 
     Source   ConsumerConfig.checkUnsupportedConfigsPostProcess (Kafka 4.4.0).
     """
-    if config.group_protocol not in (CLASSIC, CONSUMER):
-        problem = f"{config.group_protocol!r} is neither {CLASSIC!r} nor {CONSUMER!r}"
-        raise GroupError("group_protocol", problem)
-    if config.client_library not in (JAVA, LIBRDKAFKA):
-        problem = f"{config.client_library!r} is neither {JAVA!r} nor {LIBRDKAFKA!r}"
-        raise GroupError("client_library", problem)
+    choices = {"group_protocol": (CLASSIC, CONSUMER), "client_library": (JAVA, LIBRDKAFKA)}
+    for name, (one, other) in choices.items():
+        if getattr(config, name) not in (one, other):
+            problem = f"{getattr(config, name)!r} is neither {one!r} nor {other!r}"
+            raise GroupError(name, problem)
     if config.is_classic:
         if config.client_library != JAVA:
             problem = f"{config.client_library!r} needs group_protocol = 'consumer'"

@@ -348,11 +348,8 @@ class Worker(GroupMember):
         A worker that finds no coordinator gives up its work; if it is starting or stopping work, it
         does so afterwards.
         """
-        due = super().next_poll_ms()
-        alone = self._gives_up_ms()
-        if alone is not None:
-            return alone if due is None else min(due, alone)
-        return due
+        due = (super().next_poll_ms(), self._gives_up_ms())
+        return min((at_ms for at_ms in due if at_ms is not None), default=None)
 
     def _gives_up_ms(self) -> int | None:
         """Returns when the worker gives up its work; None while it has a coordinator or joins.

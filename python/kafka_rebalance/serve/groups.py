@@ -144,7 +144,10 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
             member_id=getattr(one, "member_id", None),
             member_epoch=getattr(one, "member_epoch", classic.NO_GENERATION),
         )
-        groups.append({**_fetched(await ask(request)), "group_id": one.group_id})
+        response = await ask(request)
+        topics = _by_topic((each.topic, _fields(each)) for each in response.offsets)
+        error = response.error_code
+        groups.append({"error_code": error, "topics": topics, "group_id": one.group_id})
     return {"groups": groups} if several is not None else groups[0]
 
 
@@ -198,11 +201,6 @@ def _described(one: classic.DescribedGroup) -> dict[str, Any]:
 
 def _coded(topic: str, partition: int, code: int) -> tuple[str, dict[str, Any]]:
     return topic, {"partition_index": partition, "error_code": code}
-
-
-def _fetched(response: wire.OffsetFetchResponse) -> dict[str, Any]:
-    topics = _by_topic((one.topic, _fields(one)) for one in response.offsets)
-    return {"error_code": response.error_code, "topics": topics}
 
 
 def _by_topic(partitions: Iterable[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -52,35 +52,31 @@ def _confluent(address: str, assignor: str, client: int) -> None:
         consumer.poll(1.0)
 
 
+def _settings(package: str, address: str, assignor: str, client: int) -> dict[str, Any]:
+    """Returns the arguments of the consumers of kafka-python and aiokafka."""
+    return {
+        "bootstrap_servers": address,
+        "group_id": _named(client),
+        "client_id": _named(client),
+        "partition_assignment_strategy": [_assignor(package, assignor)],
+        "enable_auto_commit": False,
+        "session_timeout_ms": _SESSION_MS,
+        "metadata_max_age_ms": 20,
+        "retry_backoff_ms": 5,
+    }
+
+
 def _kafka_python(address: str, assignor: str, client: int) -> None:
-    consumer = _package("kafka", "kafka").KafkaConsumer(
-        OWN_TOPIC,
-        bootstrap_servers=address,
-        group_id=_named(client),
-        client_id=_named(client),
-        partition_assignment_strategy=[_assignor("kafka", assignor)],
-        enable_auto_commit=False,
-        session_timeout_ms=_SESSION_MS,
-        metadata_max_age_ms=20,
-        retry_backoff_ms=5,
-    )
+    consumer_of = _package("kafka", "kafka").KafkaConsumer
+    consumer = consumer_of(OWN_TOPIC, **_settings("kafka", address, assignor, client))
     while True:
         consumer.poll(timeout_ms=100)
 
 
 def _aiokafka(address: str, assignor: str, client: int) -> None:
     async def live() -> None:
-        consumer = _package("aiokafka", "aiokafka").AIOKafkaConsumer(
-            OWN_TOPIC,
-            bootstrap_servers=address,
-            group_id=_named(client),
-            client_id=_named(client),
-            partition_assignment_strategy=(_assignor("aiokafka", assignor),),
-            enable_auto_commit=False,
-            session_timeout_ms=_SESSION_MS,
-            metadata_max_age_ms=20,
-            retry_backoff_ms=5,
-        )
+        consumer_of = _package("aiokafka", "aiokafka").AIOKafkaConsumer
+        consumer = consumer_of(OWN_TOPIC, **_settings("aiokafka", address, assignor, client))
         await consumer.start()
         await asyncio.Event().wait()
 

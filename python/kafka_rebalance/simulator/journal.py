@@ -51,18 +51,17 @@ class HeartbeatLines:
         owned = request.topic_partitions
         if request.member_epoch > 0 and (names, pattern, owned) == (None, None, None):
             return None
-        parts = [f"ConsumerGroupHeartbeat epoch={request.member_epoch}"]
-        if request.instance_id is not None:
-            parts.append(f"instance={request.instance_id}")
-        if names:
-            parts.append(f"topics={listed(names)}")
-        if pattern:
-            parts.append(f"pattern={pattern}")
-        if request.server_assignor is not None:
-            parts.append(f"assignor={request.server_assignor}")
-        if owned is not None and request.member_epoch >= 0:
-            parts.append(f"owned={self._listed(owned)}")
-        return " ".join(parts)
+        shows = owned is not None and request.member_epoch >= 0
+        fields = {
+            "epoch": request.member_epoch,
+            "instance": request.instance_id,
+            "topics": listed(names) if names else None,
+            "pattern": pattern or None,
+            "assignor": request.server_assignor,
+            "owned": self._listed(owned or ()) if shows else None,
+        }
+        parts = (f"{name}={value}" for name, value in fields.items() if value is not None)
+        return " ".join(("ConsumerGroupHeartbeat", *parts))
 
     def response(self, response: ConsumerGroupHeartbeatResponse) -> str | None:
         error, assignment = response.error_code, response.assignment
@@ -70,10 +69,8 @@ class HeartbeatLines:
             return f"ConsumerGroupHeartbeat {error}"
         if assignment is None and response.member_epoch >= 0:
             return None
-        parts = [f"ConsumerGroupHeartbeat NONE epoch={response.member_epoch}"]
-        if assignment is not None:
-            parts.append(f"assignment={self._listed(assignment)}")
-        return " ".join(parts)
+        shown = "" if assignment is None else f" assignment={self._listed(assignment)}"
+        return f"ConsumerGroupHeartbeat NONE epoch={response.member_epoch}{shown}"
 
     def _listed(self, partitions: _Partitions) -> str:
         names = sorted(

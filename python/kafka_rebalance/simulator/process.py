@@ -124,7 +124,8 @@ class Process:
         if _gives_up(effects):
             self.gave_up_in = before
         sends = self._carry_out(effects, at)
-        if isinstance(self.member, AsyncConsumer) and _calls_back(effects):
+        called_back = any(isinstance(one, m.Revoked | m.Assigned | m.Lost) for one in effects)
+        if isinstance(self.member, AsyncConsumer) and called_back:
             self.returns_at_ms = self.busy_until_ms
         return sends
 
@@ -228,7 +229,3 @@ def _gives_up(effects: list[m.MemberEffect]) -> bool:
         return first.is_revoked
     revokes = isinstance(first, m.Revoked) and len(effects) > 1
     return revokes and isinstance(effects[1], m.Assigned)
-
-
-def _calls_back(effects: list[m.MemberEffect]) -> bool:
-    return any(isinstance(one, m.Revoked | m.Assigned | m.Lost) for one in effects)

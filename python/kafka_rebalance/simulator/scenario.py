@@ -166,21 +166,17 @@ class Happening:
 
     def __str__(self) -> str:
         """Returns a short description: `stop c0`, `orders grows to 9`, `create 90 connectors`."""
-        match self.kind:
-            case Kind.GROW:
-                return f"{self.topic} grows to {self.partitions}"
-            case Kind.CREATE_TOPIC:
-                return f"create {self.topic}"
-            case Kind.DELETE_TOPIC:
-                return f"delete {self.topic}"
-            case Kind.AWAY:
-                return f"rack {self.rack} is away" if self.rack else "a broker is away"
-            case Kind.MOVE:
-                return "the coordinator moves"
-            case Kind.CREATE | Kind.DELETE:
-                return f"{self.kind.value} {len(self.connectors)} connectors"
-            case _:
-                return f"{self.kind.value} {self.member}"
+        kind, connectors = self.kind.value, f"{len(self.connectors)} connectors"
+        texts = {
+            Kind.GROW: f"{self.topic} grows to {self.partitions}",
+            Kind.CREATE_TOPIC: f"create {self.topic}",
+            Kind.DELETE_TOPIC: f"delete {self.topic}",
+            Kind.AWAY: f"rack {self.rack} is away" if self.rack else "a broker is away",
+            Kind.MOVE: "the coordinator moves",
+            Kind.CREATE: f"{kind} {connectors}",
+            Kind.DELETE: f"{kind} {connectors}",
+        }
+        return texts.get(self.kind, f"{kind} {self.member}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,11 +269,7 @@ class Scenario:
         check_fields(self, *others)
 
     def _check_growth(self) -> None:
-        """Checks the changes of topics, in the order of time.
-
-        Errors   GroupError if a topic is created or deleted twice, does not exist when it grows or
-                 is deleted, or does not get more partitions.
-        """
+        """Checks the changes of topics, in the order of time."""
         partitions = {name: topic.partitions for name, topic in self.topics.items()}
         in_order = sorted(enumerate(self.happenings), key=lambda each: each[1].at_ms)
         created = {one.topic for one in self.happenings if one.kind is Kind.CREATE_TOPIC}
@@ -304,16 +296,14 @@ class Scenario:
     def assumed(self) -> str:
         """Returns a text: the first member's costs, and whether costs differ between members."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
-        parts = [
-            f"starting a {self.held} {work.start_cost_ms} ms, stopping one {work.stop_cost_ms} ms"
-        ]
-        if work.parallel > 1:
-            parts.append(f"{work.parallel} at a time")
-        if work.process_ms:
-            parts.append(f"{work.process_ms} ms between polls")
-        if len(kinds) > 1:
-            parts.append("others differ")
-        return "assumed: " + ", ".join(parts)
+        parts = {
+            f"starting a {self.held} {work.start_cost_ms} ms": True,
+            f"stopping one {work.stop_cost_ms} ms": True,
+            f"{work.parallel} at a time": work.parallel > 1,
+            f"{work.process_ms} ms between polls": work.process_ms,
+            "others differ": len(kinds) > 1,
+        }
+        return "assumed: " + ", ".join(part for part, holds in parts.items() if holds)
 
     @property
     def held(self) -> str:
@@ -351,13 +341,8 @@ class Scenario:
 
     def with_consumer_protocol(self) -> "Scenario":
         """Returns the scenario with members of the consumer protocol. Errors: GroupError."""
-
-        def change(one: MemberConfig, name: str) -> MemberConfig:
-            if isinstance(one, WorkerConfig):
-                raise GroupError(f"members.{name}", "Connect has only the classic protocol")
-            return one.with_group_protocol(CONSUMER)
-
-        return self.with_members(change)
+        refusal = "Connect has only the classic protocol"
+        return self._with_consumers(lambda one, _: one.with_group_protocol(CONSUMER), refusal)
 
     def with_costs(self, start_ms: int, stop_ms: int) -> "Scenario":
         """Returns the scenario with other costs of starting and stopping a partition or task."""
@@ -369,13 +354,18 @@ class Scenario:
 
     def with_static_members(self) -> "Scenario":
         """Returns the scenario with static members: each name is the `group.instance.id`."""
+        refusal = "Connect has no static membership"
+        return self._with_consumers(lambda one, name: replace(one, group_instance_id=name), refusal)
 
-        def change(one: MemberConfig, name: str) -> MemberConfig:
+    def _with_consumers(
+        self, change: Callable[[ConsumerConfig, str], ConsumerConfig], refusal: str
+    ) -> "Scenario":
+        def changed(one: MemberConfig, name: str) -> MemberConfig:
             if isinstance(one, WorkerConfig):
-                raise GroupError(f"members.{name}", "Connect has no static membership")
-            return replace(one, group_instance_id=name)
+                raise GroupError(f"members.{name}", refusal)
+            return change(one, name)
 
-        return self.with_members(change)
+        return self.with_members(changed)
 
     def with_dynamic_members(self) -> "Scenario":
         """Returns the scenario with dynamic members; Connect's workers are always dynamic."""

@@ -39,9 +39,10 @@ class Timed:
     settled: Spread
 
     def to_dict(self) -> dict[str, Any]:
+        spreads = {"unread_partition_ms": self.unread, "settled_ms": self.settled}
+        figures = ("least", "median", "most")
         return {
-            "unread_partition_ms": _spread(self.unread),
-            "settled_ms": _spread(self.settled),
+            name: {one: getattr(spread, one) for one in figures} for name, spread in spreads.items()
         }
 
 
@@ -79,7 +80,7 @@ def why_untimed(error: GroupError) -> str:
 def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str]) -> str:
     """Returns a line of text with the assumptions of `timed` under these assignors, one or more."""
     played = [scenario_from_group(group, changes, assignor=one) for one in assignors]
-    each = {_protocol(scenario): _heartbeats(scenario) for scenario in played}
+    each = {CONSUMER if one.has_consumer_protocol else CLASSIC: _heartbeats(one) for one in played}
     heartbeats = "; ".join(
         text if len(each) == 1 else f"{text} ({protocol} protocol)"
         for protocol, text in each.items()
@@ -99,10 +100,6 @@ def _away(changes: Sequence[Change]) -> str:
     bounces = [one for one in changes if isinstance(one, BounceMembers)] or [BounceMembers()]
     given = (Pace().down_ms if one.away_ms is None else one.away_ms for one in bounces)
     return ", ".join(dict.fromkeys(f"{ms / 1000:g} s" for ms in given))
-
-
-def _protocol(scenario: Scenario) -> str:
-    return CONSUMER if scenario.has_consumer_protocol else CLASSIC
 
 
 def _heartbeats(scenario: Scenario) -> str:
@@ -129,7 +126,3 @@ def _longest(parts: Sequence[Part[int | None]]) -> int | None:
             longest = max(longest, part.at_ms + part.settled_in_ms - since)
             since = None
     return longest if since is None else None
-
-
-def _spread(spread: Spread) -> dict[str, int | None]:
-    return {"least": spread.least, "median": spread.median, "most": spread.most}

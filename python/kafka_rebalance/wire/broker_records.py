@@ -304,12 +304,8 @@ def decode_record(key: bytes, value: bytes | None) -> BrokerRecord | None:
     kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 1 else None
     if kind is None:
         return None
-    if kind not in _NAMED:
-        _, group_id = layout_of(_GroupKey, 0, False).read(key, "key")
-        read_key = RecordKey(kind, group_id)
-    else:
-        _, group_id, name = layout_of(_MemberKey, 0, False).read(key, "key")
-        read_key = RecordKey(kind, group_id, name)
+    key_class: Any = _MemberKey if kind in _NAMED else _GroupKey
+    read_key = RecordKey(kind, *layout_of(key_class, 0, False).read(key, "key")[1:])
     if value is None:
         return BrokerRecord(read_key)
     read_version(value, "value", range(_VERSION + 1))
@@ -318,11 +314,8 @@ def decode_record(key: bytes, value: bytes | None) -> BrokerRecord | None:
 
 def encode_record(record: BrokerRecord) -> tuple[bytes, bytes | None]:
     """Returns the bytes of a record's key and value."""
-    kind, group_id, name = record.key
-    if name is None:
-        key = layout_of(_GroupKey, 0, False).written(_GroupKey(kind, group_id))
-    else:
-        key = layout_of(_MemberKey, 0, False).written(_MemberKey(kind, group_id, name))
+    key_class: Any = _GroupKey if record.key.name is None else _MemberKey
+    key = layout_of(key_class, 0, False).written(record.key)
     if record.value is None:
         return key, None
     return key, layout_of(type(record.value)).written(record.value, b"\0\0")

@@ -182,10 +182,11 @@ def _struct(kind: Any, version: int, flexible: bool) -> tuple[Read, Write]:
         return itemgetter(at) if issubclass(kind, tuple) else attrgetter(fields[at].attribute)
 
     for at, one in enumerate(fields):
-        special, tag = one.mark(_Special), one.mark(Tag)
+        special, tag, since = one.mark(_Special), one.mark(Tag), one.mark(Since)
+        is_in = since is None or since.first <= version <= since.last
         if special is _Special.TAGGED:
             unknown = at
-        elif special is not _Special.VERSION and _is_in(one.mark(Since), version):
+        elif special is not _Special.VERSION and is_in:
             read_one, write_one = _typed(one.hint, one.marks, version, flexible)
             if tag is not None:
                 tags[tag.number] = _TaggedField(
@@ -300,10 +301,6 @@ def _absent(one: _Field, version: int) -> Any:
     return one.default if since is None or since.absent is dataclasses.MISSING else since.absent
 
 
-def _is_in(since: Since | None, version: int) -> bool:
-    return since is None or since.first <= version <= since.last
-
-
 def _maker(kind: Any, fields: tuple[_Field, ...]) -> Callable[[list[Any]], Any]:
     if dataclasses.is_dataclass(kind) and any(one.kw_only for one in dataclasses.fields(kind)):
         names, make = [one.attribute for one in fields], cast(Any, kind)
@@ -335,7 +332,10 @@ def _typed(hint: Any, marks: tuple[Any, ...], version: int, flexible: bool) -> t
     if number is not None or (isinstance(hint, type) and issubclass(hint, int)):
         return _number(hint, number or _INT8)
     if hint == tuple[int, int]:
-        return _uuid, lambda parts, value: parts.append(_UUID.pack(*value))
+        return (
+            lambda source: _UUID.unpack(source.take(_UUID.size)),
+            lambda parts, value: parts.append(_UUID.pack(*value)),
+        )
     if hint in (str, bytes):
         return _string_or_bytes(hint is str, nullable, flexible)
     if typing.get_origin(hint) is tuple:
@@ -369,11 +369,6 @@ def _number(kind: type[int], layout: struct.Struct) -> tuple[Read, Write]:
         parts.append(pack(value))
 
     return (read if kind is int else lambda source: kind(source.number(layout))), write
-
-
-def _uuid(source: Source) -> tuple[int, int]:
-    most, least = _UUID.unpack(source.take(_UUID.size))
-    return most, least
 
 
 def _put_length(parts: list[bytes], length: int, flexible: bool, layout: struct.Struct) -> None:

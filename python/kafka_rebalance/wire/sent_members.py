@@ -44,17 +44,13 @@ def sent_member(
     owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
     user_data: UserData | None = None
     data = subscription.user_data
-    if assignor == "kafka-python/sticky":
-        history = decode_sticky_user_data((data or b"")[_KAFKA_PYTHON_VERSION:])
+    if assignor in ("sticky", "kafka-python/sticky"):
+        is_java = assignor == "sticky"
+        history = decode_sticky_user_data((data or b"")[0 if is_java else _KAFKA_PYTHON_VERSION :])
         owned = history.owned_partitions
         if history.generation_id is not None:
             in_user_data = history.generation_id
-    elif assignor == "sticky":
-        history = decode_sticky_user_data(data or b"")
-        owned = history.owned_partitions
-        if history.generation_id is not None:
-            in_user_data = history.generation_id
-        if data is not None and in_user_data == _NO_GENERATION:
+        if is_java and data is not None and in_user_data == _NO_GENERATION:
             user_data = "partitions" if owned or _no_topics(data, client_id) else "none"
     elif assignor == "cooperative-sticky":
         if data is not None:

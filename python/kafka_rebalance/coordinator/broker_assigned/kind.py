@@ -213,13 +213,11 @@ class BrokerAssigned(Recorded):
         then = SendResponse(event.request_id, response, request)
         member = known_sender(group, request.member_id, instance_id)
         if instance_id is not None and epoch == LEAVE_STATIC_EPOCH:
-            away = replace(
-                member,
-                member_epoch=LEAVE_STATIC_EPOCH,
-                **{**self.nothing, "assigned": self.without_epochs(member.assigned)},
+            fields = {**self.nothing, "assigned": self.without_epochs(member.assigned)}
+            away = replace(member, member_epoch=LEAVE_STATIC_EPOCH, **fields)
+            log.write(
+                state, group.group_id, [self.records.current_record(group.group_id, away)], then
             )
-            record = self.records.current_record(group.group_id, away)
-            log.write(state, group.group_id, [record], then)
         else:
             self.remove(state, group, [member], then)
 
@@ -288,11 +286,8 @@ class BrokerAssigned(Recorded):
         ids = (epoch, request.member_id, request.group_instance_id)
         if epoch < 0 and group.is_empty:
             return ErrorCode.NONE
-        if is_transaction and ids == (
-            classic_groups.NO_GENERATION,
-            classic_groups.UNKNOWN_MEMBER,
-            None,
-        ):
+        no_ids = (classic_groups.NO_GENERATION, classic_groups.UNKNOWN_MEMBER, None)
+        if is_transaction and ids == no_ids:
             return ErrorCode.NONE
         member = group.members.get(request.member_id)
         if member is None:
@@ -304,10 +299,8 @@ class BrokerAssigned(Recorded):
         if epoch == member.member_epoch:
             return ErrorCode.NONE
         if epoch < member.member_epoch:
-            cluster = state.cluster
-            if is_transaction:
-                # The request has no ids of topics, so Kafka finds none of its partitions.
-                cluster = ClusterTopics()
+            # A transaction's request has no ids of topics, so Kafka finds none of its partitions.
+            cluster = ClusterTopics() if is_transaction else state.cluster
             since = [self.held_since(group, member, one, cluster) for one in offsets]
             if all(one is not None and one <= epoch for one in since):
                 return ErrorCode.NONE

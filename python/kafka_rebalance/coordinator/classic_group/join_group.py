@@ -211,12 +211,11 @@ class ReplaceStatic(Continuation):
         group, before, member = self.group, self.before, self._waiting_member()
         if member is None:
             return
-        response = wire.JoinGroupResponse(
+        response = replace(
+            joined(group, member),
             error_code=of_append_error(error),
-            generation_id=group.generation_id,
-            protocol_type=group.protocol_type,
-            protocol_name=group.protocol_name,
             leader=self.old_leader or "",
+            member_id=wire.UNKNOWN_MEMBER,
         )
         state.answer_join(group, member, response)
         group.update(member, before)

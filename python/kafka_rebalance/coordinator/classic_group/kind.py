@@ -11,7 +11,7 @@ from kafka_rebalance.wire.offsets import OffsetDelete
 
 from ..machine.deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
 from ..machine.events import LogRecord, Received
-from ..machine.state import AnyGroup, CoordinatorState, GroupKind, of_kind
+from ..machine.state import CoordinatorState, GroupKind, of_kind
 from . import rebalance
 from .group import CONSUMER, Group, group_tombstone
 from .member_requests import refuse_in_state
@@ -62,10 +62,8 @@ def describe_groups(state: CoordinatorState, event: Received, request: wire.Desc
     described = []
     for group_id in request.group_ids:
         group = of_kind(state.durable_group(group_id), Group)
-        if group is not None:
-            described.append(_describe(group))
-        else:
-            described.append(wire.DescribedGroup(group_id, absent))
+        there = group and _describe(group)
+        described.append(there or wire.DescribedGroup(group_id, absent))
     state.respond(event.request_id, wire.DescribeGroupsResponse(groups=tuple(described)))
 
 
@@ -82,14 +80,8 @@ def _describe(group: Group) -> wire.DescribedGroup:
         )
         for one in group.members.values()
     )
-    return wire.DescribedGroup(
-        group.group_id,
-        ErrorCode.NONE,
-        group.state,
-        group.protocol_type or "",
-        (group.protocol_name or "") if stable else "",
-        members,
-    )
+    protocols = group.protocol_type or "", (group.protocol_name or "") if stable else ""
+    return wire.DescribedGroup(group.group_id, ErrorCode.NONE, group.state, *protocols, members)
 
 
 def list_groups(state: CoordinatorState, event: Received, request: wire.ListGroups) -> None:
@@ -97,29 +89,19 @@ def list_groups(state: CoordinatorState, event: Received, request: wire.ListGrou
     known = dict.fromkeys([*state.groups, *(group.group_id for group in state.removed)])
     for write in state.writes.values():
         known |= {group.group_id: None for group in write.deleted}
-    groups = (state.durable_group(group_id) for group_id in known)
     states = {str(one).lower() for one in request.states}
     types = {one.lower() for one in request.types}
-    listed = tuple(
-        one
-        for one in map(_listed, groups)
-        if one is not None
-        and (not states or _filter_name(one) in states)
-        and (not types or one.group_type in types)
-    )
-    state.respond(event.request_id, wire.ListGroupsResponse(groups=listed))
-
-
-def _filter_name(group: wire.ListedGroup) -> str:
-    """Returns the name of the group's state in a filter. Quirk: NotReady is `not_ready`."""
-    is_not_ready = group.state is GroupState.NOT_READY
-    return "not_ready" if is_not_ready else group.state.value.lower()
-
-
-def _listed(group: AnyGroup | None) -> wire.ListedGroup | None:
-    if group is None:
-        return None
-    # The protocol type and the group's type have the same name, except in classic groups.
-    classic = of_kind(group, Group)
-    protocol_type = group.group_type if classic is None else classic.protocol_type or ""
-    return wire.ListedGroup(group.group_id, protocol_type, group.state, group.group_type)
+    listed = []
+    for group in map(state.durable_group, known):
+        if group is None:
+            continue
+        # Quirk: the name of NotReady in a filter is `not_ready`.
+        is_not_ready = group.state is GroupState.NOT_READY
+        name = "not_ready" if is_not_ready else group.state.value.lower()
+        if (not states or name in states) and (not types or group.group_type in types):
+            # The protocol type and the group's type have one name, except in classic groups.
+            classic = of_kind(group, Group)
+            protocol = group.group_type if classic is None else classic.protocol_type or ""
+            ids = group.group_id, protocol, group.state, group.group_type
+            listed.append(wire.ListedGroup(*ids))
+    state.respond(event.request_id, wire.ListGroupsResponse(groups=tuple(listed)))

@@ -211,8 +211,7 @@ def sync_group(
     """Handles a SyncGroup. Errors: RequestRefused."""
     member, classic = _classic_member(group, request)
     name, metadata = classic.protocols[0]
-    known = (None, CONSUMER), (None, name)
-    if request.protocol_type not in known[0] or request.protocol_name not in known[1]:
+    if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (None, name):
         raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     is_behind = group.assignment_epoch > member.member_epoch
     if is_behind and member.state is not ReconciliationState.UNREVOKED_PARTITIONS:
@@ -249,14 +248,14 @@ def heartbeat(
     member, classic = _classic_member(group, request)
     arm_session(state, group.group_id, member.member_id, classic.session_timeout_ms)
     is_unreleased = member.state is ReconciliationState.UNRELEASED_PARTITIONS
-    error = ErrorCode.NONE
-    if (
+    must_rejoin = (
         member.member_epoch < group.assignment_epoch
         or member.state is ReconciliationState.UNREVOKED_PARTITIONS
         or (is_unreleased and not group.waits_for_release(member))
-    ):
-        error = ErrorCode.REBALANCE_IN_PROGRESS
+    )
+    if must_rejoin:
         _arm_join_if_absent(state, group.group_id, member)
+    error = ErrorCode.REBALANCE_IN_PROGRESS if must_rejoin else ErrorCode.NONE
     response = wire.HeartbeatResponse(error_code=error)
     state.respond_when_durable(event.request_id, request, response)
 

@@ -90,8 +90,7 @@ def is_homogeneous(patterns: Iterable[int], counts: Counts, members: int) -> boo
 
 def count_pattern(counts: Counts, topics: Iterable[str], step: int) -> None:
     for topic in topics:
-        before = counts.get(topic, SubscriptionCount())
-        _set_count(counts, topic, before._replace(by_pattern=before.by_pattern + step))
+        _count(counts, topic, by_pattern=step)
 
 
 def count_names(
@@ -99,15 +98,14 @@ def count_names(
 ) -> None:
     for member, step in ((old, -1), (new, 1)):
         for topic in () if member is None else member.subscribed_topic_names:
-            before = counts.get(topic, SubscriptionCount())
-            _set_count(counts, topic, before._replace(by_name=before.by_name + step))
+            _count(counts, topic, by_name=step)
 
 
-def _set_count(counts: Counts, topic: str, count: SubscriptionCount) -> None:
-    if count.by_name <= 0 and count.by_pattern <= 0:
-        counts.pop(topic, None)
-    else:
-        counts[topic] = count
+def _count(counts: Counts, topic: str, *, by_name: int = 0, by_pattern: int = 0) -> None:
+    names, patterns = counts.get(topic, SubscriptionCount())
+    counts[topic] = SubscriptionCount(names + by_name, patterns + by_pattern)
+    if max(counts[topic]) <= 0:
+        del counts[topic]
 
 
 def most_named(counts: Iterable[tuple[str, int]]) -> str | None:

@@ -95,26 +95,18 @@ class Reconciliation(Frozen):
             if free:
                 added.put(topic, free)
         if len(revoked) and self._owns_one_of(pending := dict(revoked.items())):
-            return stepped(
-                member,
-                ReconciliationState.UNREVOKED_PARTITIONS,
-                epoch,
-                dict(assigned.items()),
-                pending,
-            )
+            revoking = ReconciliationState.UNREVOKED_PARTITIONS
+            return stepped(member, revoking, epoch, dict(assigned.items()), pending)
         for topic, numbers in added.items():
             self._add(assigned, topic, numbers, len(member.assigned.get(topic, ())))
-        state = (
-            ReconciliationState.UNRELEASED_PARTITIONS
-            if is_unreleased
-            else ReconciliationState.STABLE
-        )
+        state = ReconciliationState.STABLE
+        if is_unreleased:
+            state = ReconciliationState.UNRELEASED_PARTITIONS
         return stepped(member, state, self.target_epoch, dict(assigned.items()), NO_PARTITIONS)
 
     def _is_free(self, member: ConsumerGroupMember, topic: Uuid, partition: int) -> bool:
-        return not self.group.is_owned(
-            topic, partition
-        ) or partition in member.pending_revocation.get(topic, ())
+        is_own = partition in member.pending_revocation.get(topic, ())
+        return is_own or not self.group.is_owned(topic, partition)
 
     def _add(
         self, assigned: HashMap[Uuid, _Epochs], topic: Uuid, partitions: list[int], size: int

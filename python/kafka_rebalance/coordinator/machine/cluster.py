@@ -54,12 +54,10 @@ class ClusterTopics:
         known = by_name(name for name in names if name in self.topics)
         if not known:
             return 0
-        return _signed(xxh3(b"".join(struct.pack("<Q", self._hash(name)) for name in known)))
-
-    def _hash(self, name: str) -> int:
-        if name not in self._hashes:
-            self._hashes[name] = _topic_hash(self.topics[name])
-        return self._hashes[name]
+        new = [name for name in known if name not in self._hashes]
+        self._hashes |= {name: _topic_hash(self.topics[name]) for name in new}
+        hashes = struct.pack(f"<{len(known)}Q", *(self._hashes[name] for name in known))
+        return int.from_bytes(xxh3(hashes).to_bytes(8), signed=True)
 
 
 def _topic_hash(topic: ClusterTopic) -> int:
@@ -75,7 +73,3 @@ def _topic_hash(topic: ClusterTopic) -> int:
 def _text(text: str) -> bytes:
     units = text.encode("utf-16-le")
     return units + struct.pack("<i", len(units) // 2)
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number

@@ -138,9 +138,8 @@ class GroupOffsets:
 
     def purge(self) -> None:
         """Drops tombstones; they only matter while an older append is in flight."""
-        gone = [partition for partition, one in self.committed.items() if one.value is None]
-        for partition in gone:
-            del self.committed[partition]
+        there = {name: one for name, one in self.committed.items() if one.value is not None}
+        self.committed = there
 
 
 _NONE = GroupOffsets()
@@ -160,28 +159,24 @@ class _Table:
 
     def put(self, group_id: str, partition: Partition, number: int) -> None:
         topic, index = partition
-        topics = self._groups.get(group_id)
-        if topics is None:
-            topics = _Topics(self._registry)
-            self._groups.put(group_id, topics)
-        partitions = topics.get(topic)
-        if partitions is None:
-            partitions = _Partitions(self._registry)
-            topics.put(topic, partitions)
-        partitions.put(index, number)
+        if group_id not in self._groups:
+            self._groups.put(group_id, _Topics(self._registry))
+        topics = self._groups[group_id]
+        if topic not in topics:
+            topics.put(topic, _Partitions(self._registry))
+        topics[topic].put(index, number)
 
     def get(self, group_id: str, partition: Partition) -> int | None:
         topic, index = partition
-        topics = self._groups.get(group_id)
-        partitions = None if topics is None else topics.get(topic)
+        partitions = self._groups[group_id].get(topic) if group_id in self._groups else None
         return None if partitions is None else partitions.get(index)
 
     def remove(self, group_id: str, partition: Partition) -> None:
         topic, index = partition
         topics = self._groups.get(group_id)
-        partitions = None if topics is None else topics.get(topic)
-        if topics is None or partitions is None:
+        if topics is None or topic not in topics:
             return
+        partitions = topics[topic]
         partitions.remove(index)
         if not len(partitions):
             topics.remove(topic)
@@ -280,12 +275,8 @@ class Offsets:
 
     def latest(self, group_id: str) -> GroupOffsets:
         """Returns durable offsets with staged changes applied; the caller must not change them."""
-        staged = [
-            change
-            for changes in self._staged.values()
-            for change in changes
-            if isinstance(change, Marker) or change.group_id == group_id
-        ]
+        every = (change for changes in self._staged.values() for change in changes)
+        staged = [one for one in every if isinstance(one, Marker) or one.group_id == group_id]
         durable = self.durable(group_id)
         if not staged:
             return durable

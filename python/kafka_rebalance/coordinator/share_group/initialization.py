@@ -14,8 +14,9 @@ Source   GroupMetadataManager (maybeCreateInitializeShareGroupStateRequest,
          docs/behaviour/share-groups.md#3-share-state.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
@@ -83,9 +84,9 @@ def ask_for_share_state(
         return None
     known = group.share_state or ShareState({}, {}, (), state.now_ms)
     initializing = asked if group.share_state is None else combined(known.initializing, asked)
-    deleting = [topic for topic in known.deleting if topic not in initializing]
-    named = _deleting_names(state, deleting)
-    records.append(share_state_record(group.group_id, initializing, known.initialized, named))
+    deleting = tuple(topic for topic in known.deleting if topic not in initializing)
+    new = replace(known, initializing=initializing, deleting=deleting)
+    records.append(_record(state, group.group_id, new))
     partitions = tuple((topic, one.partitions) for topic, one in asked.items())
     return ShareStateDue(group.group_id, partitions)
 
@@ -120,9 +121,8 @@ def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None
     known = group.share_state or ShareState({}, {}, (), state.now_ms)
     initialized = done if group.share_state is None else combined(known.initialized, done)
     left = without_partitions(known.initializing, dict(due.partitions))
-    named = _deleting_names(state, known.deleting)
-    record = share_state_record(due.group_id, left, initialized, named)
-    _write(state, due.group_id, record, ForgetInitializing(due))
+    new = replace(known, initializing=left, initialized=initialized)
+    _write(state, due.group_id, new, ForgetInitializing(due))
 
 
 def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
@@ -144,9 +144,7 @@ class ForgetInitializing(Continuation):
         if error is ErrorCode.NOT_COORDINATOR or known is None or not known.initializing:
             return
         left = without_partitions(known.initializing, dict(self.due.partitions))
-        named = _deleting_names(state, known.deleting)
-        record = share_state_record(self.due.group_id, left, known.initialized, named)
-        _write(state, self.due.group_id, record, None)
+        _write(state, self.due.group_id, replace(known, initializing=left))
 
 
 def forget_topics(state: CoordinatorState, topic_ids: Collection[Uuid]) -> None:
@@ -158,15 +156,18 @@ def forget_topics(state: CoordinatorState, topic_ids: Collection[Uuid]) -> None:
             order.put(group.group_id, group)
     for group in order.values():
         known = group.share_state
-        if known is None or not {*known.initializing, *known.initialized, *known.deleting} & set(
-            topic_ids
-        ):
+        if known is None:
             continue
-        named = _deleting_names(state, [one for one in known.deleting if one not in topic_ids])
-        initializing = _without_topics(known.initializing, topic_ids)
-        initialized = _without_topics(known.initialized, topic_ids)
-        record = share_state_record(group.group_id, initializing, initialized, named)
-        _write(state, group.group_id, record, None)
+        every = {*known.initializing, *known.initialized, *known.deleting}
+        if every.isdisjoint(topic_ids):
+            continue
+        new = replace(
+            known,
+            initializing=_without_topics(known.initializing, topic_ids),
+            initialized=_without_topics(known.initialized, topic_ids),
+            deleting=tuple(one for one in known.deleting if one not in topic_ids),
+        )
+        _write(state, group.group_id, new)
 
 
 def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
@@ -174,9 +175,10 @@ def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
     return {topic: named for topic, named in copied.items() if topic not in gone}
 
 
-def _deleting_names(state: CoordinatorState, topics: Iterable[Uuid]) -> Mapping[Uuid, str]:
-    """Returns the present names of topics."""
-    return by_topic_id({topic: _name(state, topic) for topic in topics})
+def _record(state: CoordinatorState, group_id: str, new: ShareState) -> BrokerRecord:
+    """Returns the record of a share state; deleted topics have their present names."""
+    deleting = by_topic_id({topic: _name(state, topic) for topic in new.deleting})
+    return share_state_record(group_id, new.initializing, new.initialized, deleting)
 
 
 def _name(state: CoordinatorState, topic: Uuid) -> str:
@@ -185,7 +187,7 @@ def _name(state: CoordinatorState, topic: Uuid) -> str:
 
 
 def _write(
-    state: CoordinatorState, group_id: str, record: BrokerRecord, then: Continuation | None
+    state: CoordinatorState, group_id: str, new: ShareState, then: Continuation | None = None
 ) -> None:
     with suppress(RequestRefused):
-        log.write(state, group_id, [record], then)
+        log.write(state, group_id, [_record(state, group_id, new)], then)

@@ -65,7 +65,10 @@ class ShareGroups(BrokerAssigned):
             case wire.ShareEpochValue(epoch, metadata_hash):
                 group.epoch, group.metadata_hash = epoch, metadata_hash
             case wire.ShareStateValue():
-                group.share_state = _share_state(value, now_ms)
+                initializing = _state_topics(value.initializing)
+                initialized = _state_topics(value.initialized)
+                deleting = tuple(by_topic_id(dict(value.deleting)))
+                group.share_state = ShareState(initializing, initialized, deleting, now_ms)
 
     def bury_other(self, group: ShareGroup, kind: RecordType, name: str) -> None:
         group.share_state = None
@@ -81,12 +84,6 @@ class ShareGroups(BrokerAssigned):
 
 def _partitions(topics: tuple[TopicPartitions, ...]) -> dict[Uuid, list[int]]:
     return by_topic_id({topic: in_copied_set(partitions) for topic, partitions in topics})
-
-
-def _share_state(value: wire.ShareStateValue, now_ms: int) -> ShareState:
-    deleting = by_topic_id(dict(value.deleting))
-    initializing, initialized = _state_topics(value.initializing), _state_topics(value.initialized)
-    return ShareState(initializing, initialized, tuple(deleting), now_ms)
 
 
 def _state_topics(topics: tuple[DescribedPartitions, ...]) -> StateTopics:

@@ -15,6 +15,7 @@ Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071; docs/behaviour/streams-group
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from kafka_rebalance.java.order import name_key
@@ -116,12 +117,8 @@ class StreamsGroupMember(AssignedMember):
 
     def is_assigned_alike(self, other: "StreamsGroupMember") -> bool:
         """Returns whether the fields on which an assignment of tasks depends are equal in both."""
-        return (self.topology_epoch, self.rack_id, self.client_tags, self.process_id) == (
-            other.topology_epoch,
-            other.rack_id,
-            other.client_tags,
-            other.process_id,
-        )
+        reads = attrgetter("topology_epoch", "rack_id", "client_tags", "process_id")
+        return bool(reads(self) == reads(other))
 
 
 Owners = dict[Task, set[str]]
@@ -178,11 +175,8 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
 
     def is_subscribed(self, topic: str) -> bool:
         """Returns whether members process the topic, so that its offsets are kept."""
-        return (
-            not self.is_empty
-            and self.topology is not None
-            and topic in sources_by_name(self.topology)
-        )
+        topology = None if self.is_empty else self.topology
+        return topology is not None and topic in sources_by_name(topology)
 
     def reads(self, topic: str) -> bool:
         return self.topology is not None and topic in required_topics(self.topology)

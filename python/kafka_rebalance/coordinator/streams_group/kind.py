@@ -102,17 +102,12 @@ class StreamsGroups(BrokerAssigned):
         return None
 
     def assignment_of_record(self, value: wire.StreamsCurrentValue) -> dict[str, Any]:
-        epoch = value.member_epoch
-        return {
-            "assigned": MemberTasks(
-                _epochs(value.active, epoch), task_set(value.standby), task_set(value.warmup)
-            ),
-            "pending_revocation": MemberTasks(
-                _epochs(value.active_pending, epoch),
-                task_set(value.standby_pending),
-                task_set(value.warmup_pending),
-            ),
-        }
+        def tasks(active: Role, *others: Role) -> MemberTasks:
+            return MemberTasks(_epochs(active, value.member_epoch), *map(task_set, others))
+
+        pending = value.active_pending, value.standby_pending, value.warmup_pending
+        assigned = tasks(value.active, value.standby, value.warmup)
+        return {"assigned": assigned, "pending_revocation": tasks(*pending)}
 
     def target_of_record(self, value: wire.StreamsTargetValue) -> GroupTasks:
         return GroupTasks(*map(task_set, (value.active, value.standby, value.warmup)))

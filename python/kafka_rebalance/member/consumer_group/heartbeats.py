@@ -44,14 +44,10 @@ def beat(state: AsyncMembership) -> None:
     is_leaving = state.state in (_S.PREPARE_LEAVING, _S.LEAVING)
     if state.poll_until_ms <= state.now_ms and not is_leaving:
         _go_stale(state)
-    elif _sends_now(state) or due_ms(state) == state.now_ms:
+        return
+    waits = state.state is not _S.LEAVING and state.heartbeat_in_flight()
+    if (state.state in SENDS_AT_ONCE and not waits) or due_ms(state) == state.now_ms:
         _send(state)
-
-
-def _sends_now(state: AsyncMembership) -> bool:
-    if state.state is _S.LEAVING:
-        return True
-    return state.state in SENDS_AT_ONCE and not state.heartbeat_in_flight()
 
 
 def due_ms(state: AsyncMembership) -> int | None:
@@ -103,7 +99,6 @@ def has_news(state: AsyncMembership) -> bool:
 def request(state: AsyncMembership) -> ConsumerGroupHeartbeat:
     config, sent = state.config, state.sent_fields
     timeout_ms, names, pattern, assignor, owned = _UNCHANGED_MS, None, None, None, None
-    rack_id = None
     is_full = state.state is _S.JOINING
     if is_full or sent.rebalance_timeout_ms is None:
         timeout_ms = sent.rebalance_timeout_ms = config.rebalance_timeout_ms
@@ -115,14 +110,12 @@ def request(state: AsyncMembership) -> ConsumerGroupHeartbeat:
         assignor = sent.assignor = config.group_remote_assignor
     if is_full or sent.assignment != state.current:
         owned, sent.assignment = state.current.sent(), state.current
-    if is_full:
-        rack_id = config.client_rack or None
     return ConsumerGroupHeartbeat(
         group_id=config.group_id,
         member_id=state.member_id,
         member_epoch=state.member_epoch,
         instance_id=config.group_instance_id,
-        rack_id=rack_id,
+        rack_id=(config.client_rack or None) if is_full else None,
         rebalance_timeout_ms=timeout_ms,
         subscribed_topic_names=names,
         subscribed_topic_regex=pattern,

@@ -82,10 +82,13 @@ def read_application(value: Any, at: str = FIELD) -> Application:
 def read_assigned(value: Any, at: str = FIELD) -> dict[str, SentAssignment]:
     """Returns the present assignment of each member, as the leader sent it."""
     given = object_(required(object_(value, at), "assigned", at), f"{at}.assigned")
-    return {
-        member_id: _assigned(object_(one, f"{at}.assigned[{quoted(member_id)}]"), at, member_id)
-        for member_id, one in given.items()
-    }
+    found = {}
+    for member_id, value in given.items():
+        place = f"{at}.assigned[{quoted(member_id)}]"
+        one = object_(value, place)
+        partitions = each(one, "partitions", place, _partition)
+        found[member_id] = SentAssignment(partitions, _bytes(one, place, decode_assignment_info))
+    return found
 
 
 def settings(configs: Mapping[str, Any], at: str) -> Settings:
@@ -171,13 +174,6 @@ def _thread(value: Any, at: str) -> StreamThread:
         None if rack is None else text(rack, f"{at}.rack_id"),
         each(member, "owned_partitions", at, _partition),
         _bytes(member, at, decode_subscription_info),
-    )
-
-
-def _assigned(one: dict[str, Any], at: str, member_id: str) -> SentAssignment:
-    place = f"{at}.assigned[{quoted(member_id)}]"
-    return SentAssignment(
-        each(one, "partitions", place, _partition), _bytes(one, place, decode_assignment_info)
     )
 
 

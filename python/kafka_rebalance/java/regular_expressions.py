@@ -62,7 +62,7 @@ class LinearMatcher:
         self._forget()
 
     def _forget(self) -> None:
-        """Empties the cache of steps, which lead from the number of one set of states to the next."""
+        """Empties the cache of steps, each from one set of states to the next."""
         self._kept = 0
         self._sets = [self._first]
         self._numbers = {self._first: 0}

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra, NotReachedError
 from kafka_rebalance.group.field_paths import a_type
@@ -156,11 +156,6 @@ _PORT = re.compile(r"^(?:[^:]*|.*\]):([^:\]]*)$")
 _LAST_PORT = 2**16 - 1
 
 
-class _Failure(NamedTuple):
-    address: str
-    error: BaseException
-
-
 class _Silence:
     """Runs a client's requests; a wait ends when no answer has come for `most_s` seconds."""
 
@@ -195,7 +190,7 @@ class _Connections:
 
     def __init__(self, errors: Any, settings: Mapping[str, Any]) -> None:
         self._errors, self._settings = errors, settings
-        self._last: _Failure | None = None
+        self._last: tuple[str, BaseException] | None = None  # an address, and its last failure
         self._ended = 0
         self._client: Any = None
 
@@ -231,13 +226,13 @@ class _Connections:
                 connection.close(too_late())
 
         def failed(node_id: Any, error: BaseException) -> None:
-            if self._last is not None and self._last.error is error:
+            if self._last is not None and self._last[1] is error:
                 return  # the connection's other future has recorded this error
             if type(error) is self._errors.KafkaConnectionError and not error.args:
                 return  # the client closed the connection
             node = manager.cluster.broker_metadata(node_id)
             address = f"{node.host}:{node.port}" if node else str(node_id)
-            self._last = _Failure(address, error)
+            self._last = address, error
             self._ended += _ENDED in str(error)
             if self._is_final(error) or self._ended == _ATTEMPTS:
                 final[node_id] = error
@@ -273,7 +268,7 @@ class _Connections:
 
     def may_pass(self, error: Exception) -> bool:
         """Returns whether another client may succeed later; not if a connection was refused."""
-        if self._is_final(error) or (self._last is not None and self._is_final(self._last.error)):
+        if self._is_final(error) or (self._last is not None and self._is_final(self._last[1])):
             return False
         return may_pass(error) or isinstance(error, OSError)
 

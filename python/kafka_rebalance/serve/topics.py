@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CreateTopics, CreatePartitions and DeleteTopics, as a controller answers them."""
 
-import uuid
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -85,20 +84,16 @@ def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[Ser
     by_name = getattr(asked.body, "topic_names", None)
     entries = asked.body.topics if by_name is None else by_name
     answers, deleted = [], []
-    topic_id: uuid.UUID | None
     for one in entries:
+        name = one if by_name is not None else one.name
         topic = cluster.topics.get(one) if by_name is not None else cluster.find(one)
+        fields = {"name": name, "topic_id": None, "error_code": KafkaError.none}
         if topic is not None:
-            topic_id = cluster.topic_id(topic)
+            fields |= {"name": topic.name, "topic_id": cluster.topic_id(topic)}
             deleted.append(cluster.remove(topic.name))
-            error, name = KafkaError.none, topic.name
+        elif name is not None:
+            fields["error_code"] = KafkaError.unknown_topic_or_partition
         else:
-            name = one if by_name is not None else one.name
-            topic_id = None if name is not None else one.topic_id
-            error = KafkaError.unknown_topic_or_partition
-            if name is None:
-                error = KafkaError.unknown_topic_id
-        answers.append(
-            {"name": name, "topic_id": topic_id, "error_code": error, "error_message": None}
-        )
+            fields |= {"topic_id": one.topic_id, "error_code": KafkaError.unknown_topic_id}
+        answers.append({**fields, "error_message": None})
     return {"responses": answers}, deleted

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads scenarios from TOML files; docs/simulator.md describes all keys.
 
-    title = "Two members restart"
     [topics]
-    orders = { partitions = 12, records_per_second = 100 }
-    [members]                          # settings of all members; a [[member]] may override them
-    session_timeout = "10s"
+    orders = { partitions = 12 }
     [[member]]
     name = "c"                         # count > 1: c0, c1, …
     count = 4
     [[happening]]
     at = "2m"
-    do = "bounce"                      # the members stop, and start again after `for`
+    do = "bounce"
     members = "c[01]"
     for = "5s"
 
-A scenario of Kafka Connect has `[connectors]` in place of topics, and `[workers]` and `[[worker]]`
-in place of members. Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's
+`[members]` holds settings of all members; a `[[member]]` may override them. A scenario of Kafka
+Connect has `[connectors]` in place of topics, and `[workers]` and `[[worker]]` in place of members.
+Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's
 names in the form `session_timeout` (`session.timeout.ms`). Errors: GroupError with the field's
 path.
 """

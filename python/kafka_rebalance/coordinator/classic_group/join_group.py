@@ -157,9 +157,7 @@ def _take_over(
     member = group.members[group.static_members[request.group_instance_id]]
     old_id, old_leader = member.member_id, group.leader_id
     # 1. Requests that are parked under the old id are answered with FENCED_INSTANCE_ID.
-    fenced = ErrorCode.FENCED_INSTANCE_ID
-    state.answer_join(group, member, wire.JoinGroupResponse(error_code=fenced, member_id=old_id))
-    state.answer_sync(member, wire.SyncGroupResponse(error_code=fenced))
+    state.refuse_parked(group, member, ErrorCode.FENCED_INSTANCE_ID, old_id)
     # 2. The new id replaces the old id; its session starts now.
     before = replace(member)
     group.replace_static(request.group_instance_id, member_id)

@@ -150,9 +150,7 @@ def fall_silent(state: CoordinatorState, group: Group, member_id: str, since_ms:
 
 def remove(state: CoordinatorState, group: Group, member: ClassicGroupMember) -> None:
     """Removes a member and answers its parked requests; Kafka never answers its SyncGroup."""
-    response = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
-    state.answer_join(group, member, response)
-    state.answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    state.refuse_parked(group, member, ErrorCode.UNKNOWN_MEMBER_ID)
     group.remove(member.member_id)
 
 

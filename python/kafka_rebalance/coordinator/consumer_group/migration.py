@@ -17,7 +17,6 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.broker_records import ClassicMetadata
-from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, common_fields
 
@@ -43,11 +42,9 @@ def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> Co
         or len(classic.members) > config.group_consumer_max_size
     ):
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
-    rejoin = ErrorCode.REBALANCE_IN_PROGRESS
     for member in classic.members.values():
-        response = JoinGroupResponse(error_code=rejoin, member_id=member.member_id)
-        state.answer_join(classic, member, response)
-        state.answer_sync(member, SyncGroupResponse(error_code=rejoin))
+        rejoin = ErrorCode.REBALANCE_IN_PROGRESS
+        state.refuse_parked(classic, member, rejoin, member.member_id)
     new = _consumer_group(classic, state.cluster)
     records.append(group_tombstone(classic.group_id))
     records += group_records(new)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handles the result of an append: sends the responses that wait for it, or undoes its changes."""
 
-from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
 from kafka_rebalance.wire.messages import GroupState
 
@@ -59,10 +58,8 @@ def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> N
     offsets = state.offsets.latest(group.group_id)
     if state.groups.get(group.group_id) is not group or not created.is_of(group.group_id, offsets):
         return
-    code = of_append_error(error)
     for member in group.members.values():
-        state.answer_join(group, member, JoinGroupResponse(error_code=code))
-        state.answer_sync(member, SyncGroupResponse(error_code=code))
+        state.refuse_parked(group, member, of_append_error(error))
     state.move(group, GroupState.DEAD)
     state.forget(group)
 

@@ -179,6 +179,13 @@ class CoordinatorState:
         self.respond(request_id, response)
         return True
 
+    def refuse_parked(
+        self, group: Group, member: ClassicGroupMember, error: ErrorCode, member_id: str = ""
+    ) -> None:
+        """Answers the member's parked JoinGroup, with this member id, and its parked SyncGroup."""
+        self.answer_join(group, member, JoinGroupResponse(error_code=error, member_id=member_id))
+        self.answer_sync(member, SyncGroupResponse(error_code=error))
+
     def park_join(self, group: Group, member: ClassicGroupMember, request_id: int) -> None:
         """Parks a JoinGroup; an older parked JoinGroup of the member is dropped."""
         replaced = group.park_join(member, request_id)

@@ -11,7 +11,7 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import KINDS, Coordinator
 from kafka_rebalance.coordinator.machine import deadlines
 from kafka_rebalance.coordinator.machine.events import Append, Received, Respond
-from kafka_rebalance.coordinator.machine.state import CoordinatorState
+from kafka_rebalance.coordinator.machine.state import Shard
 from kafka_rebalance.coordinator.streams_group.group import StreamsGroup, StreamsGroupMember
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.playback.driver import Driver
@@ -167,7 +167,7 @@ def test_a_place_outside_of_the_list_of_topics_refuses_the_join(wrong: Copartiti
 def test_a_join_or_sync_deadline_of_an_older_group_removes_no_member(
     kind: str, removes: bool
 ) -> None:
-    state = CoordinatorState(CoordinatorConfig(), lambda: "", KINDS)
+    state = Shard(CoordinatorConfig(), lambda: "", KINDS)
     group = state.groups["g"] = StreamsGroup("g")
     group.members.put("A", StreamsGroupMember("A"))
     state.kind(group).deadline(state, group, deadlines.DeadlineKey(kind, "g", "A"))

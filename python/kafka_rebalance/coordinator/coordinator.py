@@ -38,7 +38,7 @@ from .consumer_group.kind import ConsumerGroups
 from .consumer_group.patterns import resolve
 from .machine import appends, events, loading
 from .machine.deadlines import DeadlineKey
-from .machine.state import AnyGroup, CoordinatorState, GroupKind, Ownership, of_kind
+from .machine.state import AnyGroup, GroupKind, Ownership, Shard, of_kind
 from .offsets import delete as offset_delete
 from .offsets import requests as offset_requests
 from .share_group.initialization import share_state_initialized
@@ -66,9 +66,7 @@ class Coordinator:
         *,
         vouched: bool = False,
     ) -> None:
-        self._state = CoordinatorState(
-            config or CoordinatorConfig(), new_id or counted_ids(), KINDS, vouched
-        )
+        self._state = Shard(config or CoordinatorConfig(), new_id or counted_ids(), KINDS, vouched)
 
     @property
     def config(self) -> CoordinatorConfig:
@@ -157,7 +155,7 @@ _HEARTBEATS: dict[type[Request], BrokerAssigned] = {
     StreamsGroupHeartbeat: _STREAMS,
 }
 
-_Handler = Callable[[CoordinatorState, events.Received, Any], None]
+_Handler = Callable[[Shard, events.Received, Any], None]
 
 _HANDLERS: dict[type[Request], _Handler] = {
     classic.JoinGroup: join_group.join_group,
@@ -179,7 +177,7 @@ _HANDLERS: dict[type[Request], _Handler] = {
 }
 
 
-def _receive(state: CoordinatorState, event: events.Received) -> None:
+def _receive(state: Shard, event: events.Received) -> None:
     request = event.request
     refusal = _gate(state, request, event.api_version)
     if refusal is not None:
@@ -201,7 +199,7 @@ def _receive(state: CoordinatorState, event: events.Received) -> None:
         state.respond(event.request_id, request.refused(refused.error))
 
 
-def _handle(state: CoordinatorState, event: events.Received, request: Request) -> None:
+def _handle(state: Shard, event: events.Received, request: Request) -> None:
     """Passes a request to its handler, which depends on the group too. Errors: RequestRefused."""
     group = state.groups.get(getattr(request, "group_id", ""))
     special = None if group is None else state.kind(group).handlers.get(type(request))
@@ -222,7 +220,7 @@ _NEEDS_GROUP_ID = {
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
-def _gate(state: CoordinatorState, request: Request, version: int | None) -> ErrorCode | None:
+def _gate(state: Shard, request: Request, version: int | None) -> ErrorCode | None:
     """Returns the error that refuses a request before its group is read, else None."""
     if type(request) in _HEARTBEATS:
         error = _HEARTBEATS[type(request)].refuse_fields(state, request, version)
@@ -242,14 +240,14 @@ def _gate(state: CoordinatorState, request: Request, version: int | None) -> Err
     return None
 
 
-def _topics_changed(state: CoordinatorState, event: events.TopicsChanged) -> None:
+def _topics_changed(state: Shard, event: events.TopicsChanged) -> None:
     touched = state.cluster.change(event)
     for group in (of_kind(one, AssigningGroup) for one in state.groups.values()):
         if group is not None and any(map(group.reads, touched)):
             group.refresh_at = (0, 0)
 
 
-def _fall_silent(state: CoordinatorState, event: events.Silent) -> None:
+def _fall_silent(state: Shard, event: events.Silent) -> None:
     group_id, member_id = event.group_id, event.member_id
     state.silent.add((group_id, member_id))
     group = state.groups.get(group_id)
@@ -257,7 +255,7 @@ def _fall_silent(state: CoordinatorState, event: events.Silent) -> None:
         state.kind(group).fall_silent(state, group, member_id, event.since_ms)
 
 
-def _tick(state: CoordinatorState) -> None:
+def _tick(state: Shard) -> None:
     key = state.deadlines.take_due(state.now_ms)
     if key is None:
         return

@@ -31,7 +31,7 @@ from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation, Retry, SendResponse
 from ..machine.deadlines import REBALANCE, SESSION, DeadlineKey
 from ..machine.events import Received, ShareStateDue
-from ..machine.state import CoordinatorState, of_kind
+from ..machine.state import Shard, of_kind
 from . import log
 from .group import NOT_ASSIGNED_MS
 from .members import (
@@ -57,17 +57,17 @@ class BrokerAssigned(Recorded):
     described_member: ClassVar[type[Any]]
     deadline_kinds: ClassVar[tuple[str, ...]] = (SESSION, REBALANCE)
     no_target: ClassVar[Any] = NO_TARGET
-    refuse_fields: Callable[[CoordinatorState, Any, int | None], ErrorCode]
+    refuse_fields: Callable[[Shard, Any, int | None], ErrorCode]
     """Returns the error of a heartbeat (in a version) whose fields do not fit together, or NONE."""
-    beat: Callable[[CoordinatorState, Received, Any], None]
+    beat: Callable[[Shard, Received, Any], None]
     """Answers the heartbeat of a member that joins or stays."""
     owns_only_assigned: Callable[[Any, Any], bool]
     """Returns whether a member reports only partitions or tasks that are assigned to it."""
     without_epochs: Callable[[Any], Any]
     """Returns an assignment with epochs 0, for a static member that has left with epoch -2."""
-    epoch_without: Callable[[CoordinatorState, Any, list[Any]], list[BrokerRecord]]
+    epoch_without: Callable[[Shard, Any, list[Any]], list[BrokerRecord]]
     """Returns the record of the group's next epoch, after these members have left."""
-    assignment_of: Callable[[CoordinatorState, Any, Any], dict[str, Any]]
+    assignment_of: Callable[[Shard, Any, Any], dict[str, Any]]
     """Returns the assignment and the targets of a described member, by field."""
     held_since: Callable[[Any, Any, wire.OffsetToCommit, ClusterTopics], int | None]
     """Returns the epoch since which a member has an offset's partition; None: it does not."""
@@ -76,13 +76,13 @@ class BrokerAssigned(Recorded):
         super().__init__()
         self.handlers[classic_groups.JoinGroup] = self.join
 
-    def setting(self, state: CoordinatorState, name: str) -> Any:
+    def setting(self, state: Shard, name: str) -> Any:
         """Returns the setting of this kind of group, such as `session_timeout_ms`."""
         return getattr(state.config, f"group_{self.group_class.group_type}_{name}")
 
     # Requests -------------------------------------------------------------------------------------
 
-    def heartbeat(self, state: CoordinatorState, event: Received, request: Any) -> None:
+    def heartbeat(self, state: Shard, event: Received, request: Any) -> None:
         """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             self._leave(state, event, request)
@@ -116,7 +116,7 @@ class BrokerAssigned(Recorded):
         return member
 
     def check_room(
-        self, state: CoordinatorState, group: Any, member_id: str, instance_id: str | None = None
+        self, state: Shard, group: Any, member_id: str, instance_id: str | None = None
     ) -> None:
         """Refuses a new member if the group is full."""
         is_known = instance_id in group.static_members or member_id in group.members
@@ -125,7 +125,7 @@ class BrokerAssigned(Recorded):
 
     def answer(
         self,
-        state: CoordinatorState,
+        state: Shard,
         event: Received,
         group: Any,
         member: Any,
@@ -152,14 +152,14 @@ class BrokerAssigned(Recorded):
         """Returns whether the member uses the classic protocol."""
         return False
 
-    def known_group(self, state: CoordinatorState, group_id: str) -> Any:
+    def known_group(self, state: Shard, group_id: str) -> Any:
         group = of_kind(state.groups.get(group_id), self.group_class)
         if group is None:
             raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
         return group
 
     def group_for(
-        self, state: CoordinatorState, request: Any, records: log.Records
+        self, state: Shard, request: Any, records: log.Records
     ) -> tuple[Any, Group | None]:
         """Returns the group (a new one for the first member), and the classic group it replaces."""
         group_id = request.group_id
@@ -175,16 +175,12 @@ class BrokerAssigned(Recorded):
         records.append(group_tombstone(group_id))
         return self.group_class(group_id), classic
 
-    def upgrade(self, state: CoordinatorState, classic: Group, records: log.Records) -> Any:
+    def upgrade(self, state: Shard, classic: Group, records: log.Records) -> Any:
         """Returns a group with a classic group's members. Errors: RequestRefused; here always."""
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
 
     def join(
-        self,
-        state: CoordinatorState,
-        event: Received,
-        request: classic_groups.JoinGroup,
-        group: Any,
+        self, state: Shard, event: Received, request: classic_groups.JoinGroup, group: Any
     ) -> None:
         """Handles a JoinGroup. Quirk: an empty group is removed even if the join is refused."""
         if group.is_empty and self.becomes_classic:
@@ -195,17 +191,13 @@ class BrokerAssigned(Recorded):
             self.join_classic(state, event, request, group)
 
     def join_classic(
-        self,
-        state: CoordinatorState,
-        event: Received,
-        request: classic_groups.JoinGroup,
-        group: Any,
+        self, state: Shard, event: Received, request: classic_groups.JoinGroup, group: Any
     ) -> None:
         """Handles the JoinGroup of a classic member of a group with members."""
         refused = classic_groups.JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         state.respond(event.request_id, refused)
 
-    def _leave(self, state: CoordinatorState, event: Received, request: Any) -> None:
+    def _leave(self, state: Shard, event: Received, request: Any) -> None:
         group = self.known_group(state, request.group_id)
         self.leaves(group, request)
         epoch, instance_id = request.member_epoch, getattr(request, "instance_id", None)
@@ -225,7 +217,7 @@ class BrokerAssigned(Recorded):
         """Called for each leave, before its member is looked up; the default does nothing."""
 
     def remove(
-        self, state: CoordinatorState, group: Any, members: list[Any], then: Continuation | None
+        self, state: Shard, group: Any, members: list[Any], then: Continuation | None
     ) -> None:
         """Removes members, and makes the group's next epoch."""
         group_id, records = group.group_id, log.Records()
@@ -239,7 +231,7 @@ class BrokerAssigned(Recorded):
             cancel_all(state, group_id, member.member_id)
         log.write(state, group_id, records, then)
 
-    def describe(self, state: CoordinatorState, event: Received, request: Any) -> None:
+    def describe(self, state: Shard, event: Received, request: Any) -> None:
         """Answers a request that describes groups; it waits for no append."""
         ids, described = request.group_ids, request.response.described
         groups = [described(error_code=ErrorCode.INVALID_GROUP_ID) for one in ids if not one]
@@ -252,7 +244,7 @@ class BrokerAssigned(Recorded):
                 groups.append(described(error_code=absent, group_id=group_id))
         state.respond(event.request_id, request.response(groups=tuple(groups)))
 
-    def _description(self, state: CoordinatorState, group: Any) -> dict[str, Any]:
+    def _description(self, state: Shard, group: Any) -> dict[str, Any]:
         kind = self.described_member
         return {
             "group_id": group.group_id,
@@ -266,7 +258,7 @@ class BrokerAssigned(Recorded):
             ),
         }
 
-    def assignor_of(self, state: CoordinatorState, group: Any) -> dict[str, str]:
+    def assignor_of(self, state: Shard, group: Any) -> dict[str, str]:
         """Returns the field of a description that names the assignor; by default no field."""
         return {}
 
@@ -274,7 +266,7 @@ class BrokerAssigned(Recorded):
 
     def refuse_commit(
         self,
-        state: CoordinatorState,
+        state: Shard,
         event: Received,
         group: Any,
         request: wire.CommitRequest,
@@ -321,7 +313,7 @@ class BrokerAssigned(Recorded):
 
     # Deadlines ------------------------------------------------------------------------------------
 
-    def start_members(self, state: CoordinatorState, group: Any) -> None:
+    def start_members(self, state: Shard, group: Any) -> None:
         """Quirk: after a load, classic members get the session timeout of the consumer protocol."""
         timeout_ms = self.setting(state, "session_timeout_ms")
         for member in group.members.values():
@@ -329,20 +321,18 @@ class BrokerAssigned(Recorded):
             if member.is_revoking:
                 arm_rebalance(state, group.group_id, member)
 
-    def session_timeout_ms(self, state: CoordinatorState, member: Any) -> int:
+    def session_timeout_ms(self, state: Shard, member: Any) -> int:
         timeout_ms: int = self.setting(state, "session_timeout_ms")
         return timeout_ms
 
-    def fall_silent(
-        self, state: CoordinatorState, group: Any, member_id: str, since_ms: int
-    ) -> None:
+    def fall_silent(self, state: Shard, group: Any, member_id: str, since_ms: int) -> None:
         member = group.members.get(member_id)
         if member is not None:
             key = DeadlineKey(SESSION, group.group_id, member_id)
             ends_ms = since_ms + self.session_timeout_ms(state, member)
             state.deadlines.arm(key, max(ends_ms, state.now_ms))
 
-    def deadline(self, state: CoordinatorState, group: Any, key: DeadlineKey) -> None:
+    def deadline(self, state: Shard, group: Any, key: DeadlineKey) -> None:
         """Removes the member of a passed deadline, unless it has revoked in time."""
         epoch = state.revocations.pop(key, None) if key.kind in self.deadline_kinds else None
         member = group.members.get(key.member_id)

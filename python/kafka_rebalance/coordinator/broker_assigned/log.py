@@ -17,7 +17,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from ..classic_group.group import Group
 from ..machine.continuations import Continuation
 from ..machine.events import LogRecord
-from ..machine.state import AnyGroup, CoordinatorState, Groups, Write, of_kind
+from ..machine.state import AnyGroup, Groups, Shard, Write, of_kind
 from .group import AssigningGroup, IllegalRecord
 from .members import RequestRefused
 
@@ -26,7 +26,7 @@ Records = list[BrokerRecord | LogRecord]
 
 
 def write(
-    state: CoordinatorState,
+    state: Shard,
     group_id: str,
     records: Sequence[BrokerRecord | LogRecord],
     then: Continuation | None,
@@ -62,23 +62,20 @@ def write(
     state.append(_encoded(records), change)
 
 
-def replace_group(state: CoordinatorState, new: Group) -> None:
+def replace_group(state: Shard, new: Group) -> None:
     """Puts `new` in the place of the group; `append_replacement` must follow."""
     _keep_durable(state, new.group_id)
     state.groups[new.group_id] = new
 
 
 def append_replacement(
-    state: CoordinatorState,
-    new: Group,
-    records: Sequence[BrokerRecord | LogRecord],
-    then: Continuation | None,
+    state: Shard, new: Group, records: Sequence[BrokerRecord | LogRecord], then: Continuation | None
 ) -> None:
     """Appends the records of a conversion to `new`; `replace_group` has changed the groups."""
     state.append(_encoded(records), Write(then, group_id=new.group_id, after=new))
 
 
-def replay_any(state: CoordinatorState, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
+def replay_any(state: Shard, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
     """Applies one record of any type. Errors: IllegalRecord."""
     state.kinds[record.key.type.group_type].replay(groups, record, now_ms)
 
@@ -89,7 +86,7 @@ def _encoded(records: Sequence[BrokerRecord | LogRecord]) -> list[LogRecord]:
     ]
 
 
-def completed(state: CoordinatorState, write: Write) -> None:
+def completed(state: Shard, write: Write) -> None:
     """Applies the records of an append that is now durable to the durable group."""
     group_id = write.group_id
     if group_id is None:
@@ -103,7 +100,7 @@ def completed(state: CoordinatorState, write: Write) -> None:
     state.durable[group_id] = groups.get(group_id)
 
 
-def failed(state: CoordinatorState, write: Write, append_id: int) -> None:
+def failed(state: Shard, write: Write, append_id: int) -> None:
     """Restores the group of an append that failed."""
     if write.group_id is not None:
         restore(state, write.group_id)
@@ -113,7 +110,7 @@ def failed(state: CoordinatorState, write: Write, append_id: int) -> None:
             assigning.forget_unlogged(append_id)
 
 
-def restore(state: CoordinatorState, group_id: str) -> None:
+def restore(state: Shard, group_id: str) -> None:
     """Replaces the group by the durable one, and applies its records that are in flight."""
     durable, others = state.durable[group_id], _in_flight(state, group_id)
     before = of_kind(state.groups.pop(group_id, None), AssigningGroup)
@@ -135,17 +132,17 @@ def restore(state: CoordinatorState, group_id: str) -> None:
             after.keep_unlogged(before)
 
 
-def _keep_durable(state: CoordinatorState, group_id: str) -> None:
+def _keep_durable(state: Shard, group_id: str) -> None:
     if group_id not in state.durable:
         group = of_kind(state.groups.get(group_id), AssigningGroup)
         state.durable[group_id] = None if group is None else group.copy()
 
 
-def _in_flight(state: CoordinatorState, group_id: str) -> list[Write]:
+def _in_flight(state: Shard, group_id: str) -> list[Write]:
     return [one for one in state.writes.values() if one.group_id == group_id]
 
 
-def _apply(state: CoordinatorState, groups: Groups, write: Write) -> None:
+def _apply(state: Shard, groups: Groups, write: Write) -> None:
     """Changes the groups as `write` did."""
     if write.after is not None:
         groups[write.after.group_id] = write.after

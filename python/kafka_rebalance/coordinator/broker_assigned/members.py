@@ -20,7 +20,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..machine.deadlines import MEMBER_KINDS, REBALANCE, SESSION, DeadlineKey
 from ..machine.events import Received
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from .group import AssignedMember, AssigningGroup
 from .table_order import name_set
 
@@ -107,17 +107,17 @@ def updated(
 # Deadlines ----------------------------------------------------------------------------------------
 
 
-def arm_session(state: CoordinatorState, group_id: str, member_id: str, timeout_ms: int) -> None:
+def arm_session(state: Shard, group_id: str, member_id: str, timeout_ms: int) -> None:
     state.start_session(DeadlineKey(SESSION, group_id, member_id), timeout_ms)
 
 
-def arm_rebalance(state: CoordinatorState, group_id: str, member: AssignedMember) -> None:
+def arm_rebalance(state: Shard, group_id: str, member: AssignedMember) -> None:
     key = DeadlineKey(REBALANCE, group_id, member.member_id)
     state.deadlines.arm(key, state.now_ms + member.rebalance_timeout_ms)
     state.revocations[key] = member.member_epoch
 
 
-def arm_or_cancel_rebalance(state: CoordinatorState, group_id: str, member: AssignedMember) -> None:
+def arm_or_cancel_rebalance(state: Shard, group_id: str, member: AssignedMember) -> None:
     """Arms the rebalance timeout if the member revokes after a step, else cancels it."""
     if member.is_revoking:
         arm_rebalance(state, group_id, member)
@@ -125,11 +125,11 @@ def arm_or_cancel_rebalance(state: CoordinatorState, group_id: str, member: Assi
         _cancel(state, DeadlineKey(REBALANCE, group_id, member.member_id))
 
 
-def cancel_all(state: CoordinatorState, group_id: str, member_id: str) -> None:
+def cancel_all(state: Shard, group_id: str, member_id: str) -> None:
     for kind in MEMBER_KINDS:
         _cancel(state, DeadlineKey(kind, group_id, member_id))
 
 
-def _cancel(state: CoordinatorState, key: DeadlineKey) -> None:
+def _cancel(state: Shard, key: DeadlineKey) -> None:
     state.deadlines.cancel(key)
     state.revocations.pop(key, None)

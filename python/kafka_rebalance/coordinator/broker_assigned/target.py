@@ -20,7 +20,7 @@ from kafka_rebalance.wire.broker_groups import DescribedPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Frozen
 
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from . import log
 from .group import Names
 from .members import RequestRefused
@@ -51,7 +51,7 @@ class EpochChange(Frozen):
 
 
 def group_view(
-    state: CoordinatorState,
+    state: Shard,
     change: EpochChange,
     present: Mapping[str, Target | None],
     members: Mapping[str, Any],
@@ -77,12 +77,7 @@ def group_view(
 
 
 def with_epoch(
-    state: CoordinatorState,
-    change: EpochChange,
-    types: RecordTypes,
-    topics: Iterable[str],
-    *,
-    is_new: bool,
+    state: Shard, change: EpochChange, types: RecordTypes, topics: Iterable[str], *, is_new: bool
 ) -> EpochChange:
     """Returns the change; its epoch is a new one if `is_new`, or if the topics' metadata differ."""
     group, epoch = change.group, change.group.epoch
@@ -100,7 +95,7 @@ Answer = Mapping[str, HashMap[Uuid, Any]]
 
 
 def target_for(
-    state: CoordinatorState,
+    state: Shard,
     change: EpochChange,
     types: RecordTypes,
     compute: Callable[[], tuple[Answer, Mapping[str, Target | None]]],
@@ -144,7 +139,7 @@ def _content(target: Target) -> dict[Uuid, frozenset[int]]:
 
 
 def described_partitions(
-    state: CoordinatorState, partitions: Mapping[Uuid, Iterable[int]]
+    state: Shard, partitions: Mapping[Uuid, Iterable[int]]
 ) -> tuple[DescribedPartitions, ...]:
     """Returns the partitions with their topics' names, without topics that do not exist."""
     known = state.cluster.by_id

@@ -23,7 +23,7 @@ from kafka_rebalance.wire.messages import GroupState, common_fields
 from ..config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from ..machine.continuations import Continuation
 from ..machine.events import LogRecord, Received
-from ..machine.state import CoordinatorState, Write
+from ..machine.state import Shard, Write
 from .group import ClassicGroupMember, Group, group_record, new_group_record, without_repeats
 from .member_requests import refuse_in_state
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
@@ -34,11 +34,7 @@ _KNOWS_SKIPPING = 9
 
 
 def join_group(
-    state: CoordinatorState,
-    event: Received,
-    request: wire.JoinGroup,
-    *,
-    buried: Sequence[LogRecord] = (),
+    state: Shard, event: Received, request: wire.JoinGroup, *, buried: Sequence[LogRecord] = ()
 ) -> None:
     """Answers a JoinGroup, or parks it until the join phase ends.
 
@@ -73,7 +69,7 @@ def join_group(
         state.append([*buried, new_group_record(group)], Write(None))
 
 
-def _has_room(state: CoordinatorState, group: Group, member_id: str) -> bool:
+def _has_room(state: Shard, group: Group, member_id: str) -> bool:
     limit = state.config.group_max_size
     if group.is_(GroupState.EMPTY, GroupState.DEAD):
         return True
@@ -85,9 +81,7 @@ def _has_room(state: CoordinatorState, group: Group, member_id: str) -> bool:
     return member is not None or len(group.members) < limit
 
 
-def _join_without_id(
-    state: CoordinatorState, event: Received, request: wire.JoinGroup, group: Group
-) -> None:
+def _join_without_id(state: Shard, event: Received, request: wire.JoinGroup, group: Group) -> None:
     instance = request.group_instance_id
     member_id = f"{event.client_id if instance is None else instance}-{state.new_id()}"
     if instance is None and version_of(event) >= REQUIRES_KNOWN_ID:
@@ -100,9 +94,7 @@ def _join_without_id(
         _add(state, event, request, group, member_id)
 
 
-def _join_with_id(
-    state: CoordinatorState, event: Received, request: wire.JoinGroup, group: Group
-) -> None:
+def _join_with_id(state: Shard, event: Received, request: wire.JoinGroup, group: Group) -> None:
     member_id = request.member_id
     if member_id in group.pending:
         if request.group_instance_id is not None:
@@ -132,7 +124,7 @@ def _join_with_id(
 
 
 def _add(
-    state: CoordinatorState, event: Received, request: wire.JoinGroup, group: Group, member_id: str
+    state: Shard, event: Received, request: wire.JoinGroup, group: Group, member_id: str
 ) -> None:
     member = ClassicGroupMember(
         **common_fields(replace(request, member_id=member_id), ClassicGroupMember),
@@ -150,7 +142,7 @@ def _add(
 
 
 def _take_over(
-    state: CoordinatorState, event: Received, request: wire.JoinGroup, group: Group, member_id: str
+    state: Shard, event: Received, request: wire.JoinGroup, group: Group, member_id: str
 ) -> None:
     """Replaces a restarted static member's id; rebalances if a Stable group's vote changes."""
     assert request.group_instance_id is not None
@@ -188,7 +180,7 @@ class ReplaceStatic(Continuation):
     request_id: int
     knows_skipping: bool
 
-    def done(self, state: CoordinatorState) -> None:
+    def done(self, state: Shard) -> None:
         """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
         group, member = self.group, self._waiting_member()
         if member is None or group.not_(GroupState.STABLE):
@@ -204,7 +196,7 @@ class ReplaceStatic(Continuation):
             response = replace(joined(group, member), leader=self.old_leader or "")
         state.answer_join(group, member, response)
 
-    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+    def failed(self, state: Shard, error: ErrorCode) -> None:
         """Makes the old id valid again, and refuses the JoinGroup."""
         group, before, member = self.group, self.before, self._waiting_member()
         if member is None:
@@ -234,7 +226,7 @@ def version_of(event: Received) -> int:
 
 
 def _refuse(
-    state: CoordinatorState, event: Received, error: ErrorCode, member_id: str = wire.UNKNOWN_MEMBER
+    state: Shard, event: Received, error: ErrorCode, member_id: str = wire.UNKNOWN_MEMBER
 ) -> None:
     response = wire.JoinGroupResponse(error_code=error, member_id=member_id)
     state.respond(event.request_id, response)

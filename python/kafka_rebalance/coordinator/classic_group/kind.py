@@ -11,7 +11,7 @@ from kafka_rebalance.wire.offsets import OffsetDelete
 
 from ..machine.deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
 from ..machine.events import LogRecord, Received
-from ..machine.state import CoordinatorState, GroupKind, of_kind
+from ..machine.state import GroupKind, Shard, of_kind
 from . import rebalance
 from .group import CONSUMER, Group, group_tombstone
 from .member_requests import refuse_in_state
@@ -24,14 +24,14 @@ class ClassicGroups(GroupKind):
 
     fall_silent = staticmethod(rebalance.fall_silent)
 
-    def start_members(self, state: CoordinatorState, group: Group) -> None:
+    def start_members(self, state: Shard, group: Group) -> None:
         for member in group.members.values():
             state.renew_session(group, member)
         if len(group.members) > state.config.group_max_size:
             # `group.max.size` was lowered: all members rejoin, and the last to do so are refused.
             rebalance.prepare(state, group)
 
-    def deadline(self, state: CoordinatorState, group: Group, key: DeadlineKey) -> None:
+    def deadline(self, state: Shard, group: Group, key: DeadlineKey) -> None:
         if key.kind == INITIAL_REBALANCE or (key.kind in MEMBER_KINDS and key.member_id):
             return  # a deadline of the group that had this id before, or of its member
         if key.kind == "join":
@@ -55,7 +55,7 @@ class ClassicGroups(GroupKind):
 # Administrators -----------------------------------------------------------------------------------
 
 
-def describe_groups(state: CoordinatorState, event: Received, request: wire.DescribeGroups) -> None:
+def describe_groups(state: Shard, event: Received, request: wire.DescribeGroups) -> None:
     """Describes groups; the response is sent at once."""
     new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
     absent = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.NONE
@@ -84,7 +84,7 @@ def _describe(group: Group) -> wire.DescribedGroup:
     return wire.DescribedGroup(group.group_id, ErrorCode.NONE, group.state, *protocols, members)
 
 
-def list_groups(state: CoordinatorState, event: Received, request: wire.ListGroups) -> None:
+def list_groups(state: Shard, event: Received, request: wire.ListGroups) -> None:
     """Lists groups; the response is sent at once."""
     known = dict.fromkeys([*state.groups, *(group.group_id for group in state.removed)])
     for write in state.writes.values():

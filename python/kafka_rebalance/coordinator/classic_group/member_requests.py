@@ -22,7 +22,7 @@ from kafka_rebalance.wire.offsets import CommitRequest, OffsetCommit, OffsetDele
 
 from ..machine.continuations import Continuation
 from ..machine.events import Received
-from ..machine.state import CoordinatorState, Write
+from ..machine.state import Shard, Write
 from .group import Group, group_record
 from .rebalance import (
     drop_assignments,
@@ -84,7 +84,7 @@ class StoreAssignment(Continuation):
     generation_id: int
     assignment: dict[str, bytes]
 
-    def done(self, state: CoordinatorState) -> None:
+    def done(self, state: Shard) -> None:
         group = self.group
         if self._is_current():
             for member in group.members.values():
@@ -92,7 +92,7 @@ class StoreAssignment(Continuation):
                 hand_out(state, group, member, ErrorCode.NONE)
             state.move(group, GroupState.STABLE)
 
-    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+    def failed(self, state: Shard, error: ErrorCode) -> None:
         if self._is_current():
             drop_assignments(state, self.group, of_append_error(error))
             prepare(state, self.group)
@@ -103,7 +103,7 @@ class StoreAssignment(Continuation):
         return is_same and self.group.is_(GroupState.COMPLETING_REBALANCE)
 
 
-def sync_group(state: CoordinatorState, event: Received, request: wire.SyncGroup) -> None:
+def sync_group(state: Shard, event: Received, request: wire.SyncGroup) -> None:
     """Answers a SyncGroup, or parks it until the leader's assignment is stored."""
     group = state.classic(request.group_id)
     error = _check(event, request, group)
@@ -149,7 +149,7 @@ def _differ(sent: str | None, own: str | None) -> bool:
     return sent is not None and own is not None and sent != own
 
 
-def heartbeat(state: CoordinatorState, event: Received, request: wire.Heartbeat) -> None:
+def heartbeat(state: Shard, event: Received, request: wire.Heartbeat) -> None:
     """Answers a Heartbeat; a refused Heartbeat does not renew the session."""
     group = state.classic(request.group_id)
     error = refuse_member(group, request)
@@ -161,7 +161,7 @@ def heartbeat(state: CoordinatorState, event: Received, request: wire.Heartbeat)
         state.respond(event.request_id, response)
 
 
-def leave_group(state: CoordinatorState, event: Received, request: wire.LeaveGroup) -> None:
+def leave_group(state: Shard, event: Received, request: wire.LeaveGroup) -> None:
     """Removes members; the response is sent when the append of this step, if any, is durable."""
     group = state.classic(request.group_id)
     error = refuse_in_state(group, request)
@@ -184,7 +184,7 @@ def leave_group(state: CoordinatorState, event: Received, request: wire.LeaveGro
             try_complete_join(state, group)
 
 
-def _take_out(state: CoordinatorState, group: Group, entry: wire.MemberIdentity) -> ErrorCode:
+def _take_out(state: Shard, group: Group, entry: wire.MemberIdentity) -> ErrorCode:
     member_id, instance = entry
     if member_id == wire.UNKNOWN_MEMBER:
         member_id = group.static_members.get(instance or "", wire.UNKNOWN_MEMBER)

@@ -10,11 +10,11 @@ from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupResponse,
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
 
-from ..machine.state import CoordinatorState, Write
+from ..machine.state import Shard, Write
 from .group import ClassicGroupMember, Group, group_record
 
 
-def rebalance_or_complete(state: CoordinatorState, group: Group) -> None:
+def rebalance_or_complete(state: Shard, group: Group) -> None:
     """Starts a rebalance; in a running one, ends the join phase if all members have joined."""
     if group.can_rebalance():
         prepare(state, group)
@@ -22,7 +22,7 @@ def rebalance_or_complete(state: CoordinatorState, group: Group) -> None:
         try_complete_join(state, group)
 
 
-def prepare(state: CoordinatorState, group: Group) -> None:
+def prepare(state: Shard, group: Group) -> None:
     """Starts a rebalance: moves the group to PreparingRebalance."""
     if group.is_(GroupState.COMPLETING_REBALANCE):
         drop_assignments(state, group, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -44,7 +44,7 @@ def prepare(state: CoordinatorState, group: Group) -> None:
         state.arm("join", group, group.rebalance_timeout_ms())
 
 
-def try_complete_join(state: CoordinatorState, group: Group) -> None:
+def try_complete_join(state: Shard, group: Group) -> None:
     """Ends the join phase if all members have joined, except during the initial delay."""
     if (
         group.is_(GroupState.PREPARING_REBALANCE)
@@ -54,7 +54,7 @@ def try_complete_join(state: CoordinatorState, group: Group) -> None:
         complete_join(state, group)
 
 
-def join_deadline(state: CoordinatorState, group: Group) -> None:
+def join_deadline(state: Shard, group: Group) -> None:
     """Ends the join phase, or a part of the initial delay, because its time is over."""
     if group.not_(GroupState.PREPARING_REBALANCE):
         return  # the deadline belongs to a removed group with this id
@@ -70,7 +70,7 @@ def join_deadline(state: CoordinatorState, group: Group) -> None:
         complete_join(state, group)
 
 
-def complete_join(state: CoordinatorState, group: Group) -> None:
+def complete_join(state: Shard, group: Group) -> None:
     """Ends the join phase with the members that have joined."""
     state.cancel("join", group)
     group.initial_delay_ms = None
@@ -112,7 +112,7 @@ def joined(
     )
 
 
-def sync_deadline(state: CoordinatorState, group: Group) -> None:
+def sync_deadline(state: Shard, group: Group) -> None:
     """Removes the members that have not sent SyncGroup in time."""
     if not group.is_(GroupState.COMPLETING_REBALANCE, GroupState.STABLE) or not group.pending_sync:
         return
@@ -124,7 +124,7 @@ def sync_deadline(state: CoordinatorState, group: Group) -> None:
     prepare(state, group)
 
 
-def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> None:
+def session_deadline(state: Shard, group: Group, member_id: str) -> None:
     """Removes a member or a pending id whose session has expired."""
     if member_id in group.pending:
         group.remove(member_id)
@@ -140,7 +140,7 @@ def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> N
         complete_join(state, group)
 
 
-def fall_silent(state: CoordinatorState, group: Group, member_id: str, since_ms: int) -> None:
+def fall_silent(state: Shard, group: Group, member_id: str, since_ms: int) -> None:
     """Starts the session timeout of a silent member at `since_ms`, unless the member is new."""
     member = group.members.get(member_id)
     if member is not None and not member.is_new:
@@ -148,21 +148,19 @@ def fall_silent(state: CoordinatorState, group: Group, member_id: str, since_ms:
         state.arm_session(group, member_id, max(left, 0))
 
 
-def remove(state: CoordinatorState, group: Group, member: ClassicGroupMember) -> None:
+def remove(state: Shard, group: Group, member: ClassicGroupMember) -> None:
     """Removes a member and answers its parked requests; Kafka never answers its SyncGroup."""
     state.refuse_parked(group, member, ErrorCode.UNKNOWN_MEMBER_ID)
     group.remove(member.member_id)
 
 
-def drop_assignments(state: CoordinatorState, group: Group, error: ErrorCode) -> None:
+def drop_assignments(state: Shard, group: Group, error: ErrorCode) -> None:
     for member in group.members.values():
         member.assignment = b""
         hand_out(state, group, member, error)
 
 
-def hand_out(
-    state: CoordinatorState, group: Group, member: ClassicGroupMember, error: ErrorCode
-) -> None:
+def hand_out(state: Shard, group: Group, member: ClassicGroupMember, error: ErrorCode) -> None:
     """Answers a member's parked SyncGroup; its session starts again, because it had to wait."""
     well = error is ErrorCode.NONE
     response = SyncGroupResponse(
@@ -175,6 +173,6 @@ def hand_out(
         state.renew_session(group, member)
 
 
-def stop_waiting_for_syncs(state: CoordinatorState, group: Group) -> None:
+def stop_waiting_for_syncs(state: Shard, group: Group) -> None:
     group.pending_sync.clear()
     state.cancel("sync", group)

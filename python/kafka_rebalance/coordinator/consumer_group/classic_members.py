@@ -38,7 +38,7 @@ from ..machine.cluster import ClusterTopics
 from ..machine.continuations import AnswerClassicMember, SendResponse
 from ..machine.deadlines import JOIN, SESSION, SYNC, DeadlineKey
 from ..machine.events import Received
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from . import patterns
 from .group import RECORDS, ConsumerGroup, ConsumerGroupMember
 from .heartbeat import next_epoch, reconciled, stepped
@@ -49,7 +49,7 @@ from .reconciliation import Owned
 
 def join_group(
     kind: BrokerAssigned,
-    state: CoordinatorState,
+    state: Shard,
     event: Received,
     request: wire.JoinGroup,
     group: ConsumerGroup,
@@ -80,7 +80,7 @@ def join_group(
 
 
 def _join(
-    state: CoordinatorState,
+    state: Shard,
     event: Received,
     request: wire.JoinGroup,
     group: ConsumerGroup,
@@ -162,7 +162,7 @@ def _updated(
 
 
 def _downgrade(
-    state: CoordinatorState,
+    state: Shard,
     event: Received,
     request: wire.JoinGroup,
     change: EpochChange,
@@ -206,7 +206,7 @@ def _armed(request: wire.JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
 
 
 def sync_group(
-    state: CoordinatorState, event: Received, request: wire.SyncGroup, group: ConsumerGroup
+    state: Shard, event: Received, request: wire.SyncGroup, group: ConsumerGroup
 ) -> None:
     """Handles a SyncGroup. Errors: RequestRefused."""
     member, classic = _classic_member(group, request)
@@ -241,9 +241,7 @@ def _classic_member(
     return member, member.classic
 
 
-def heartbeat(
-    state: CoordinatorState, event: Received, request: wire.Heartbeat, group: ConsumerGroup
-) -> None:
+def heartbeat(state: Shard, event: Received, request: wire.Heartbeat, group: ConsumerGroup) -> None:
     """Handles a Heartbeat. Errors: RequestRefused."""
     member, classic = _classic_member(group, request)
     arm_session(state, group.group_id, member.member_id, classic.session_timeout_ms)
@@ -262,7 +260,7 @@ def heartbeat(
 
 def leave_group(
     kind: BrokerAssigned,
-    state: CoordinatorState,
+    state: Shard,
     event: Received,
     request: wire.LeaveGroup,
     group: ConsumerGroup,
@@ -292,9 +290,7 @@ def _leaving(group: ConsumerGroup, entry: wire.MemberIdentity) -> ConsumerGroupM
     return known_static(group, member_id, entry.group_instance_id)
 
 
-def _arm_join_if_absent(
-    state: CoordinatorState, group_id: str, member: ConsumerGroupMember
-) -> None:
+def _arm_join_if_absent(state: Shard, group_id: str, member: ConsumerGroupMember) -> None:
     key = DeadlineKey(JOIN, group_id, member.member_id)
     if not state.deadlines.is_armed(key):
         state.deadlines.arm(key, state.now_ms + member.rebalance_timeout_ms)

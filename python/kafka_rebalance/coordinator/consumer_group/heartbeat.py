@@ -34,7 +34,7 @@ from ..broker_assigned.members import UNCHANGED_MS, arm_or_cancel_rebalance, is_
 from ..broker_assigned.records import target_topics
 from ..broker_assigned.target import Answer, EpochChange, Target, group_view, target_for, with_epoch
 from ..machine.events import Received
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from . import patterns
 from .group import (
     RECORDS,
@@ -61,7 +61,7 @@ _FIELDS = (
 
 
 def refuse_fields(
-    state: CoordinatorState, request: wire.ConsumerGroupHeartbeat, version: int | None
+    state: Shard, request: wire.ConsumerGroupHeartbeat, version: int | None
 ) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
@@ -84,10 +84,7 @@ def refuse_fields(
 
 
 def beat(
-    kind: BrokerAssigned,
-    state: CoordinatorState,
-    event: Received,
-    request: wire.ConsumerGroupHeartbeat,
+    kind: BrokerAssigned, state: Shard, event: Received, request: wire.ConsumerGroupHeartbeat
 ) -> None:
     """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
@@ -116,7 +113,7 @@ def beat(
 
 
 def _epoch(
-    state: CoordinatorState, change: EpochChange, is_changed: bool, pattern: PatternChange
+    state: Shard, change: EpochChange, is_changed: bool, pattern: PatternChange
 ) -> EpochChange:
     group, default = change.group, state.config.group_consumer_assignors[0]
     before = group.preferred_assignor()
@@ -129,7 +126,7 @@ def _epoch(
 
 
 def reconciled(
-    state: CoordinatorState, change: EpochChange, has_changed_subscription: bool, owned: Owned
+    state: Shard, change: EpochChange, has_changed_subscription: bool, owned: Owned
 ) -> ConsumerGroupMember:
     """Returns the changed member, moved toward its target."""
     # 6. and 7.
@@ -138,7 +135,7 @@ def reconciled(
 
 
 def stepped(
-    state: CoordinatorState,
+    state: Shard,
     change: EpochChange,
     target: tuple[int, Target],
     has_changed_subscription: bool,
@@ -174,7 +171,7 @@ def _shown(
 # Epochs and targets -------------------------------------------------------------------------------
 
 
-def next_epoch(state: CoordinatorState, change: EpochChange, *, is_new: bool) -> EpochChange:
+def next_epoch(state: Shard, change: EpochChange, *, is_new: bool) -> EpochChange:
     """Returns the change; its epoch is a new one if `is_new`, or if the topics' metadata differ."""
     group, old, new = change.group, change.old, change.member
     counts = group.counts_with(old, new)
@@ -187,9 +184,7 @@ def next_epoch(state: CoordinatorState, change: EpochChange, *, is_new: bool) ->
     return replace(change, is_homogeneous=is_homogeneous(users, counts, members))
 
 
-def targets_of(
-    state: CoordinatorState, change: EpochChange
-) -> tuple[Answer, dict[str, Target | None]]:
+def targets_of(state: Shard, change: EpochChange) -> tuple[Answer, dict[str, Target | None]]:
     """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
     group, old, new = change.group, change.old, change.member
     default = state.config.group_consumer_assignors[0]

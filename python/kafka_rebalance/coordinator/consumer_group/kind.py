@@ -25,7 +25,7 @@ from ..broker_assigned.target import NO_TARGET, Target, described_partitions
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
 from ..machine.deadlines import MEMBER_KINDS, DeadlineKey
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from . import classic_members
 from .group import (
     NO_PARTITIONS,
@@ -77,7 +77,7 @@ class ConsumerGroups(BrokerAssigned):
 
     def remove(
         self,
-        state: CoordinatorState,
+        state: Shard,
         group: ConsumerGroup,
         members: list[ConsumerGroupMember],
         then: Continuation | None,
@@ -91,7 +91,7 @@ class ConsumerGroups(BrokerAssigned):
             super().remove(state, group, members, then)
 
     def epoch_without(
-        self, state: CoordinatorState, group: ConsumerGroup, members: list[ConsumerGroupMember]
+        self, state: Shard, group: ConsumerGroup, members: list[ConsumerGroupMember]
     ) -> list[BrokerRecord]:
         records, counts = [], dict(group.counts)
         for member in members:
@@ -103,12 +103,12 @@ class ConsumerGroups(BrokerAssigned):
         metadata_hash = state.cluster.hash_of(counts)
         return [*records, RECORDS.epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
 
-    def session_timeout_ms(self, state: CoordinatorState, member: ConsumerGroupMember) -> int:
+    def session_timeout_ms(self, state: Shard, member: ConsumerGroupMember) -> int:
         if member.classic is not None:
             return member.classic.session_timeout_ms
         return super().session_timeout_ms(state, member)
 
-    def deadline(self, state: CoordinatorState, group: ConsumerGroup, key: DeadlineKey) -> None:
+    def deadline(self, state: Shard, group: ConsumerGroup, key: DeadlineKey) -> None:
         if key.member_id:  # without a member id, it is of the former classic group
             super().deadline(state, group, key)
 
@@ -163,12 +163,12 @@ class ConsumerGroups(BrokerAssigned):
         else:
             group.resolve(name, None)
 
-    def assignor_of(self, state: CoordinatorState, group: ConsumerGroup) -> dict[str, str]:
+    def assignor_of(self, state: Shard, group: ConsumerGroup) -> dict[str, str]:
         default = state.config.group_consumer_assignors[0]
         return {"assignor_name": group.preferred_assignor() or default}
 
     def assignment_of(
-        self, state: CoordinatorState, group: ConsumerGroup, member: ConsumerGroupMember
+        self, state: Shard, group: ConsumerGroup, member: ConsumerGroupMember
     ) -> dict[str, Any]:
         assigned, pending = member.assigned, member.pending_revocation
         has = {

@@ -29,11 +29,11 @@ from ..classic_group.group import CONSUMER, ClassicGroupMember, Group, group_rec
 from ..classic_group.rebalance import prepare
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from .group import ConsumerGroup, ConsumerGroupMember, group_records, group_tombstones
 
 
-def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> ConsumerGroup:
+def upgrade(state: Shard, classic: Group, records: log.Records) -> ConsumerGroup:
     """Returns a consumer group with a classic group's members. Errors: RequestRefused."""
     config = state.config
     if (
@@ -108,7 +108,7 @@ def _consumer_member(
 
 
 def can_downgrade(
-    state: CoordinatorState, group: ConsumerGroup, leaving: Iterable[ConsumerGroupMember]
+    state: Shard, group: ConsumerGroup, leaving: Iterable[ConsumerGroupMember]
 ) -> bool:
     """Returns whether the group becomes a classic group when these members leave."""
     gone = list(leaving)
@@ -117,21 +117,19 @@ def can_downgrade(
     return classic == left > 0 and _may_downgrade(state, left)
 
 
-def can_downgrade_with(
-    state: CoordinatorState, group: ConsumerGroup, replaced: ConsumerGroupMember
-) -> bool:
+def can_downgrade_with(state: Shard, group: ConsumerGroup, replaced: ConsumerGroupMember) -> bool:
     """Returns whether the group becomes a classic group when a classic member replaces this one."""
     others = len(group.members) - 1
     is_last = replaced.classic is None and group.num_classic_members == others
     return is_last and _may_downgrade(state, len(group.members))
 
 
-def _may_downgrade(state: CoordinatorState, size: int) -> bool:
+def _may_downgrade(state: Shard, size: int) -> bool:
     return state.config.allows_downgrades and size <= state.config.group_max_size
 
 
 def downgrade(
-    state: CoordinatorState,
+    state: Shard,
     group: ConsumerGroup,
     leaving: Iterable[ConsumerGroupMember],
     then: Continuation | None,

@@ -29,7 +29,7 @@ from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.table_order import name_set
 from ..broker_assigned.target import EpochChange
 from ..machine.events import PatternsDue
-from ..machine.state import CoordinatorState, of_kind
+from ..machine.state import Shard, of_kind
 from .group import RECORDS, ConsumerGroup, ResolvedPattern, count_pattern, pattern_record
 
 _MIN_INTERVAL_MS = 10_000
@@ -50,7 +50,7 @@ class PatternUpdate(Frozen):
     to_resolve: tuple[str, ...] = ()
 
 
-def update(state: CoordinatorState, change: EpochChange) -> PatternUpdate:
+def update(state: Shard, change: EpochChange) -> PatternUpdate:
     """Returns how a request changes patterns. Errors: RequestRefused for an invalid new pattern."""
     group, old, new = change.group, change.old, change.member
     effect, is_due = PatternChange.NONE, False
@@ -88,14 +88,14 @@ def update(state: CoordinatorState, change: EpochChange) -> PatternUpdate:
     return PatternUpdate(effect, tuple(patterns) if is_due else ())
 
 
-def ask(state: CoordinatorState, group_id: str, patterns: tuple[str, ...]) -> None:
+def ask(state: Shard, group_id: str, patterns: tuple[str, ...]) -> None:
     """Asks the host to have the patterns resolved after this request."""
     if patterns:
         state.resolving.add(group_id)
         state.effects.append(PatternsDue(group_id, patterns))
 
 
-def resolve(state: CoordinatorState, group_id: str, patterns: Iterable[str]) -> None:
+def resolve(state: Shard, group_id: str, patterns: Iterable[str]) -> None:
     """Appends the topics of the patterns, and the group's next epoch if the topics changed."""
     state.resolving.discard(group_id)
     group = of_kind(state.groups.get(group_id), ConsumerGroup)

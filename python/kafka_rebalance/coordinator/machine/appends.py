@@ -6,10 +6,10 @@ from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned import log
 from ..classic_group.group import Group
-from .state import CoordinatorState, Created, of_kind
+from .state import Created, Shard, of_kind
 
 
-def appended(state: CoordinatorState, append_id: int, position: int) -> None:
+def appended(state: Shard, append_id: int, position: int) -> None:
     """Handles a durable append at `position`, unless the coordinator's state was dropped."""
     write = state.writes.pop(append_id, None)
     if write is None:
@@ -24,7 +24,7 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
     _release(state, append_id)
 
 
-def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> None:
+def append_failed(state: Shard, append_id: int, error: ErrorCode) -> None:
     """Refuses the request of a failed append, and restores the groups that the request changed."""
     write = state.writes.pop(append_id, None)
     if write is None:
@@ -41,7 +41,7 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
     _release(state, append_id)
 
 
-def refuse_all(state: CoordinatorState, error: ErrorCode) -> None:
+def refuse_all(state: Shard, error: ErrorCode) -> None:
     """Refuses all requests that wait for appends; nothing is undone, as the state is dropped."""
     waiting = list(state.waiting.values())
     state.waiting.clear()
@@ -52,7 +52,7 @@ def refuse_all(state: CoordinatorState, error: ErrorCode) -> None:
         one.then.failed(state, error)
 
 
-def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> None:
+def _take_back(state: Shard, created: Created, error: ErrorCode) -> None:
     """Removes a group whose first append failed, unless the group has newer offsets."""
     group = created.group
     offsets = state.offsets.latest(group.group_id)
@@ -64,7 +64,7 @@ def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> N
     state.forget(group)
 
 
-def _release(state: CoordinatorState, append_id: int) -> None:
+def _release(state: Shard, append_id: int) -> None:
     for request_id, waiting in list(state.waiting.items()):
         waiting.append_ids.discard(append_id)
         if not waiting.append_ids:

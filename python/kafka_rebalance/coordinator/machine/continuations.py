@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What follows an append: the actions after it is durable, or after it has failed.
 
-A `state` is a `CoordinatorState`, whose module imports this one. Requests that need other actions
+A `state` is a `Shard`, whose module imports this one. Requests that need other actions
 have a `Continuation` of their own, beside their handler.
 """
 

@@ -24,10 +24,10 @@ from ..classic_group.group import ClassicGroupMember, Group
 from ..offsets.store import Commit, CommittedOffset, Forget, Marker
 from .appends import refuse_all
 from .events import LogEntry, Unreadable
-from .state import AnyGroup, CoordinatorState, Ownership, of_kind
+from .state import AnyGroup, Ownership, Shard, of_kind
 
 
-def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
+def load(state: Shard, entries: tuple[LogEntry, ...]) -> None:
     """Replays the log in order, then starts every member's session anew."""
     for entry in entries:
         try:
@@ -43,7 +43,7 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
         state.kind(group).start_members(state, group)
 
 
-def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
+def _in_table_order(state: Shard) -> list[AnyGroup]:
     """Returns the groups in the order of a new Kafka table that was filled in our order.
 
     Kafka's own table can have another order if the log has tombstones of groups, because it never
@@ -55,7 +55,7 @@ def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
     return table.values()
 
 
-def _replay(state: CoordinatorState, entry: LogEntry) -> None:
+def _replay(state: Shard, entry: LogEntry) -> None:
     if entry.committed is not None:
         marker = Marker(-1 if entry.producer_id is None else entry.producer_id, entry.committed)
         state.offsets.load(marker, entry.position)
@@ -117,7 +117,7 @@ def _offset(value: wire.OffsetCommitValue) -> CommittedOffset:
     )
 
 
-def unload(state: CoordinatorState) -> None:
+def unload(state: Shard) -> None:
     """Answers all waiting requests with NOT_COORDINATOR and drops the state; appends nothing."""
     gone = ErrorCode.NOT_COORDINATOR
     refuse_all(state, gone)

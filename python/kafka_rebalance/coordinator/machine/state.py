@@ -88,8 +88,10 @@ class Waiting(NamedTuple):
 
 
 @dataclass(slots=True)
-class CoordinatorState:
+class Shard:
     """A coordinator's state; `now_ms` and `effects` belong to the event that is being handled.
+
+    Kafka's GroupCoordinatorShard, too, has the groups of one partition of `__consumer_offsets`.
 
     A new group is in `created` until the next append, whatever that append contains. Requests that
     read only durable groups see the group when this append is durable. If the append fails, the
@@ -330,24 +332,24 @@ class CoordinatorState:
         self.effects.append(Append(append_id, tuple(records), producer_id, committed))
 
 
-Handler = Callable[[CoordinatorState, Received, Any, Any], None]
+Handler = Callable[[Shard, Received, Any, Any], None]
 
 
 class GroupKind:
     """What the steps need to know about a kind of group; a `group` is always one of this kind."""
 
-    start_members: Callable[[CoordinatorState, Any], None]
+    start_members: Callable[[Shard, Any], None]
     """Arms the deadlines of the members of a group that was loaded."""
-    fall_silent: Callable[[CoordinatorState, Any, str, int], None]
+    fall_silent: Callable[[Shard, Any, str, int], None]
     """Starts the session timeout of a silent member at a time in ms."""
-    deadline: Callable[[CoordinatorState, Any, DeadlineKey], None]
+    deadline: Callable[[Shard, Any, DeadlineKey], None]
     """Handles a passed deadline; deadlines that only other kinds of groups have are ignored."""
     tombstones: Callable[[Any], list[LogRecord]]
     """Returns the records that remove a group, without those of its offsets."""
     replay: Callable[[Groups, BrokerRecord, int], None]
     """Applies one record at a time in ms. Errors: IllegalRecord."""
     refuse_commit: Callable[
-        [CoordinatorState, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode
+        [Shard, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode
     ]
     """Returns the error of the whole request, else NONE; the offsets are those to be stored."""
     refuse_deletion: Callable[[Any, DeleteGroups | OffsetDelete], ErrorCode]
@@ -362,14 +364,10 @@ class GroupKind:
         return ErrorCode.NONE
 
     def starts_deletion(
-        self,
-        state: CoordinatorState,
-        request_id: int,
-        request: DeleteGroups,
-        group_ids: tuple[str, ...],
+        self, state: Shard, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
     ) -> bool:
         """Called before a deletion: writes what must be durable first; returns whether it wrote."""
         return False
 
-    def topics_deleted(self, state: CoordinatorState, topic_ids: tuple[Uuid, ...]) -> None:
+    def topics_deleted(self, state: Shard, topic_ids: tuple[Uuid, ...]) -> None:
         """Called when topics were deleted; the default does nothing."""

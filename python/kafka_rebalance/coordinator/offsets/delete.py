@@ -15,11 +15,11 @@ from ..classic_group.group import CONSUMER, Group, offset_tombstone
 from ..classic_group.member_requests import refuse_in_state
 from ..machine.continuations import Continuation, SendResponse
 from ..machine.events import PartitionsDeleted, Received
-from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
+from ..machine.state import AnyGroup, Shard, Write, of_kind
 from .store import CommittedOffset, Forget, OffsetChange, Partition
 
 
-def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelete) -> None:
+def offset_delete(state: Shard, event: Received, request: OffsetDelete) -> None:
     """Deletes offsets, except those of topics that the group is subscribed to."""
     group = state.groups.get(request.group_id)
     error = _refuse(state, group, request)
@@ -40,14 +40,14 @@ def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelet
 
 
 def _refuse(
-    state: CoordinatorState, group: AnyGroup | None, request: OffsetDelete | DeleteGroups
+    state: Shard, group: AnyGroup | None, request: OffsetDelete | DeleteGroups
 ) -> ErrorCode:
     if group is None:
         return refuse_in_state(None, request)
     return state.kind(group).refuse_deletion(group, request)
 
 
-def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroups) -> None:
+def delete_groups(state: Shard, event: Received, request: DeleteGroups) -> None:
     """Deletes empty groups and their offsets; a repeated group id has one result."""
     group_ids = tuple(dict.fromkeys(request.group_ids))
     ContinueDeletion(event.request_id, request, group_ids).done(state)
@@ -60,7 +60,7 @@ class ContinueDeletion(Continuation):
     request: DeleteGroups
     group_ids: tuple[str, ...]
 
-    def done(self, state: CoordinatorState) -> None:
+    def done(self, state: Shard) -> None:
         request = self.request
         for kind in state.kinds.values():
             if kind.starts_deletion(state, self.request_id, request, self.group_ids):
@@ -81,11 +81,11 @@ class ContinueDeletion(Continuation):
         then = SendResponse(self.request_id, response, request)
         state.append(records, Write(then, deleted=tuple(deleted)), changes)
 
-    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+    def failed(self, state: Shard, error: ErrorCode) -> None:
         state.respond(self.request_id, self.request.refused(of_operation_error(error)))
 
 
-def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> None:
+def partitions_deleted(state: Shard, event: PartitionsDeleted) -> None:
     """Deletes the offsets of deleted partitions, and the share state of deleted topics."""
     forgotten = []
     for group_id in state.offsets.groups():
@@ -102,14 +102,14 @@ def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> Non
         kind.topics_deleted(state, event.topic_ids)
 
 
-def _forget(state: CoordinatorState, forgotten: list[Forget], write: Write) -> None:
+def _forget(state: Shard, forgotten: list[Forget], write: Write) -> None:
     state.append([offset_tombstone(*one) for one in forgotten], write, forgotten)
 
 
 # Expiry -------------------------------------------------------------------------------------------
 
 
-def sweep(state: CoordinatorState) -> None:
+def sweep(state: Shard) -> None:
     """Removes expired offsets, and Empty groups that have no offsets left.
 
     A pending value of an open transaction keeps its partition's offset and the group. An open

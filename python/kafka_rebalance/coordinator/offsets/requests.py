@@ -15,7 +15,7 @@ from ..classic_group.group import Group, offset_record
 from ..classic_group.member_requests import refuse_in_state, refuse_member
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
-from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
+from ..machine.state import AnyGroup, Shard, Write, of_kind
 from .store import Commit, CommittedOffset, GroupOffsets, Marker
 
 # For each request, the first version whose error for an absent group is GROUP_ID_NOT_FOUND.
@@ -25,7 +25,7 @@ _ABSENT_IS_NOT_FOUND: dict[type[wire.CommitRequest], int] = {
 }
 
 
-def offset_commit(state: CoordinatorState, event: Received, request: wire.CommitRequest) -> None:
+def offset_commit(state: Shard, event: Received, request: wire.CommitRequest) -> None:
     """Stages offsets; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
     classic = of_kind(group, Group)
@@ -60,7 +60,7 @@ def _check(event: Received, group: Group | None, request: wire.CommitRequest) ->
     return ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def _commit(state: CoordinatorState, event: Received, request: wire.CommitRequest) -> None:
+def _commit(state: Shard, event: Received, request: wire.CommitRequest) -> None:
     retention_ms = getattr(request, "retention_ms", None)
     producer_id = getattr(request, "producer_id", None)
     expires = None if retention_ms in (None, wire.NO_RETENTION) else state.now_ms + retention_ms
@@ -86,7 +86,7 @@ def _commit(state: CoordinatorState, event: Received, request: wire.CommitReques
     state.append(records, Write(then), commits, producer_id)
 
 
-def _is_too_large(state: CoordinatorState, one: wire.OffsetToCommit) -> bool:
+def _is_too_large(state: Shard, one: wire.OffsetToCommit) -> bool:
     if not one.metadata:
         return False
     # Kafka compares Java's String.length, in UTF-16 units, with this limit in bytes.
@@ -94,14 +94,14 @@ def _is_too_large(state: CoordinatorState, one: wire.OffsetToCommit) -> bool:
     return units > state.config.offset_metadata_max_bytes
 
 
-def end_transaction(state: CoordinatorState, event: Received, request: wire.EndTransaction) -> None:
+def end_transaction(state: Shard, event: Received, request: wire.EndTransaction) -> None:
     """Appends the marker that ends the producer's transaction."""
     then = SendResponse(event.request_id, wire.EndTransactionResponse(), request)
     marker = Marker(request.producer_id, request.committed)
     state.append([], Write(then), [marker], request.producer_id, request.committed)
 
 
-def offset_fetch(state: CoordinatorState, event: Received, request: wire.OffsetFetch) -> None:
+def offset_fetch(state: Shard, event: Received, request: wire.OffsetFetch) -> None:
     """Returns durable offsets; with `require_stable`, the latest ones, once they are durable."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
@@ -114,10 +114,7 @@ def offset_fetch(state: CoordinatorState, event: Received, request: wire.OffsetF
 
 
 def _fetched(
-    state: CoordinatorState,
-    group: AnyGroup | None,
-    offsets: GroupOffsets,
-    request: wire.OffsetFetch,
+    state: Shard, group: AnyGroup | None, offsets: GroupOffsets, request: wire.OffsetFetch
 ) -> wire.OffsetFetchResponse:
     error = ErrorCode.NONE if group is None else state.kind(group).refuse_fetch(group, request)
     if error is not ErrorCode.NONE:

@@ -33,7 +33,7 @@ from ..broker_assigned.records import target_topics
 from ..broker_assigned.table_order import by_topic_id, copied_map_slots
 from ..broker_assigned.target import Answer, EpochChange, Target, group_view, target_for, with_epoch
 from ..machine.events import Received
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from .group import RECORDS, Partitions, ShareGroup, ShareGroupMember, is_homogeneous
 from .initialization import ask_for_share_state
 
@@ -69,9 +69,7 @@ def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
     return {topic: each for topic, each in copied.items() if topic in topics}
 
 
-def refuse_fields(
-    _state: CoordinatorState, request: ShareGroupHeartbeat, _version: int | None
-) -> ErrorCode:
+def refuse_fields(_state: Shard, request: ShareGroupHeartbeat, _version: int | None) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
     texts = (request.member_id, request.group_id, request.rack_id)
@@ -81,9 +79,7 @@ def refuse_fields(
     return ErrorCode.NONE
 
 
-def beat(
-    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
-) -> None:
+def beat(kind: BrokerAssigned, state: Shard, event: Received, request: ShareGroupHeartbeat) -> None:
     """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     # 2.
     group, _ = kind.group_for(state, request, [])
@@ -106,7 +102,7 @@ def beat(
 
 def _answer(
     kind: BrokerAssigned,
-    state: CoordinatorState,
+    state: Shard,
     event: Received,
     request: ShareGroupHeartbeat,
     group: ShareGroup,
@@ -140,7 +136,7 @@ def _answer(
 # Epochs and targets -------------------------------------------------------------------------------
 
 
-def next_epoch(state: CoordinatorState, change: EpochChange) -> EpochChange:
+def next_epoch(state: Shard, change: EpochChange) -> EpochChange:
     """Returns the change; its epoch is a new one if names, partitions or metadata differ."""
     # 3.
     group, old, new = change.group, change.old, change.member
@@ -155,9 +151,7 @@ def next_epoch(state: CoordinatorState, change: EpochChange) -> EpochChange:
     return with_epoch(state, change, RECORDS, counts, is_new=is_new)
 
 
-def targets_of(
-    state: CoordinatorState, change: EpochChange
-) -> tuple[Answer, dict[str, Target | None]]:
+def targets_of(state: Shard, change: EpochChange) -> tuple[Answer, dict[str, Target | None]]:
     """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
     group, cluster = change.group, state.cluster
     members = {**dict(group.members.items()), change.member.member_id: change.member}

@@ -30,7 +30,7 @@ from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.table_order import by_topic_id, copied_map_slots, in_new_map
 from ..machine.continuations import Continuation
 from ..machine.events import ShareStateDue
-from ..machine.state import CoordinatorState, of_kind
+from ..machine.state import Shard, of_kind
 from ..offsets.delete import ContinueDeletion
 from .group import (
     NamedPartitions,
@@ -44,7 +44,7 @@ from .group import (
 
 
 def mark_share_state(
-    state: CoordinatorState, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
+    state: Shard, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
     """Writes that the share state of the first such group is deleted; False if no group has any."""
     for at, group_id in enumerate(group_ids):
@@ -57,7 +57,7 @@ def mark_share_state(
     return False
 
 
-def _topics(state: CoordinatorState, group: ShareGroup) -> dict[Uuid, str]:
+def _topics(state: Shard, group: ShareGroup) -> dict[Uuid, str]:
     known = group.share_state
     if known is None:
         return {}
@@ -75,7 +75,7 @@ _UNKNOWN_NAME = "<UNKNOWN>"
 
 
 def ask_for_share_state(
-    state: CoordinatorState, group: ShareGroup, names: Iterable[str], records: log.Records
+    state: Shard, group: ShareGroup, names: Iterable[str], records: log.Records
 ) -> ShareStateDue | None:
     """Returns what the host must initialise after this request, and adds its record."""
     # 1.
@@ -91,9 +91,7 @@ def ask_for_share_state(
     return ShareStateDue(group.group_id, partitions)
 
 
-def _uninitialized(
-    state: CoordinatorState, known: ShareState | None, names: Iterable[str]
-) -> StateTopics:
+def _uninitialized(state: Shard, known: ShareState | None, names: Iterable[str]) -> StateTopics:
     there: StateTopics = {}
     if known is not None:
         retry_ms = state.config.group_share_initialize_retry_interval_ms
@@ -111,7 +109,7 @@ def _uninitialized(
     return dict(table.items())
 
 
-def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None:
+def share_state_initialized(state: Shard, due: ShareStateDue) -> None:
     """Writes down that the share coordinator has initialised the partitions."""
     # 2.
     group = of_kind(state.groups.get(due.group_id), ShareGroup)
@@ -125,7 +123,7 @@ def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None
     _write(state, due.group_id, new, ForgetInitializing(due))
 
 
-def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
+def _done(state: Shard, due: ShareStateDue) -> StateTopics:
     """Returns the partitions with their topics' names, in the order of two tables of Kafka's."""
     sets = by_topic_id({topic: in_new_map(partitions) for topic, partitions in due.partitions})
     return by_topic_id(
@@ -138,7 +136,7 @@ class ForgetInitializing(Continuation):
 
     due: ShareStateDue
 
-    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+    def failed(self, state: Shard, error: ErrorCode) -> None:
         group = of_kind(state.groups.get(self.due.group_id), ShareGroup)
         known = None if group is None else group.share_state
         if error is ErrorCode.NOT_COORDINATOR or known is None or not known.initializing:
@@ -147,7 +145,7 @@ class ForgetInitializing(Continuation):
         _write(state, self.due.group_id, replace(known, initializing=left))
 
 
-def forget_topics(state: CoordinatorState, topic_ids: Collection[Uuid]) -> None:
+def forget_topics(state: Shard, topic_ids: Collection[Uuid]) -> None:
     """Forgets the share state of deleted topics, in all groups."""
     # 3.
     order = TimelineHashMap[str, ShareGroup]()
@@ -175,19 +173,17 @@ def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
     return {topic: named for topic, named in copied.items() if topic not in gone}
 
 
-def _record(state: CoordinatorState, group_id: str, new: ShareState) -> BrokerRecord:
+def _record(state: Shard, group_id: str, new: ShareState) -> BrokerRecord:
     """Returns the record of a share state; deleted topics have their present names."""
     deleting = by_topic_id({topic: _name(state, topic) for topic in new.deleting})
     return share_state_record(group_id, new.initializing, new.initialized, deleting)
 
 
-def _name(state: CoordinatorState, topic: Uuid) -> str:
+def _name(state: Shard, topic: Uuid) -> str:
     known = state.cluster.by_id.get(topic)
     return _UNKNOWN_NAME if known is None else known.name
 
 
-def _write(
-    state: CoordinatorState, group_id: str, new: ShareState, then: Continuation | None = None
-) -> None:
+def _write(state: Shard, group_id: str, new: ShareState, then: Continuation | None = None) -> None:
     with suppress(RequestRefused):
         log.write(state, group_id, [_record(state, group_id, new)], then)

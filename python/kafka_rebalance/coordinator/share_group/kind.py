@@ -20,7 +20,7 @@ from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.table_order import by_topic_id, in_copied_set
 from ..broker_assigned.target import Target, described_partitions
 from ..machine.deadlines import SESSION
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from .group import RECORDS, NamedPartitions, ShareGroup, ShareGroupMember, ShareState, StateTopics
 from .heartbeat import beat, refuse_fields
 from .initialization import forget_topics, mark_share_state
@@ -44,7 +44,7 @@ class ShareGroups(BrokerAssigned):
     topics_deleted = staticmethod(forget_topics)
 
     def epoch_without(
-        self, state: CoordinatorState, group: ShareGroup, members: list[ShareGroupMember]
+        self, state: Shard, group: ShareGroup, members: list[ShareGroupMember]
     ) -> list[BrokerRecord]:
         (member,) = members
         metadata_hash = state.cluster.hash_of(group.counts_with(member, None))
@@ -73,11 +73,11 @@ class ShareGroups(BrokerAssigned):
     def bury_other(self, group: ShareGroup, kind: RecordType, name: str) -> None:
         group.share_state = None
 
-    def assignor_of(self, state: CoordinatorState, group: ShareGroup) -> dict[str, str]:
+    def assignor_of(self, state: Shard, group: ShareGroup) -> dict[str, str]:
         return {"assignor_name": _ASSIGNOR}
 
     def assignment_of(
-        self, state: CoordinatorState, group: ShareGroup, member: ShareGroupMember
+        self, state: Shard, group: ShareGroup, member: ShareGroupMember
     ) -> dict[str, Any]:
         return {"assignment": described_partitions(state, member.assigned)}
 

@@ -30,7 +30,7 @@ from ..broker_assigned.members import (
     updated,
 )
 from ..machine.events import Received
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from .group import (
     NOTHING,
     RECORDS,
@@ -69,7 +69,7 @@ _FIELDS = ("instance_id", "rack_id", "rebalance_timeout_ms", "process_id", "clie
 
 
 def refuse_fields(
-    _state: CoordinatorState, request: wire.StreamsGroupHeartbeat, _version: int | None
+    _state: Shard, request: wire.StreamsGroupHeartbeat, _version: int | None
 ) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
@@ -93,10 +93,7 @@ def refuse_fields(
 
 
 def beat(
-    kind: BrokerAssigned,
-    state: CoordinatorState,
-    event: Received,
-    request: wire.StreamsGroupHeartbeat,
+    kind: BrokerAssigned, state: Shard, event: Received, request: wire.StreamsGroupHeartbeat
 ) -> None:
     """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
@@ -145,7 +142,7 @@ def beat(
     kind.answer(state, event, group, new, records, converted=converted, **fields)
 
 
-def _relabel(state: CoordinatorState, group: StreamsGroup, old_id: str, new_id: str) -> None:
+def _relabel(state: Shard, group: StreamsGroup, old_id: str, new_id: str) -> None:
     """Gives the remembered target of a static member's old id to its new id."""
     refined = group.unlogged.refined
     targets = dict(refined.targets)
@@ -155,7 +152,7 @@ def _relabel(state: CoordinatorState, group: StreamsGroup, old_id: str, new_id: 
         group.set_unlogged(group.unlogged._replace(refined=moved), state.num_appends)
 
 
-def _arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
+def _arm_initial(state: Shard, group: StreamsGroup) -> None:
     """Starts the initial rebalance delay of an empty group."""
     key = initial_key(group.group_id)
     delay_ms = state.config.group_streams_initial_rebalance_delay_ms
@@ -187,7 +184,7 @@ def _topology(
 
 
 def _configured(
-    state: CoordinatorState, group: StreamsGroup, topology: wire.StreamsTopology
+    state: Shard, group: StreamsGroup, topology: wire.StreamsTopology
 ) -> tuple[int, ConfiguredTopology]:
     """Returns the metadata's hash and the topology over the present topics."""
     metadata_hash, configured = group.metadata_hash, group.unlogged.configured
@@ -210,7 +207,7 @@ def _check_tasks(topology: ConfiguredTopology, tasks: wire.TaskList | None) -> N
 
 
 def _change(
-    state: CoordinatorState,
+    state: Shard,
     group: StreamsGroup,
     new: StreamsGroupMember,
     topology: ConfiguredTopology,
@@ -234,7 +231,7 @@ def _change(
 
 
 def _reconciled(
-    state: CoordinatorState,
+    state: Shard,
     change: StreamsChange,
     member: StreamsGroupMember,
     request: wire.StreamsGroupHeartbeat,

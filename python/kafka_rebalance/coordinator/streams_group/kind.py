@@ -27,7 +27,7 @@ from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
 from ..machine.cluster import ClusterTopics
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from .group import (
     NOTHING,
     NOTHING_ASSIGNED,
@@ -66,12 +66,12 @@ class StreamsGroups(BrokerAssigned):
         return assigned._replace(active=dict.fromkeys(assigned.active, 0))
 
     def epoch_without(
-        self, state: CoordinatorState, group: StreamsGroup, members: list[StreamsGroupMember]
+        self, state: Shard, group: StreamsGroup, members: list[StreamsGroupMember]
     ) -> list[BrokerRecord]:
         validated, configs = group.validated_topology_epoch, group.assignment_configs
         return [epoch_record(group, group.epoch + 1, group.metadata_hash, validated, configs)]
 
-    def deadline(self, state: CoordinatorState, group: StreamsGroup, key: DeadlineKey) -> None:
+    def deadline(self, state: Shard, group: StreamsGroup, key: DeadlineKey) -> None:
         if key.kind == INITIAL_REBALANCE:
             _first_targets(state, group)
         else:
@@ -130,7 +130,7 @@ class StreamsGroups(BrokerAssigned):
         group.topology = None
 
     def assignment_of(
-        self, state: CoordinatorState, group: StreamsGroup, member: StreamsGroupMember
+        self, state: Shard, group: StreamsGroup, member: StreamsGroupMember
     ) -> dict[str, Any]:
         return {
             "task_offsets": (),
@@ -165,7 +165,7 @@ def _contains(assigned: Collection[Task], owned: TaskList | None) -> bool:
     )
 
 
-def _first_targets(state: CoordinatorState, group: StreamsGroup) -> None:
+def _first_targets(state: Shard, group: StreamsGroup) -> None:
     topology = group.unlogged.configured
     if group.is_empty or group.epoch <= group.assignment_epoch or topology is None:
         return

@@ -24,7 +24,7 @@ from kafka_rebalance.wire.messages import Frozen
 from kafka_rebalance.wire.streams_groups import StreamsStatus
 
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
-from ..machine.state import CoordinatorState
+from ..machine.state import Shard
 from .group import NOTHING, RECORDS, GroupTasks, StreamsGroup, StreamsGroupMember, Task
 from .topology import ConfiguredTopology
 
@@ -60,7 +60,7 @@ def initial_key(group_id: str) -> DeadlineKey:
     return DeadlineKey(INITIAL_REBALANCE, group_id)
 
 
-def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
+def targets_for(state: Shard, change: StreamsChange) -> Targets:
     """Returns the targets with which members are reconciled."""
     group, group_id, epoch = change.group, change.group.group_id, change.group.assignment_epoch
     delayed = (StreamsStatus.ASSIGNMENT_DELAYED,)

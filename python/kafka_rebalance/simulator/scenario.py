@@ -256,10 +256,7 @@ class Scenario:
         if not objects(self.members, "members", MemberPlan, "MemberPlan(name=…, config=…)"):
             raise GroupError("members", "empty; a group without members has no rebalances")
         objects(self.happenings, "happenings", Happening, "Happening(at_ms=…, kind=…)")
-        forms = {
-            "topics": '{"t": TopicPlan(partitions=2)}',
-            "connectors": '{"connector": tasks}',
-        }
+        forms = {"topics": '{"t": TopicPlan(partitions=2)}', "connectors": '{"connector": tasks}'}
         for name, example in forms.items():
             given = getattr(self, name)
             if not isinstance(given, Mapping):

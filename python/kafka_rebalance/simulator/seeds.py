@@ -112,10 +112,7 @@ class SeedRuns:
 
 
 def simulate_seeds(
-    scenario: Scenario,
-    seeds: Iterable[int],
-    *,
-    progress: Callable[[int, int], None] | None = None,
+    scenario: Scenario, seeds: Iterable[int], *, progress: Callable[[int, int], None] | None = None
 ) -> SeedRuns:
     """Plays a scenario for each seed; calls `progress(number of finished runs, ms in this run)`."""
     sums, parts, crashed, first = [], [], [], None

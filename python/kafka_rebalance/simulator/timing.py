@@ -57,8 +57,7 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
         raise GroupError("members", f"{problem} to be played beside a plan")
     runs = simulate_seeds(scenario_from_group(group, changes, assignor=assignor), SEEDS)
     return Timed(
-        Spread.of(one.unavailable_ms for one in runs.totals),
-        Spread.of(map(_longest, runs.parts)),
+        Spread.of(one.unavailable_ms for one in runs.totals), Spread.of(map(_longest, runs.parts))
     )
 
 

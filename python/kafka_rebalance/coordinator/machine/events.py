@@ -38,10 +38,6 @@ class _Event(Frozen):
     """Something that happened, except for a deadline (`Tick`)."""
 
 
-class Effect(Frozen):
-    """What the host is asked to do, or informed about."""
-
-
 class Received(_Event):
     """A request has arrived. The caller chooses `request_id`, to which `Respond` refers.
 
@@ -126,14 +122,14 @@ class Heard(_Event):
     member_id: str
 
 
-class PatternsDue(_Event, Effect):
+class PatternsDue(_Event):
     """Patterns are to be resolved: the host passes this effect back after earlier appends."""
 
     group_id: str
     patterns: tuple[str, ...]
 
 
-class ShareStateDue(_Event, Effect):
+class ShareStateDue(_Event):
     """Share state is to be initialised: the host passes this effect back when that is done."""
 
     group_id: str
@@ -143,20 +139,20 @@ class ShareStateDue(_Event, Effect):
 CoordinatorEvent = _Event | Tick
 
 
-class Respond(Effect):
+class Respond(Frozen):
     """The host sends this response to the request."""
 
     request_id: int
     response: Response
 
 
-class Drop(Effect):
+class Drop(Frozen):
     """A newer request of the member has replaced this parked request, which gets no response."""
 
     request_id: int
 
 
-class Append(Effect):
+class Append(Frozen):
     """The host appends the records and reports Appended or AppendFailed.
 
     The records belong to a transaction if `producer_id` is set. If `committed` is set, there are no
@@ -169,7 +165,7 @@ class Append(Effect):
     committed: bool | None = None
 
 
-class Transition(Effect):
+class Transition(Frozen):
     """A group has changed its state or generation."""
 
     group_id: str
@@ -178,14 +174,17 @@ class Transition(Effect):
     generation_id: int
 
 
-class Expired(Effect):
+class Expired(Frozen):
     """A deadline has passed."""
 
     key: DeadlineKey
 
 
-class Unreadable(Effect):
+class Unreadable(Frozen):
     """The load failed at this record; as after Unloaded, every request is refused."""
 
     position: int
     problem: str
+
+
+Effect = Respond | Drop | Append | Transition | Expired | Unreadable | PatternsDue | ShareStateDue

@@ -31,7 +31,7 @@ from . import of_errors
 from .applications import findings
 from .groups import BadGroup, cluster_groups, no_such_group, read_groups, report_bad
 from .lines import Leaderless
-from .options import cluster_configs
+from .options import add_table, cluster_configs
 from .patterns import is_pattern
 from .snapshot import note_left_out
 
@@ -51,20 +51,20 @@ _Shows = Callable[[argparse.Namespace, GroupSpec, Leaderless], None]
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Adds the options that select and sort groups by their findings."""
-    parser.add_argument(
-        "--only",
-        action="append",
-        choices=[*SEVERITIES, *FINDINGS, "empty"],
-        metavar="WHAT",
-        help="only groups with this finding, or with one of this severity (error, warning, info) "
-        "or a worse one; empty: without members; may be given again",
+    kinds = [*SEVERITIES, *FINDINGS, "empty"]
+    add_table(
+        parser,
+        _SELECTION,
+        only={"action": "append", "choices": kinds},
+        sort={"choices": get_args(Order), "default": "severity"},
     )
-    parser.add_argument(
-        "--sort",
-        choices=get_args(Order),
-        default="severity",
-        help="worst first, or the largest lag or most members, or by name (default: %(default)s)",
-    )
+
+
+_SELECTION = """
+--only WHAT: only groups with this finding, or with one of this severity (error, warning, info) or a
+  worse one; empty: without members; may be given again
+--sort: worst first, or the largest lag or most members, or by name (default: %(default)s)
+"""
 
 
 def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Shows) -> int:

@@ -8,16 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import kafka_rebalance._core as _core
+from kafka_rebalance.assignors import registry
 from kafka_rebalance.assignors.assigning import assign
-from kafka_rebalance.assignors.registry import (
-    ONLY_PYTHON,
-    OURS,
-    Engine,
-    figures_of,
-    is_known,
-    runs_in_core,
-    unknown,
-)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import a_type, integer
@@ -37,7 +29,7 @@ def assign_lines(
     assignor: str | None = None,
     *,
     first: int = 1,
-    engine: Engine = "rust",
+    engine: registry.Engine = "rust",
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> list[LineAnswer]:
@@ -52,7 +44,7 @@ def assign_lines(
     _check_name(assignor)
     _check_lines(lines)
     max_partitions, threads = checked_limit(max_partitions), threads_of(threads)
-    if engine != "rust" or not runs_in_core(assignor):
+    if engine != "rust" or not registry.runs_in_core(assignor):
         return [
             _assign_line(line, number, assignor, engine, max_partitions)
             for number, line in enumerate(lines, first)
@@ -72,7 +64,7 @@ def write_answer(
     assignor: str | None = None,
     *,
     number: int = 1,
-    engine: Engine = "rust",
+    engine: registry.Engine = "rust",
     max_partitions: int = MAX_PARTITIONS,
 ) -> bool:
     """Answers one long line as `assign_lines` does; returns whether the answer is an error line.
@@ -83,7 +75,7 @@ def write_answer(
     Errors   GroupError for an unknown `assignor`; those of `write`, which then gets no more pieces.
     """
     _check_name(assignor)
-    if engine == "rust" and runs_in_core(assignor):
+    if engine == "rust" and registry.runs_in_core(assignor):
         error_line = _core.assign_long_line(line, number, assignor, max_partitions, write)
         if error_line is None:
             return False
@@ -96,12 +88,12 @@ def write_answer(
 
 
 def _check_name(assignor: str | None) -> None:
-    if assignor is not None and not is_known(assignor):
-        raise GroupError("assignor", unknown(assignor))
+    if assignor is not None and not registry.is_known(assignor):
+        raise GroupError("assignor", registry.unknown(assignor))
 
 
 def _is_only_in_python(error_line: bytes) -> bool:
-    return any(words.encode() in error_line for words in ONLY_PYTHON)
+    return any(words.encode() in error_line for words in registry.ONLY_PYTHON)
 
 
 def _check_lines(lines: Sequence[bytes]) -> None:
@@ -118,7 +110,7 @@ def threads_of(threads: int | None) -> int:
 
 
 def _assign_line(
-    line: bytes, number: int, assignor: str | None, engine: Engine, max_partitions: int
+    line: bytes, number: int, assignor: str | None, engine: registry.Engine, max_partitions: int
 ) -> LineAnswer:
     fields: Any = None
     try:
@@ -131,14 +123,14 @@ def _assign_line(
     bare = name.partition("?")[0]
     answer: dict[str, Any] = {
         "group_id": group.group_id,
-        "assignor": bare if bare in OURS else name,
+        "assignor": bare if bare in registry.OURS else name,
         "assignment": result.to_dict(),
     }
     if result.standby is not None:
         answer["standby"] = result.standby.to_dict()
     if result.anomalies:
         answer["anomalies"] = [anomaly.to_dict() for anomaly in result.anomalies]
-    if (figures := figures_of(name, group, result)) is not None:
+    if (figures := registry.figures_of(name, group, result)) is not None:
         answer["balance"] = figures
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)
 

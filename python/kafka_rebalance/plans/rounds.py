@@ -29,19 +29,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from kafka_rebalance.assignors import registry
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.librdkafka.subscriptions import reported
-from kafka_rebalance.assignors.registry import (
-    SERVER_SIDE,
-    BuiltIn,
-    Engine,
-    custom,
-    library_of,
-    protocol_name,
-    row_of,
-)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import TopicPartition, quoted
@@ -110,7 +102,7 @@ class Round(LazyFields):
     @property
     def kind(self) -> str:
         """Returns "eager", "cooperative", or "broker" for a target that the broker computes."""
-        return "broker" if self.assignor in SERVER_SIDE else self.protocol.name.lower()
+        return "broker" if self.assignor in registry.SERVER_SIDE else self.protocol.name.lower()
 
     @property
     def moves(self) -> int:
@@ -172,13 +164,13 @@ def protocol_of(assignor: str) -> RebalanceProtocol:
 
     Members of a group that the broker assigns keep what they own, as cooperative ones do.
     """
-    row = row_of(assignor)
-    if assignor in SERVER_SIDE:
+    row = registry.row_of(assignor)
+    if assignor in registry.SERVER_SIDE:
         cooperative = True
-    elif isinstance(row, BuiltIn):
+    elif isinstance(row, registry.BuiltIn):
         cooperative = row.withholds
     else:
-        cooperative = RebalanceProtocol.COOPERATIVE in custom(assignor).supported_protocols
+        cooperative = RebalanceProtocol.COOPERATIVE in registry.custom(assignor).supported_protocols
     return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
 
 
@@ -190,7 +182,11 @@ def lists_eager(group: GroupSpec, assignor: str) -> bool:
     Errors   GroupError at `rebalance_protocol` if the group is cooperative and the assignor eager.
     """
     own = group.assignor
-    if own is None or assignor in SERVER_SIDE or protocol_name(own) != protocol_name(assignor):
+    if (
+        own is None
+        or assignor in registry.SERVER_SIDE
+        or registry.protocol_name(own) != registry.protocol_name(assignor)
+    ):
         return False
     is_cooperative = protocol_of(assignor) is RebalanceProtocol.COOPERATIVE
     if group.rebalance_protocol == "cooperative" and not is_cooperative:
@@ -205,7 +201,7 @@ def play(
     *,
     starts_over: bool,
     forgets: Collection[str] = (),
-    engine: Engine,
+    engine: registry.Engine,
 ) -> Played:
     """Plays rounds until the group has settled.
 
@@ -224,7 +220,7 @@ def play(
         claimed = Assignment.owned(sent)
         # 2.
         assignment = assign(sent, assignor, engine=engine)
-        if library_of(assignor):
+        if registry.library_of(assignor):
             members = {one.member_id: assignment[one.member_id] for one in group.members}
             assignment = Assignment.of(members, assignment.anomalies)
         # 3.
@@ -270,7 +266,7 @@ def claiming(
     forgets: Collection[str] = (),
 ) -> GroupSpec:
     """Returns the group with the claims that its members send to the leader."""
-    if library_of(assignor):
+    if registry.library_of(assignor):
         group = group.edited(members=tuple(members_in_order(group)))
     if starts_over or forgets:
         empty = (starts_over or one.member_id in forgets for one in group.members)
@@ -285,7 +281,7 @@ def as_claimed(
     assignor: str | None, assignment: Assignment
 ) -> Mapping[str, Sequence[TopicPartition]]:
     """Returns the assignment with each member's partitions in the order of its next claim."""
-    if library_of(assignor) != "librdkafka":
+    if registry.library_of(assignor) != "librdkafka":
         return assignment
     return {member_id: reported(owned) for member_id, owned in assignment.items()}
 

@@ -6,16 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
-from kafka_rebalance.simulator.measure import (
-    Stopped,
-    Totals,
-    chapters,
-    settlings,
-    stops_of,
-    totals,
-    unavailability,
-    without_reader,
-)
+from kafka_rebalance.simulator import measure
 from kafka_rebalance.simulator.run import Run
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread
 
@@ -56,8 +47,8 @@ def summary_of(runs: Mapping[str, Run]) -> str:
     """Returns the answer of one run in words, or the order of several ones."""
     first, *others = runs.values()
     if not others:
-        return totals(first).in_words(first.held)
-    sums = {name: totals(run).unavailable_ms for name, run in runs.items()}
+        return measure.totals(first).in_words(first.held)
+    sums = {name: measure.totals(run).unavailable_ms for name, run in runs.items()}
     return _ranked(sums, first.held)
 
 
@@ -66,7 +57,7 @@ def _ranked(unavailable_ms: Mapping[str, int | None], held: str) -> str:
     ranked = sorted(unavailable_ms.items(), key=lambda one: one[1] or 0)
     (best, least), *others = [(name, f"{(ms or 0) / 1000:,.1f}") for name, ms in ranked]
     more = ", ".join(f"{name} {seconds}" for name, seconds in others)
-    return f"{best} is best with {least} {held}-seconds {without_reader(held)}; {more}."
+    return f"{best} is best with {least} {held}-seconds {measure.without_reader(held)}; {more}."
 
 
 def _print_title(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
@@ -83,9 +74,9 @@ def chapter_columns(run: Run) -> list[str]:
 
 def chapter_rows(run: Run) -> list[list[str]]:
     """Returns a row for each rebalance, and for each other event that left partitions unread."""
-    stopped, unread_between = stops_of(run), unavailability(run)
+    stopped, unread_between = measure.stops_of(run), measure.unavailability(run)
     rows = []
-    for one in chapters(run):
+    for one in measure.chapters(run):
         unread_ms = unread_between(one.from_ms, one.to_ms)
         row = [f"{one.from_ms / 1000:,.1f}", cut(one.what, 34)]
         if one.rebalance is not None:
@@ -102,7 +93,7 @@ def chapter_rows(run: Run) -> list[list[str]]:
     return rows
 
 
-def stopped_text(stopped: Sequence[Stopped]) -> str:
+def stopped_text(stopped: Sequence[measure.Stopped]) -> str:
     """Returns how many members stopped, and for how long at most."""
     if not stopped:
         return ""
@@ -116,7 +107,7 @@ def unread(held: str) -> str:
 
 
 def print_totals(runs: Mapping[str, Run]) -> None:
-    every = {name: totals(run) for name, run in runs.items()}
+    every = {name: measure.totals(run) for name, run in runs.items()}
     first = next(iter(every.values()))
     start = "never" if first.start_up_ms is None else f"{first.start_up_ms / 1000:,.1f} s"
     print(f"after the start-up ({start}):")
@@ -131,7 +122,7 @@ def total_columns(held: str) -> list[str]:
     return [*columns, *([] if held == "task" else ["records behind"]), "stable at s"]
 
 
-def total_cells(one: Totals, held: str) -> list[str]:
+def total_cells(one: measure.Totals, held: str) -> list[str]:
     return [
         str(one.rebalances),
         str(one.moves),
@@ -145,7 +136,7 @@ def total_cells(one: Totals, held: str) -> list[str]:
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
     """Prints the time to settle after each event; events at the same time count as one."""
-    tables = {name: settlings(run) for name, run in runs.items()}
+    tables = {name: measure.settlings(run) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
     cells = {

@@ -133,9 +133,7 @@ def _aiokafka_members(members: Sequence[tuple[Member, Any]]) -> Any:
 
 
 class _Library(NamedTuple):
-    """A library: its package, the extra that installs it, and two functions: `sends` encodes a
-    member, `members` puts all members into the form that `assign` of the library reads.
-    """
+    """A library; `sends` encodes a member, `members` makes what `assign` of the library reads."""
 
     package: str
     extra: str

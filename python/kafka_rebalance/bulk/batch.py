@@ -113,10 +113,7 @@ def _texts(changes: "Sequence[Change | str]") -> list[str]:
 
 
 def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
-    """Returns the answers of `work` for groups in any form that `assign_batch` accepts.
-
-    Errors: TypeError for another form.
-    """
+    """Returns the answers for any form of groups. Errors: TypeError for another form."""
     try:
         import pyarrow as pa
     except ImportError:

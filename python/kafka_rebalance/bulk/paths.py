@@ -142,11 +142,7 @@ def columns_of(files: Iterable[str], *, below: str) -> set[str]:
 
 
 def _below(source: str) -> str:
-    """Returns a regular expression for the beginning of the paths below a source.
-
-    It ends before the source's own pattern (`*`). A relative path that is not on this machine may
-    have anything before it.
-    """
+    """Returns an expression for the start of paths below a source, without its pattern."""
     here = local(source)
     inner = place(source)[2] if here is None else str(here)
     top = "/".join(takewhile(lambda name: not is_pattern(name), inner.split("/")))

@@ -162,10 +162,7 @@ class _Look:
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
 
     def _of_cluster(self) -> Iterator[GroupSpec | BadGroup]:
-        """Yields the groups of a cluster; one without members is an error with its state.
-
-        Groups of Connect are only in `listed`.
-        """
+        """Yields the groups but Connect's; one without members is an error with its state."""
         named = self.patterns is not None and not any(map(is_pattern, self.patterns))
         left: list[BadGroup] = []
 
@@ -328,10 +325,7 @@ def _lags(
 
 
 def _lags_of_others(args: argparse.Namespace, group_ids: Sequence[str]) -> Mapping[str, "Lags"]:
-    """Returns the lags of groups of which only the offsets are known.
-
-    If one group is refused, for example for lack of a permission, it is left out.
-    """
+    """Returns the lags of groups that only offsets show; a refused group is left out."""
     if not group_ids:
         return {}
     try:

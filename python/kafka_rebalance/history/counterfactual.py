@@ -61,10 +61,7 @@ _Topics = Mapping[str, frozenset[str]]  # by the member's id in the play
 
 
 class _Event(NamedTuple):
-    """The group's members and topics from one record on, without owned partitions.
-
-    `away` are the static members that are down. If `rebalances` is False, only `away` has changed.
-    """
+    """Members and topics from a record on; unless `rebalances`, only `away` (down) differs."""
 
     members: tuple[Member, ...]
     topics: tuple[Topic, ...]
@@ -178,11 +175,7 @@ def _events(
 def _static_names(
     recorded: Recorded, session_ms: int | None
 ) -> tuple[dict[str, str], dict[int, list[str]]]:
-    """Returns member id -> its id in the play, and index of a record -> ids of members then down.
-
-    A member keeps its first id if it came back within `session_ms`, or if it is static and is not
-    in `back`.
-    """
+    """Returns member id -> id in the play, and index of a record -> ids of members then down."""
     names: dict[str, str] = {}
     instances: dict[str, str] = {}
     last_seen: dict[str, int] = {}
@@ -207,10 +200,7 @@ def _static_names(
 
 
 def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[str, int]:
-    """Returns topic -> number of partitions from this record on, never less than in `counts`.
-
-    A leader may learn of a topic late, so the records of its follow-ups count, too.
-    """
+    """Returns topic -> number of partitions from this record on, with those of its follow-ups."""
     needed: dict[str, int] = {}
     for row, one in recorded[place:]:
         if one is None or (needed and row.cause not in _NO_EVENTS):

@@ -74,9 +74,7 @@ def is_played(group: GroupSpec, change: Change) -> bool:
 
 
 def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
-    """Returns the group whose members own their partitions in the order in which the leader wrote
-    them. A conversion to a consumer group reads this order.
-    """
+    """Returns the group with owned partitions in the order that the leader wrote."""
     if not step.rounds or step.rounds[-1].kind == "broker":
         return group
     return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)

@@ -65,11 +65,7 @@ class WithLag:
 
 @dataclass(frozen=True, slots=True)
 class _AssignedByBroker(WithLag):
-    """A group as its coordinator describes it, with its lag.
-
-    `lags` is None if the offsets were not read, as for a share group. `leaderless` lists the
-    partitions for which no leader answers.
-    """
+    """A group as its coordinator describes it; `lags` is None if the offsets were not read."""
 
     described: Any
     lags: Lags | None = None

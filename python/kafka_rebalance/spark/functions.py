@@ -216,10 +216,7 @@ def _in_workers(
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns the work of a task; its batches hold clusters, `needed` columns, and those to keep.
-
-    The pickled function imports its modules itself, so that executors do not need this module.
-    """
+    """Returns the work of a task, for batches of clusters, `needed` columns, and those to keep."""
     first, last = len(clusters), len(clusters) + needed
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":

@@ -156,18 +156,12 @@ def copies_user_data(group: GroupSpec) -> bool:
 
 
 def _joins_again(group: GroupSpec) -> bool:
-    """Returns whether it is certain that members join again before the group is converted.
-
-    Else the return of a static member converts the assignment of the last rebalance. The group does
-    not show which members were in it before that rebalance.
-    """
+    """Returns whether it is certain that members join again before the group is converted."""
     return len(group.members) > 1 and group.members[0].group_instance_id is None
 
 
 class _Restart(NamedTuple):
-    """The restart of one member. `left` are the ids of members that restart after it; `stops` is
-    True if classic members are eager.
-    """
+    """The restart of one member; `left` restart later; `stops`: classic members are eager."""
 
     member: Member
     left: frozenset[str]

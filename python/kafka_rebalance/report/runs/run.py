@@ -11,6 +11,7 @@ from kafka_rebalance.simulator.run import Run
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread
 
 _MOST_ROWS = 60
+Shown = Callable[[int], str]
 
 
 def print_run(run: Run) -> None:
@@ -116,22 +117,26 @@ def print_totals(runs: Mapping[str, Run]) -> None:
     print_table(["", *total_columns(held)], rows)
 
 
+def _figures(held: str) -> list[tuple[str, str, Shown]]:
+    """Returns the columns of totals: title, field of `Totals`, text; of tasks, no records."""
+    return [
+        ("rebalances", "rebalances", str),
+        ("moves", "moves", str),
+        (unread(held), "unavailable_ms", _seconds),
+        ("longest s", "longest_gap_ms", _seconds),
+        ("member-s stopped", "stopped_ms", _seconds),
+        *([] if held == "task" else [("records behind", "records_behind", "{:,}".format)]),
+        ("stable at s", "settled_ms", _seconds),
+    ]
+
+
 def total_columns(held: str) -> list[str]:
-    """Returns the columns of the table of totals; tasks have no "records behind"."""
-    columns = ["rebalances", "moves", unread(held), "longest s", "member-s stopped"]
-    return [*columns, *([] if held == "task" else ["records behind"]), "stable at s"]
+    return [title for title, _, _ in _figures(held)]
 
 
 def total_cells(one: measure.Totals, held: str) -> list[str]:
-    return [
-        str(one.rebalances),
-        str(one.moves),
-        f"{one.unavailable_ms / 1000:,.1f}",
-        f"{one.longest_gap_ms / 1000:,.1f}",
-        f"{one.stopped_ms / 1000:,.1f}",
-        *([] if held == "task" else [f"{one.records_behind:,}"]),
-        "never" if one.settled_ms is None else f"{one.settled_ms / 1000:,.1f}",
-    ]
+    values = ((getattr(one, name), shown) for _, name, shown in _figures(held))
+    return ["never" if value is None else shown(value) for value, shown in values]
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
@@ -156,9 +161,6 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
 def settled_text(settled_ms: int | None, at_ms: int) -> str:
     """Returns the seconds from an event until the group settled, or "not" if it did not."""
     return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"
-
-
-Shown = Callable[[int], str]
 
 
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
@@ -233,20 +235,10 @@ def _print_settlings(runs: Mapping[str, SeedRuns]) -> None:
 
 def _print_totals(runs: Mapping[str, SeedRuns]) -> None:
     held = next(iter(runs.values())).held
-    figures: list[tuple[str, str, Shown]] = [
-        ("rebalances", "rebalances", str),
-        ("moves", "moves", str),
-        (unread(held), "unavailable_ms", _seconds),
-        ("longest s", "longest_gap_ms", _seconds),
-        ("member-s stopped", "stopped_ms", _seconds),
-    ]
-    if held != "task":
-        figures.append(("records behind", "records_behind", lambda count: f"{count:,}"))
-    figures.append(("stable at s", "settled_ms", _seconds))
     spreads = {name: one.spreads() for name, one in runs.items()}
     rows = [
         [title, *(spread_text(each[field], shown) for each in spreads.values())]
-        for title, field, shown in figures
+        for title, field, shown in _figures(held)
     ]
     print_table(["after the start-up", *runs], rows)
 

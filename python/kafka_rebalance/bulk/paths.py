@@ -97,10 +97,7 @@ def _foreign_file(target: Path) -> Path | None:
 
 
 def overlaps(target: str, sources: Iterable[str]) -> bool:
-    """Returns whether the target is one of the sources, or lies above or below one.
-
-    A path without an authority (`hdfs:///a`) may be on any host.
-    """
+    """Returns whether the target is, contains or is in a source; `hdfs:///a` is on any host."""
     scheme, host, there = _resolved(target)
     for source in sources:
         other, other_host, here = _resolved(source)

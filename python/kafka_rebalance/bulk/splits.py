@@ -74,10 +74,7 @@ def bytes_each(total: int, tasks: int | None, cores: int) -> int:
 
 
 def line_batches(split: Split) -> "Iterator[pa.RecordBatch]":
-    """Yields the lines of a split, without blank ones, in a column `line`.
-
-    A line of more than MAX_LINE_BYTES becomes an error line.
-    """
+    """Yields the lines of a split in a column `line`; a line that is too long is an error line."""
     import pyarrow as pa
 
     too_long = f'{{"error": "line: {TOO_LONG}"}}'.encode()

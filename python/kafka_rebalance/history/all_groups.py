@@ -150,10 +150,7 @@ def is_consumer_group(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) ->
 
 
 def group_of(key: Key) -> str | None:
-    """Returns the group id if the key is that of a group's own record; None for other records.
-
-    These are records of the classic protocol and of the consumer protocol (KIP-848).
-    """
+    """Returns the group id in the key of a classic or consumer group's own record, else None."""
     if isinstance(key, GroupMetadataKey):
         return key.group_id
     if isinstance(key, OtherKey) and key.version == CONSUMER_GROUP_KEY:
@@ -163,11 +160,7 @@ def group_of(key: Key) -> str | None:
 
 
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:
-    """Yields the row of a group's record, if it has one.
-
-    A tombstone ends the group, and has no row. A record of the consumer protocol has a row if it
-    converts the group.
-    """
+    """Yields the row of a group's record; a tombstone, which ends the group, has none."""
     if not isinstance(key, GroupMetadataKey):
         name = group_of(key)
         if name is not None and (converted := group.consumer_group(name, record)) is not None:

@@ -135,10 +135,7 @@ def plans_by_leader(
 
 
 def has_no_answer(led: Sequence[LedPlan]) -> bool:
-    """Returns whether every possible leader's assignor raised an error.
-
-    The only plan is then that of Kafka's own assignor, which none of these members has.
-    """
+    """Returns whether each possible leader's assignor failed: the only plan is that of Kafka's."""
     planned = [one for one in led if one.plan is not None]
     return len(led) > 1 and len(planned) == 1 and not planned[0].leaders
 

@@ -27,10 +27,7 @@ def play_changes(
     ids: MadeUp,
     possible: Possible | None = None,
 ) -> tuple[tuple[Step, ...], Possible]:
-    """Plays changes round by round; `ids` makes up the names of newcomers.
-
-    Returns the steps and the best possible result: `possible`, or a computed one if that is None.
-    """
+    """Returns the steps, and the best result: `possible`, or computed; `ids` names newcomers."""
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []
@@ -63,10 +60,7 @@ def play_changes(
 
 
 def is_played(group: GroupSpec, change: Change) -> bool:
-    """Returns whether a plan can play the change; some changes of streams groups (KIP-1071) cannot.
-
-    A contract line contains the numbers of tasks, but not the topics on which they depend.
-    """
+    """Returns whether a plan can play the change; it cannot change topics of a streams group."""
     if not assigns_tasks(group.assignor):
         return True
     of_rack = isinstance(change, RemoveMembers) and change.rack is not None

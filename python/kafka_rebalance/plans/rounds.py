@@ -160,10 +160,7 @@ class Played(NamedTuple):
 
 
 def protocol_of(assignor: str) -> RebalanceProtocol:
-    """Returns the rebalance protocol of members that have only this assignor in their list.
-
-    Members of a group that the broker assigns keep what they own, as cooperative ones do.
-    """
+    """Returns the protocol of members with only this assignor; brokers' ones are cooperative."""
     row = registry.row_of(assignor)
     if assignor in registry.SERVER_SIDE:
         cooperative = True
@@ -304,10 +301,7 @@ def without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartitio
 
 
 def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
-    """Yields every partition whose topic has a subscriber, in the group's order of topics.
-
-    For a streams group, yields every task.
-    """
+    """Yields each partition whose topic has a subscriber, by topic; of a streams group, tasks."""
     for one in group.subtopologies or ():
         for number in range(one.tasks):
             yield TopicPartition(one.subtopology_id, number)

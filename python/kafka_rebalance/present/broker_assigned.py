@@ -54,10 +54,7 @@ class WithLag:
 
     @property
     def without_committed_offset(self: Any) -> int | None:
-        """Returns how many partitions have no committed offset; None if no offsets were read.
-
-        Partitions without a leader do not count: their lag is unknown for another reason.
-        """
+        """Returns how many partitions with a leader lack a committed offset; None if not read."""
         if self.lags is None:
             return None
         return sum(tp not in self.lags for tp in {*self._read} - {*self.leaderless})

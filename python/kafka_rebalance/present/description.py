@@ -174,11 +174,7 @@ def describe(
 
 
 def read_partitions(group: GroupSpec, owned: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Returns the partitions that the owner of `owned` reads.
-
-    In a streams group (KIP-1071), these are tasks: each reads the partition of its own number of
-    every source topic of its subtopology. The list is empty if the source topics are unknown.
-    """
+    """Returns the partitions that the owner reads; a task reads its number of each known source."""
     if group.subtopologies is None:
         return list(owned)
     sources = {one.subtopology_id: one.source_topics for one in group.subtopologies}

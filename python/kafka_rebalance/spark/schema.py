@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def contract(of: str = "all") -> t.StructType:
-    """Returns the contract's columns: `all`, those of INPUT_SCHEMA (`input`) or of groups that are
-    read from records (`recorded`).
-    """
+    """Returns the columns `all`, of INPUT_SCHEMA (`input`), or of those in the log (`recorded`)."""
     return from_arrow_schema(contract_schema(of))
 
 
@@ -143,9 +141,7 @@ _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
 def leaf_paths(drop: set[str]) -> Iterator[str]:
-    """Yields the paths of the contract's leaf columns, as `bulk.splits.row_batches` names them,
-    without those in `drop`.
-    """
+    """Yields the leaf columns' paths as `bulk.splits.row_batches` names them, without `drop`."""
     dropped = [f"{path.replace('[]', '')}." for path in drop]
     for _, path in leaves(contract_schema("all")):
         if not f"{path}.".startswith(tuple(dropped)):

@@ -147,10 +147,7 @@ def lacking(assignor: str) -> str:
 
 
 def copies_user_data(group: GroupSpec) -> bool:
-    """Returns whether the leader copies the user data of subscriptions into its assignments.
-
-    Only librdkafka's cooperative-sticky does. A member sends user data from its second join on.
-    """
+    """Returns whether the leader copies user data into assignments, as only librdkafka's does."""
     library = library_of(group.assignor) or group.leader_library
     return library == "librdkafka" and protocol_name(group.assignor or "") == "cooperative-sticky"
 

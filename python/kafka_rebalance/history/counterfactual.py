@@ -118,8 +118,12 @@ def _played(
             held = {}
             continue
         group = GroupSpec(group_id, event.topics, event.members, assignor)
-        owned = {one.member_id: held.get(one.member_id, ()) for one in event.members}
-        group = group.owning(_existing(owned, event.topics), generation_id=generation_id)
+        names = {topic.name for topic in event.topics}
+        owned = {
+            one.member_id: [tp for tp in held.get(one.member_id, ()) if tp.topic in names]
+            for one in event.members
+        }
+        group = group.owning(owned, generation_id=generation_id)
         played = play(group, assignor, starts_over=False, engine=engine)
         rounds += played.rounds
         settled = settled and played.settled
@@ -137,13 +141,6 @@ def _played(
         waiting,
         settled,
     )
-
-
-def _existing(
-    owned: Mapping[str, Sequence[TopicPartition]], topics: Iterable[Topic]
-) -> dict[str, list[TopicPartition]]:
-    names = {topic.name for topic in topics}
-    return {member: [tp for tp in tps if tp.topic in names] for member, tps in owned.items()}
 
 
 def _events(

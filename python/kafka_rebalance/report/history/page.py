@@ -19,10 +19,8 @@ _BINS_MS = (60_000, 600_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000)
 _MOST_BINS, _MOST_GROUPS, _MOST_ROWS = 48, 40, 200
 
 
-def history_page(
-    groups: Mapping[str, Recorded], patterns: Sequence[Pattern], title: str, *, most: int = WORST
-) -> str:
-    """Returns the page for groups by name; the `most` worst groups have timelines."""
+def history_page(groups: Mapping[str, Recorded], patterns: Sequence[Pattern], title: str) -> str:
+    """Returns the page for groups by name; the worst groups have timelines."""
     rows = {
         name: [row for row, _ in recorded if row.is_rebalance] for name, recorded in groups.items()
     }
@@ -32,11 +30,11 @@ def history_page(
     if len(groups) > 1:
         parts.append("<h2>The worst groups</h2>")
         parts.append(
-            table(GROUP_COLUMNS, [group_cells(one, rows, patterns) for one in order[:most]])
+            table(GROUP_COLUMNS, [group_cells(one, rows, patterns) for one in order[:WORST]])
         )
         parts.append("<h2>Rebalances by group and time</h2>" + _heat_map(rows, order))
-    parts.append(legend([row for name in order[:most] for row in rows[name]]))
-    for name in order[:most]:
+    parts.append(legend([row for name in order[:WORST] for row in rows[name]]))
+    for name in order[:WORST]:
         mine = [one for one in patterns if one.group_id == name]
         parts.append(f"<h2>{escaped(name)}</h2>" + timeline(groups[name]))
         parts.append(_patterns(mine, groups[name]) + _details(rows[name]))

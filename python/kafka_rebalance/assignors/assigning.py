@@ -19,13 +19,22 @@ from kafka_rebalance.group.ownership import (
 from kafka_rebalance.group.partition_columns import named_partitions
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
-from . import registry
 from .interface import RebalanceProtocol
+from .registry import (
+    BALANCED,
+    PLUG_IN,
+    BuiltIn,
+    Engine,
+    OfTasks,
+    ServerSide,
+    check_engine,
+    custom,
+    library_of,
+    row_of,
+)
 
 
-def assign(
-    group: GroupSpec, assignor: str | None = None, *, engine: registry.Engine = "rust"
-) -> Assignment:
+def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
     """Computes which partitions each member gets, exactly as the assignor of that name does.
 
     If `assignor` is None, the group's own assignor runs. The engine "rust" runs the compiled
@@ -38,29 +47,29 @@ def assign(
              if Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
-    row = registry.row_of(name)
+    row = row_of(name)
     if row is None:
         return _assign_custom(group, name)
-    if registry.check_engine(engine) == "rust" and name == registry.PLUG_IN:
+    if check_engine(engine) == "rust" and name == PLUG_IN:
         from .consumer import balanced
 
-        return balanced.assign(group, partial(assign, assignor=registry.BALANCED))
+        return balanced.assign(group, partial(assign, assignor=BALANCED))
     if engine == "rust":
         interned = group.interned()
         answer = from_columns(interned.member_ids, _core.assign(interned, name))
         return answer_of(interned, answer)
-    if isinstance(row, registry.OfTasks):
+    if isinstance(row, OfTasks):
         return _tasks(group, row)
     given: Mapping[str, Sequence[TopicPartition]] = row.assign(group)
     assignment = _in_join_order(group, given)
-    withholds = isinstance(row, registry.BuiltIn) and row.withholds
-    shares = isinstance(row, registry.ServerSide) and row.shares
+    withholds = isinstance(row, BuiltIn) and row.withholds
+    shares = isinstance(row, ServerSide) and row.shares
     anomalies = find_anomalies(group, assignment, withholds=withholds, shares=shares)
     topics = given.owned_topics if isinstance(given, Assignment) else NO_TOPICS
     return Assignment.of(assignment, anomalies, owned_topics=topics)
 
 
-def _tasks(group: GroupSpec, row: registry.OfTasks) -> Assignment:
+def _tasks(group: GroupSpec, row: OfTasks) -> Assignment:
     active, standby = (_in_join_order(group, tasks) for tasks in row.assign(group))
     return Assignment.of(active, standby=Assignment.of(standby))
 
@@ -86,7 +95,7 @@ def assignor_of(group: GroupSpec, assignor: str | None) -> str:
 
 
 def _assign_custom(group: GroupSpec, name: str) -> Assignment:
-    assignor = registry.custom(name)
+    assignor = custom(name)
     answer = assignor.assign(group)
     if not isinstance(answer, Mapping):
         problem = f"{quoted(name)} returns {a_type(answer)}; return {{member_id: [(topic, 0), …]}}"
@@ -104,7 +113,7 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
         problem = f"{quoted(name)} returns a wrong answer: {error.problem}"
         raise GroupError(path, problem) from None
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
-    if cooperative and registry.library_of(name) is None:
+    if cooperative and library_of(name) is None:
         validate_cooperative(group, assignment)
     return Assignment.of(assignment, find_anomalies(group, assignment, withholds=cooperative))
 

@@ -8,8 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import kafka_rebalance._core as _core
-from kafka_rebalance.assignors import registry
 from kafka_rebalance.assignors.assigning import assign
+from kafka_rebalance.assignors.registry import (
+    ONLY_PYTHON,
+    OURS,
+    Engine,
+    figures_of,
+    is_known,
+    runs_in_core,
+    unknown,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import a_type, integer
@@ -29,7 +37,7 @@ def assign_lines(
     assignor: str | None = None,
     *,
     first: int = 1,
-    engine: registry.Engine = "rust",
+    engine: Engine = "rust",
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> list[LineAnswer]:
@@ -44,7 +52,7 @@ def assign_lines(
     _check_name(assignor)
     _check_lines(lines)
     max_partitions, threads = checked_limit(max_partitions), threads_of(threads)
-    if engine != "rust" or not registry.runs_in_core(assignor):
+    if engine != "rust" or not runs_in_core(assignor):
         return [
             _assign_line(line, number, assignor, engine, max_partitions)
             for number, line in enumerate(lines, first)
@@ -64,7 +72,7 @@ def write_answer(
     assignor: str | None = None,
     *,
     number: int = 1,
-    engine: registry.Engine = "rust",
+    engine: Engine = "rust",
     max_partitions: int = MAX_PARTITIONS,
 ) -> bool:
     """Answers one long line as `assign_lines` does; returns whether the answer is an error line.
@@ -75,7 +83,7 @@ def write_answer(
     Errors   GroupError for an unknown `assignor`; those of `write`, which then gets no more pieces.
     """
     _check_name(assignor)
-    if engine == "rust" and registry.runs_in_core(assignor):
+    if engine == "rust" and runs_in_core(assignor):
         error_line = _core.assign_long_line(line, number, assignor, max_partitions, write)
         if error_line is None:
             return False
@@ -88,12 +96,12 @@ def write_answer(
 
 
 def _check_name(assignor: str | None) -> None:
-    if assignor is not None and not registry.is_known(assignor):
-        raise GroupError("assignor", registry.unknown(assignor))
+    if assignor is not None and not is_known(assignor):
+        raise GroupError("assignor", unknown(assignor))
 
 
 def _is_only_in_python(error_line: bytes) -> bool:
-    return any(words.encode() in error_line for words in registry.ONLY_PYTHON)
+    return any(words.encode() in error_line for words in ONLY_PYTHON)
 
 
 def _check_lines(lines: Sequence[bytes]) -> None:
@@ -110,7 +118,7 @@ def threads_of(threads: int | None) -> int:
 
 
 def _assign_line(
-    line: bytes, number: int, assignor: str | None, engine: registry.Engine, max_partitions: int
+    line: bytes, number: int, assignor: str | None, engine: Engine, max_partitions: int
 ) -> LineAnswer:
     fields: Any = None
     try:
@@ -123,14 +131,14 @@ def _assign_line(
     bare = name.partition("?")[0]
     answer: dict[str, Any] = {
         "group_id": group.group_id,
-        "assignor": bare if bare in registry.OURS else name,
+        "assignor": bare if bare in OURS else name,
         "assignment": result.to_dict(),
     }
     if result.standby is not None:
         answer["standby"] = result.standby.to_dict()
     if result.anomalies:
         answer["anomalies"] = [anomaly.to_dict() for anomaly in result.anomalies]
-    if (figures := registry.figures_of(name, group, result)) is not None:
+    if (figures := figures_of(name, group, result)) is not None:
         answer["balance"] = figures
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)
 

@@ -29,11 +29,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from kafka_rebalance.assignors import registry
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.librdkafka.subscriptions import reported
+from kafka_rebalance.assignors.registry import (
+    SERVER_SIDE,
+    BuiltIn,
+    Engine,
+    custom,
+    library_of,
+    protocol_name,
+    row_of,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import TopicPartition, quoted
@@ -102,7 +110,7 @@ class Round(LazyFields):
     @property
     def kind(self) -> str:
         """Returns "eager", "cooperative", or "broker" for a target that the broker computes."""
-        return "broker" if self.assignor in registry.SERVER_SIDE else self.protocol.name.lower()
+        return "broker" if self.assignor in SERVER_SIDE else self.protocol.name.lower()
 
     @property
     def moves(self) -> int:
@@ -160,14 +168,17 @@ class Played(NamedTuple):
 
 
 def protocol_of(assignor: str) -> RebalanceProtocol:
-    """Returns the protocol of members with only this assignor; brokers' ones are cooperative."""
-    row = registry.row_of(assignor)
-    if assignor in registry.SERVER_SIDE:
+    """Returns the rebalance protocol of members that have only this assignor in their list.
+
+    Members of a group that the broker assigns keep what they own, as cooperative ones do.
+    """
+    row = row_of(assignor)
+    if assignor in SERVER_SIDE:
         cooperative = True
-    elif isinstance(row, registry.BuiltIn):
+    elif isinstance(row, BuiltIn):
         cooperative = row.withholds
     else:
-        cooperative = RebalanceProtocol.COOPERATIVE in registry.custom(assignor).supported_protocols
+        cooperative = RebalanceProtocol.COOPERATIVE in custom(assignor).supported_protocols
     return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
 
 
@@ -179,11 +190,7 @@ def lists_eager(group: GroupSpec, assignor: str) -> bool:
     Errors   GroupError at `rebalance_protocol` if the group is cooperative and the assignor eager.
     """
     own = group.assignor
-    if (
-        own is None
-        or assignor in registry.SERVER_SIDE
-        or registry.protocol_name(own) != registry.protocol_name(assignor)
-    ):
+    if own is None or assignor in SERVER_SIDE or protocol_name(own) != protocol_name(assignor):
         return False
     is_cooperative = protocol_of(assignor) is RebalanceProtocol.COOPERATIVE
     if group.rebalance_protocol == "cooperative" and not is_cooperative:
@@ -198,7 +205,7 @@ def play(
     *,
     starts_over: bool,
     forgets: Collection[str] = (),
-    engine: registry.Engine,
+    engine: Engine,
 ) -> Played:
     """Plays rounds until the group has settled.
 
@@ -217,7 +224,7 @@ def play(
         claimed = Assignment.owned(sent)
         # 2.
         assignment = assign(sent, assignor, engine=engine)
-        if registry.library_of(assignor):
+        if library_of(assignor):
             members = {one.member_id: assignment[one.member_id] for one in group.members}
             assignment = Assignment.of(members, assignment.anomalies)
         # 3.
@@ -263,7 +270,7 @@ def claiming(
     forgets: Collection[str] = (),
 ) -> GroupSpec:
     """Returns the group with the claims that its members send to the leader."""
-    if registry.library_of(assignor):
+    if library_of(assignor):
         group = group.edited(members=tuple(members_in_order(group)))
     if starts_over or forgets:
         empty = (starts_over or one.member_id in forgets for one in group.members)
@@ -278,7 +285,7 @@ def as_claimed(
     assignor: str | None, assignment: Assignment
 ) -> Mapping[str, Sequence[TopicPartition]]:
     """Returns the assignment with each member's partitions in the order of its next claim."""
-    if registry.library_of(assignor) != "librdkafka":
+    if library_of(assignor) != "librdkafka":
         return assignment
     return {member_id: reported(owned) for member_id, owned in assignment.items()}
 
@@ -301,7 +308,10 @@ def without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartitio
 
 
 def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
-    """Yields each partition whose topic has a subscriber, by topic; of a streams group, tasks."""
+    """Yields every partition whose topic has a subscriber, in the group's order of topics.
+
+    For a streams group, yields every task.
+    """
     for one in group.subtopologies or ():
         for number in range(one.tasks):
             yield TopicPartition(one.subtopology_id, number)

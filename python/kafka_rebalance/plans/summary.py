@@ -67,7 +67,10 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
 
 
 def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
-    """Returns how many partitions have no reader for a time, wait, or have no leader."""
+    """Returns how many partitions have no reader for a time, and how many wait or have no leader.
+
+    `figures.unavailable` counts partitions that existed before, so it can be above `total`.
+    """
     said, silent = [], figures.unavailable
     have = "has" if silent == 1 else "have"
     if silent and figures.unavailable_rounds > silent:

@@ -112,7 +112,10 @@ def _column(
 
 
 def _in_core(function: str) -> "Callable[..., pa.RecordBatch]":
-    """Returns a core function, pickled by value, that raises SchemaError for wrong columns."""
+    """Returns a core function that raises SchemaError for wrong columns, as frames do.
+
+    Spark pickles this closure by value for the workers: they load `schema` only for an error.
+    """
 
     core = core_importer()
 

@@ -11,8 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_rebalance.assignors import registry
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    KAFKAS,
+    PLUG_IN,
+    SERVER_SIDE,
+    Engine,
+    is_known,
+    library_of,
+    planned_names,
+    unknown,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
@@ -44,7 +54,7 @@ class Comparison:
     candidates: tuple[Candidate, ...]
     recommended: str | None
     reason: str
-    engine: registry.Engine = "rust"
+    engine: Engine = "rust"
     alone: Candidate | None = None
 
     @property
@@ -160,7 +170,7 @@ def compare(
     changes: Iterable[Change | str] = (),
     *,
     assignors: Sequence[str] | None = None,
-    engine: registry.Engine = "rust",
+    engine: Engine = "rust",
 ) -> Comparison:
     """Plans the changes with each of `assignors`; None means all that a leader may run.
 
@@ -216,35 +226,33 @@ def _check_names(assignors: Sequence[str]) -> None:
     for i, name in enumerate(assignors):
         if not isinstance(name, str):
             raise TypeError(f'assignors[{i}]: {a_type(name)} is not a name; give one, as "sticky"')
-        if not registry.is_known(name):
-            raise GroupError(f"assignors[{i}]", registry.unknown(name))
+        if not is_known(name):
+            raise GroupError(f"assignors[{i}]", unknown(name))
 
 
 def _met_by(group: GroupSpec) -> list[str]:
-    if group.assignor in registry.SERVER_SIDE:
-        family = registry.library_of(group.assignor)
+    if group.assignor in SERVER_SIDE:
+        family = library_of(group.assignor)
         own = [
             name
-            for name in registry.SERVER_SIDE
-            if registry.library_of(name) == family
-            and (name == group.assignor or name != registry.PLUG_IN)
+            for name in SERVER_SIDE
+            if library_of(name) == family and (name == group.assignor or name != PLUG_IN)
         ]
-        return own if registry.SERVER_SIDE[group.assignor].shares else [*own, *registry.KAFKAS]
-    library = registry.library_of(group.assignor) or group.leader_library
+        return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
+    library = library_of(group.assignor) or group.leader_library
     shown = (None, "librdkafka") if library == "librdkafka" else (None,)
     names = [
         name
-        for name in registry.planned_names()
-        if registry.library_of(name) in shown
-        and (name not in registry.BUILT_IN or registry.BUILT_IN[name].clients)
+        for name in planned_names()
+        if library_of(name) in shown and (name not in BUILT_IN or BUILT_IN[name].clients)
     ]
     if group.assignor in PYTHON_LIBRARIES:
-        names += [name for name in PYTHON_LIBRARIES if registry.library_of(name) == library]
+        names += [name for name in PYTHON_LIBRARIES if library_of(name) == library]
     return names
 
 
 def _listed_alone(
-    group: GroupSpec, changes: tuple[Change, ...], engine: registry.Engine
+    group: GroupSpec, changes: tuple[Change, ...], engine: Engine
 ) -> Candidate | None:
     """Returns an eager group's own assignor, as if members listed only this one; else None."""
     own = group.assignor
@@ -255,7 +263,7 @@ def _listed_alone(
 
 
 def _candidate(
-    group: GroupSpec, name: str, changes: tuple[Change, ...], engine: registry.Engine
+    group: GroupSpec, name: str, changes: tuple[Change, ...], engine: Engine
 ) -> Candidate:
     try:
         return Candidate(name, plan(group, name, changes, engine=engine).figures())

@@ -276,7 +276,7 @@ def _compare(
     read = spark.createDataFrame(list(held.items()), "partition int, next long")
     records = read_consumer_offsets(spark, bootstrap_servers=server)
     records = records.join(broadcast(read), "partition").where("offset < next")
-    batch = last_records(records, (*GROUP_KEYS, *COMMIT_KEYS), has_cluster=False)
+    batch = last_records(records, (*GROUP_KEYS, *COMMIT_KEYS), [])
     kept, expected = _rows(kept_records(spark, str(path))), _rows(batch)
     outcome.tables, outcome.kept = _version(path), len(kept)
     outcome.only_kept, outcome.only_batch = set(kept) - set(expected), set(expected) - set(kept)

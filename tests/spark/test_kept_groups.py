@@ -71,7 +71,7 @@ def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path
     rng = random.Random(3)
     rows = log()
     cuts = [0, len(rows) // 3, len(rows) // 2, len(rows)]
-    table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
+    table = _KeptTable(tmp_path, GROUP_KEYS, keys=[])
     for n, (start, end) in enumerate(pairwise(cuts)):
         batch = rows[start:end]
         rng.shuffle(batch)
@@ -90,7 +90,7 @@ def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path
 def test_a_new_checkpoint_reads_from_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
     """The first batch of a new checkpoint contains records that are already in the table."""
     rows = log()
-    table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
+    table = _KeptTable(tmp_path, GROUP_KEYS, keys=[])
     table.apply(frame(spark, rows[:20]), 0)
     table.apply(frame(spark, rows), 0)
     assert held(spark, tmp_path) == compacted(rows)
@@ -102,7 +102,7 @@ def test_a_kill_at_each_step(
 ) -> None:
     rows = log()
     half = len(rows) // 2
-    table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
+    table = _KeptTable(tmp_path, GROUP_KEYS, keys=[])
     table.apply(frame(spark, rows[:half]), 0)
 
     def killed(*_: Any, **__: Any) -> None:
@@ -119,7 +119,7 @@ def test_a_kill_at_each_step(
             table.apply(frame(spark, rows[half:]), 1)
     was_replaced = step == "after the pointer"
     assert held(spark, tmp_path) == compacted(rows if was_replaced else rows[:half])
-    again = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
+    again = _KeptTable(tmp_path, GROUP_KEYS, keys=[])
     again.apply(frame(spark, rows[half:]), 1)
     assert held(spark, tmp_path) == compacted(rows)
     pointer = Pointer.read(tmp_path)
@@ -137,7 +137,7 @@ def test_a_pointer_that_was_not_replaced_in_full_is_not_seen(tmp_path: Path) -> 
 
 
 def test_old_tables_go_and_other_files_stay(spark: SparkSession, tmp_path: Path) -> None:
-    table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
+    table = _KeptTable(tmp_path, GROUP_KEYS, keys=[])
     (tmp_path / "v-00000001-abcdef01").mkdir()  # left by a killed run
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     for n in range(5):
@@ -165,7 +165,7 @@ def test_a_damaged_table_is_never_read_as_a_smaller_one(
 ) -> None:
     rows = log()
     half = len(rows) // 2
-    table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
+    table = _KeptTable(tmp_path, GROUP_KEYS, keys=[])
     table.apply(frame(spark, rows[:10]), 0)
     table.apply(frame(spark, rows[:half]), 1)
     pointer = tmp_path / CURRENT
@@ -195,7 +195,7 @@ def test_a_damaged_table_is_never_read_as_a_smaller_one(
 
 def test_clusters_have_offsets_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     columns = f"cluster string, {RECORDS}"
-    table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=True)
+    table = _KeptTable(tmp_path, GROUP_KEYS, keys=["cluster"])
     key = b"\0\2\0\1g"
     table.apply(frame(spark, [("one", key, b"a", 0, 50), (None, key, b"n", 0, 1)], columns), 0)
     table.apply(frame(spark, [("two", key, b"b", 0, 3), ("one", key, b"old", 0, 9)], columns), 1)
@@ -212,7 +212,7 @@ def test_clusters_have_offsets_of_their_own(spark: SparkSession, tmp_path: Path)
 def test_two_queries_on_one_table_are_noticed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
+    table = _KeptTable(tmp_path, GROUP_KEYS, keys=[])
     table.apply(frame(spark, [(b"\0\2\0\1g", b"a", 0, 0)]), 0)
 
     def while_another_writes(*arguments: Any, **named: Any) -> DataFrame:
@@ -234,8 +234,8 @@ def test_wrong_uses_are_named(spark: SparkSession, tmp_path: Path) -> None:
         keep_current_groups(stream, str(tmp_path))
     with pytest.raises(ValueError, match="s3a://bucket/groups is not a directory"):
         kept_records(spark, "s3a://bucket/groups")
-    table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
+    table = _KeptTable(tmp_path, GROUP_KEYS, keys=[])
     table.apply(frame(spark, [(b"\0\2\0\1g", b"a", 0, 0)]), 0)
     with pytest.raises(KafkaRebalanceError, match="another value of commits"):
-        _KeptTable(tmp_path, ("X'0001'",), has_cluster=False).apply(frame(spark, []), 1)
+        _KeptTable(tmp_path, ("X'0001'",), keys=[]).apply(frame(spark, []), 1)
     assert kept_records(spark, f"file://{tmp_path}").count() == 1

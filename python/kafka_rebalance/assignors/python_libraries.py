@@ -128,14 +128,8 @@ def _aiokafka_sends(made: Any, member: Member) -> Any:
     return made._metadata(member.topics, owned, _NO_GENERATION)
 
 
-def _aiokafka_members(members: Sequence[tuple[Member, Any]]) -> Any:
-    return {member.member_id: subscription for member, subscription in members}
-
-
 class _Library(NamedTuple):
-    """A library: its package, the extra that installs it, and two functions: `sends` encodes a
-    member, `members` puts all members into the form that `assign` of the library reads.
-    """
+    """A library; `sends` encodes a member, `members` makes what `assign` of the library reads."""
 
     package: str
     extra: str
@@ -145,7 +139,12 @@ class _Library(NamedTuple):
 
 _LIBRARIES = {
     "kafka-python": _Library("kafka", "kafka", _kafka_python_sends, _kafka_python_members),
-    "aiokafka": _Library("aiokafka", "aiokafka", _aiokafka_sends, _aiokafka_members),
+    "aiokafka": _Library(
+        "aiokafka",
+        "aiokafka",
+        _aiokafka_sends,
+        lambda members: {one.member_id: sent for one, sent in members},
+    ),
 }
 _CLASSES = {
     "kafka-python/range": "range.RangePartitionAssignor",

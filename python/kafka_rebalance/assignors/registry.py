@@ -64,10 +64,7 @@ class BuiltIn(NamedTuple):
 
 
 def _later(file: str, name: str = "assign") -> Callable[..., Any]:
-    """Returns a function of a file of this room; the file is imported when the function is called.
-
-    A process needs the references of the assignors that it runs itself; the core needs none.
-    """
+    """Returns a function of a file of this room, which is imported at the first call."""
     found = cache(lambda: getattr(import_module(f".{file}", __package__), name))
     return lambda *given, **named: found()(*given, **named)
 

@@ -113,10 +113,7 @@ def _texts(changes: "Sequence[Change | str]") -> list[str]:
 
 
 def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
-    """Returns the answers of `work` for groups in any form that `assign_batch` accepts.
-
-    Errors: TypeError for another form.
-    """
+    """Returns the answers for any form of groups. Errors: TypeError for another form."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -168,7 +165,7 @@ def _batch_of_groups(pa: Any, groups: object) -> Any:
     for i, group in enumerate(groups):
         if not isinstance(group, GroupSpec):
             raise TypeError(f"batch[{i}]: {a_type(group)} is not a GroupSpec; {_FORMS}")
-    return pa.RecordBatch.from_pylist([group.to_dict() for group in groups], _schema(pa))
+    return pa.RecordBatch.from_pylist([group.to_dict() for group in groups], contract_schema())
 
 
 def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
@@ -192,7 +189,7 @@ def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
 
 def _wanted(pa: Any, schema: Any) -> Any:
     """Returns the schema with the types that the core reads; other columns keep their types."""
-    known = _types(_schema(pa)) | {"error": pa.string(), "changes": pa.list_(pa.string())}
+    known = _types(contract_schema()) | {"error": pa.string(), "changes": pa.list_(pa.string())}
     fields = []
     for one in schema:
         new = one.type
@@ -231,8 +228,10 @@ def _types(fields: Any) -> dict[str, Any]:
     return {field.name: field.type for field in fields}
 
 
-def _schema(pa: Any) -> Any:
-    """Returns the contract's columns in Arrow's types, without those that only lines have."""
+def contract_schema(of: str | None = None) -> "pa.Schema":
+    """Returns the contract's columns, without those that only lines have; see `Field.spark`."""
+    import pyarrow as pa
+
     plain = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
     plain["double"] = pa.float64()
 
@@ -244,6 +243,8 @@ def _schema(pa: Any) -> Any:
         return pa.struct(columns(kind)) if isinstance(kind, Record) else plain[kind.spark]
 
     def columns(record: Record) -> list[tuple[str, Any]]:
-        return [(one.name, column(one.kind)) for one in record.in_lines() if one.spark]
+        fields = record.in_lines()
+        found = (one for one in fields if one.spark and of in (None, *one.spark.split()))
+        return [(one.name, column(one.kind)) for one in found]
 
     return pa.schema(columns(GROUP))

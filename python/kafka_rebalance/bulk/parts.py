@@ -134,10 +134,7 @@ def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
 
 
 def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str, pa.Array]":
-    """Returns the kept columns, cast to the types of `kept`, from which a file's may differ.
-
-    A column that is not in the file is null, as in Spark. Errors: SchemaError for a wrong value.
-    """
+    """Returns the kept columns, cast, or null. Errors: SchemaError if a value does not fit."""
     import pyarrow as pa
 
     columns = {}

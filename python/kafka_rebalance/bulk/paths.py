@@ -97,10 +97,7 @@ def _foreign_file(target: Path) -> Path | None:
 
 
 def overlaps(target: str, sources: Iterable[str]) -> bool:
-    """Returns whether the target is one of the sources, or lies above or below one.
-
-    A path without an authority (`hdfs:///a`) may be on any host.
-    """
+    """Returns whether the target is, contains or is in a source; `hdfs:///a` is on any host."""
     scheme, host, there = _resolved(target)
     for source in sources:
         other, other_host, here = _resolved(source)
@@ -142,11 +139,7 @@ def columns_of(files: Iterable[str], *, below: str) -> set[str]:
 
 
 def _below(source: str) -> str:
-    """Returns a regular expression for the beginning of the paths below a source.
-
-    It ends before the source's own pattern (`*`). A relative path that is not on this machine may
-    have anything before it.
-    """
+    """Returns an expression for the start of paths below a source, without its pattern."""
     here = local(source)
     inner = place(source)[2] if here is None else str(here)
     top = "/".join(takewhile(lambda name: not is_pattern(name), inner.split("/")))

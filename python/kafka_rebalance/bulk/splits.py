@@ -74,10 +74,7 @@ def bytes_each(total: int, tasks: int | None, cores: int) -> int:
 
 
 def line_batches(split: Split) -> "Iterator[pa.RecordBatch]":
-    """Yields the lines of a split, without blank ones, in a column `line`.
-
-    A line of more than MAX_LINE_BYTES becomes an error line.
-    """
+    """Yields the lines of a split in a column `line`; a line that is too long is an error line."""
     import pyarrow as pa
 
     too_long = f'{{"error": "line: {TOO_LONG}"}}'.encode()
@@ -123,8 +120,11 @@ def row_batches(split: Split, wanted: Set[str]) -> "Iterator[pa.RecordBatch]":
     system, path = open_file_system(split.path)
     with system.open_input_file(path) as source:
         file = parquet.ParquetFile(source)
-        leaves = enumerate(_leaves(file.schema_arrow))
-        places = [place for place, leaf in leaves if not wanted.isdisjoint(leaf)]
+        places = [
+            place
+            for place, leaf in enumerate(leaves(file.schema_arrow))
+            if not wanted.isdisjoint(leaf)
+        ]
         columns = [file.schema.column(place).path for place in places]
         yield pa.RecordBatch.from_pylist([], file.read_row_groups([], columns).schema)
         for n in range(file.num_row_groups):
@@ -141,7 +141,7 @@ def _first_byte(group: Any) -> int:
     return min(data, column.dictionary_page_offset or data)
 
 
-def _leaves(schema: "pa.Schema") -> Iterator[tuple[str, str]]:
+def leaves(schema: "pa.Schema") -> Iterator[tuple[str, str]]:
     """Yields the top-level name and the path of each leaf column of a file, in the file's order."""
     from pyarrow import types
 

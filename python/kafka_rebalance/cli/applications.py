@@ -13,7 +13,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes.change import Change
 
 from .lines import Leaderless
-from .options import seconds, whole
+from .options import REPEATED, add_table, seconds, whole
 
 if TYPE_CHECKING:
     from kafka_rebalance.applications.plan import ApplicationPlan
@@ -40,52 +40,36 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
         "again, and set here (docs/streams.md).",
     )
     for name, setting in _SETTINGS.items():
-        options.add_argument(
-            f"--{name.replace('_', '-')}", type=whole(0), metavar="N", help=setting
-        )
-    options.add_argument(
-        "--stateful",
-        type=_numbers,
-        metavar="N,…",
-        help="the numbers of the stateful subtopologies, if the replay cannot tell",
-    )
-    options.add_argument(
-        "--streams-config", type=Path, metavar="FILE", help="the application's properties"
-    )
+        add_table(options, f"--{name.replace('_', '-')} N: {setting}", **{name: whole(0)})
+    add_table(options, _APPLICATION, stateful=_numbers, streams_config=Path)
     return options
+
+
+_APPLICATION = """
+--stateful N,…: the numbers of the stateful subtopologies, if the replay cannot tell
+--streams-config FILE: the application's properties
+"""
 
 
 def add_planned(parser: argparse.ArgumentParser) -> None:
     """Adds the settings, and what only plans need."""
-    options = add_settings(parser)
-    options.add_argument(
-        "--new-setting",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="plan another setting of the leader, such as num.standby.replicas=1",
+    add_table(
+        add_settings(parser),
+        _PLANNED,
+        new_setting=REPEATED,
+        session_timeout={"type": seconds, "default": 45.0},
+        restore_rate=whole(1),
+        write_rate={"type": whole(0), "default": 0},
     )
-    options.add_argument(
-        "--session-timeout",
-        type=seconds,
-        default=45.0,
-        metavar="S",
-        help="session.timeout.ms of the threads, in seconds (default: 45)",
-    )
-    options.add_argument(
-        "--restore-rate",
-        type=whole(1),
-        metavar="N",
-        help="how many records a copy of a task's state restores a second (default: all of them "
-        "before the next probing rebalance)",
-    )
-    options.add_argument(
-        "--write-rate",
-        type=whole(0),
-        default=0,
-        metavar="N",
-        help="with --restore-rate: records written for each task a second (default: 0)",
-    )
+
+
+_PLANNED = """
+--new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1
+--session-timeout S: session.timeout.ms of the threads, in seconds (default: 45)
+--restore-rate N: how many records a copy of a task's state restores a second (default: all of them
+  before the next probing rebalance)
+--write-rate N: with --restore-rate: records written for each task a second (default: 0)
+"""
 
 
 def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "Replay | None":

@@ -20,6 +20,7 @@ from .options import (
     add_max_partitions,
     add_objective,
     add_pasted,
+    add_table,
     name_with_objective,
     whole,
 )
@@ -33,26 +34,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Reads groups as JSON lines and writes one result line for each, in order. For a group "
         'that cannot be assigned it writes {"group_id": …, "error": "<field>: <problem>"}.'
     )
-    parser.add_argument("file", metavar="FILE", help="contract lines; - for standard input")
-    parser.add_argument(
-        "--assignor",
-        metavar="NAME",
-        help=f"use this one for all groups, not their own: {', '.join(assignor_names())}",
+    names = ", ".join(assignor_names())
+    add_table(
+        parser,
+        f"""file FILE: contract lines; - for standard input
+--assignor NAME: use this one for all groups, not their own: {names}""",
     )
     add_objective(parser)
     add_engine(parser)
     add_pasted(parser)
     add_max_partitions(parser)
-    parser.add_argument(
-        "--max-line-bytes",
-        type=whole(1),
-        default=MAX_LINE_BYTES,
-        metavar="N",
-        help="refuse lines of more than N bytes without reading them (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--threads", type=whole(1), metavar="N", help="threads to use (default: one per core)"
-    )
+    most = {"type": whole(1), "default": MAX_LINE_BYTES}
+    add_table(parser, _OPTIONS, max_line_bytes=most, threads=whole(1))
+
+
+_OPTIONS = """
+--max-line-bytes N: refuse lines of more than N bytes without reading them (default: %(default)s)
+--threads N: threads to use (default: one per core)
+"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
 from kafka_rebalance.switching.comparison import Comparison, alone_label, compare
 
 from .groups import add_arguments, answers, given
-from .options import add_leader
+from .options import add_leader, add_table
 from .tally import Tally
 
 # Each assignor plays the changes as if the group ran it, so `compare` has no switch changes.
@@ -44,13 +44,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "compared with the leaders' assignors, as if it were classic."
     )
     add_arguments(parser, _COMPARED)
-    parser.add_argument(
-        "--assignors",
-        metavar="NAME,…",
-        help="compare only these, for example range,librdkafka/range (default: Kafka's; those "
-        "of the library too that led the group last; the brokers' too for their groups)",
-    )
+    add_table(parser, _ASSIGNORS)
     add_leader(parser)
+
+
+_ASSIGNORS = """
+--assignors NAME,…: compare only these, for example range,librdkafka/range (default: Kafka's; those
+  of the library too that led the group last; the brokers' too for their groups)
+"""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -97,10 +98,7 @@ def _json(
 def _led(
     group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace
 ) -> Sequence[LedPlan]:
-    """Returns a plan for each assignor that a possible leader runs.
-
-    It is empty for a group without assignor, for a switch, and if no plan can be made.
-    """
+    """Returns a plan for each assignor that a possible leader runs, if plans can be made."""
     if group.assignor is None or any(
         isinstance(one, SwitchAssignor | SwitchProtocol) for one in changes
     ):

@@ -23,7 +23,7 @@ from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 from . import DONE
 from .groups import bad_line, report_bad
 from .lines import finish, numbered, open_input, required
-from .options import add_client_settings, add_engine, whole
+from .options import REPEATED, add_client_settings, add_engine, add_table, whole
 
 _NO_LEADER = (
     'Assumed: {} did not lead. Of a leader ask "leader W leaves": the next one remembers nothing, '
@@ -44,26 +44,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         '[{"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}]}. Its fields: '
         "docs/contract.md, Scripts of Connect."
     )
-    parser.add_argument(
-        "file", metavar="FILE", nargs="?", help="scripts, one per line; - for standard input"
-    )
-    parser.add_argument("--url", help="read a live cluster's REST interface, not FILE")
+    add_table(parser, _INPUT, file={"nargs": "?"}, url={"type": None})
     add_client_settings(parser)
-    parser.add_argument(
-        "--then",
-        action="append",
-        default=[],
-        metavar="EVENT",
-        help="with --url: the next event (repeatable, in order)",
-    )
-    parser.add_argument(
-        "--max-delay-ms",
-        type=whole(0),
-        metavar="N",
-        help=f"with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})",
-    )
-    parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
+    add_table(parser, _OPTIONS, then=REPEATED, max_delay_ms=whole(0))
     add_engine(parser)
+
+
+_INPUT = """
+file FILE: scripts, one per line; - for standard input
+--url: read a live cluster's REST interface, not FILE
+"""
+_OPTIONS = f"""
+--then EVENT: with --url: the next event (repeatable, in order)
+--max-delay-ms N: with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})
+--json: print one answer per line, as JSON
+"""
 
 
 def run(args: argparse.Namespace) -> int:

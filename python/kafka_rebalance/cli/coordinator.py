@@ -13,6 +13,7 @@ from kafka_rebalance.playback.text import Command, play
 
 from . import DONE, of_errors
 from .lines import open_input
+from .options import add_table
 
 _COMMANDS = (trace.__doc__ or "").partition("\n")[2]
 
@@ -23,12 +24,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "the trace, with the coordinator's answers below each block of commands."
     )
     parser.epilog = _COMMANDS
-    parser.add_argument(
-        "trace", nargs="?", type=Path, metavar="TRACE", help="a file; - for standard input"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="read JSON lines from standard input, write JSON lines"
-    )
+    add_table(parser, _OPTIONS, trace={"nargs": "?", "type": Path})
+
+
+_OPTIONS = """
+trace TRACE: a file; - for standard input
+--json: read JSON lines from standard input, write JSON lines
+"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_sentence
 
 from . import DONE
-from .options import whole
+from .options import add_table, whole
 
 ASSIGNOR = "cooperative-sticky"
 _SHOWN = 5
@@ -31,24 +31,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Copies groups that were captured from a real cluster, assigns all copies on Spark, plans "
         "changes of them, and prints next steps and the path of a report."
     )
-    parser.add_argument(
-        "--groups",
-        type=whole(1),
-        default=20_000,
-        metavar="N",
-        help="the number of groups after copying (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--sample",
-        action="store_true",
-        help="only print the captured groups as JSON lines, as input for the other commands",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help="where to write groups, answers and report (default: a new temporary directory)",
-    )
+    add_table(parser, _OPTIONS, groups={"type": whole(1), "default": 20_000}, output=Path)
+
+
+_OPTIONS = """
+--groups N: the number of groups after copying (default: %(default)s)
+--sample: only print the captured groups as JSON lines, as input for the other commands
+--output DIR: where to write groups, answers and report (default: a new temporary directory)
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from . import of_errors
 from .applications import add_settings, replayed
 from .groups import BadGroup, add_input, given, read_groups, report_bad
 from .lines import Leaderless
-from .options import cluster_configs
+from .options import add_table, cluster_configs
 from .patterns import add_patterns, is_pattern
 from .snapshot import note_left_out
 from .triage import add_selection, described, show_all
@@ -31,14 +31,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "the broker assigns (KIP-848), share groups, streams groups and groups of Kafka Connect."
     )
     add_input(parser, add_patterns)
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="show every group, also those without findings; of one group, every member and "
-        "partition",
-    )
+    add_table(parser, _ALL)
     add_selection(parser)
     add_settings(parser)
+
+
+_ALL = """
+--all: show every group, also those without findings; of one group, every member and partition
+"""
 
 
 def run(args: argparse.Namespace) -> int:

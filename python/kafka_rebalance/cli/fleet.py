@@ -22,7 +22,7 @@ from kafka_rebalance.report.text.names import counted
 from . import of_errors
 from .fleet_jobs import OnSpark, command
 from .groups import add_changes
-from .options import add_max_partitions, whole
+from .options import add_max_partitions, add_table, whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,72 +65,61 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         one = words.add_parser(word, help=line, description=f"Writes {line}.")
         _add_paths(one)
         if word in ("assign", "plan", "summary"):
-            one.add_argument(
-                "--assignor",
-                metavar="NAME",
-                help=f"use this one for all groups, not their own: {', '.join(in_core())}"
-                + (_UNREAD if word == "assign" else ""),
-            )
+            unread = _UNREAD if word == "assign" else ""
+            names = ", ".join(in_core())
+            text = f"--assignor NAME: use this one for all groups, not their own: {names}{unread}"
+            add_table(one, text)
         if word != "assign":
             add_changes(one)
         if word == "summary":
-            one.add_argument(
-                "--report",
-                metavar="DIR",
-                help="a local directory for the page and the worst groups (default: OUTPUT)",
-            )
-            one.add_argument(
-                "--racks",
-                metavar="RACK,…",
-                help="the racks to lose, one in each plan (default: all; an empty text: none)",
-            )
+            add_table(one, _PAGE)
+
+
+_PAGE = """
+--report DIR: a local directory for the page and the worst groups (default: OUTPUT)
+--racks RACK,…: the racks to lose, one in each plan (default: all; an empty text: none)
+"""
 
 
 def _add_paths(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="a file or a directory that Spark reads")
-    parser.add_argument("output", metavar="OUTPUT", help="the directory to create")
+    add_table(parser, _PATHS)
     reading = parser.add_argument_group("reading")
-    reading.add_argument(
-        "--format",
-        choices=("lines", "parquet", "records"),
-        help="contract lines, the contract's columns, or records of __consumer_offsets as Parquet "
-        "(default: by suffixes; records if --topics is given)",
-    )
-    reading.add_argument(
-        "--topics",
-        metavar="PATH",
-        help="for records: the topics' name, partitions and racks, as Parquet or JSON lines",
-    )
-    reading.add_argument(
-        "--assume-assigned",
-        action="store_true",
-        help="for records: count the partitions of topics that PATH lacks from the assignments",
-    )
+    add_table(reading, _READING, format={"choices": ("lines", "parquet", "records")})
     add_max_partitions(parser)
-    spark = parser.add_argument_group("Spark")
-    spark.add_argument("--tasks", type=whole(1), metavar="N", help="spread the groups over N tasks")
-    spark.add_argument(
-        "--direct",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="lines or Parquet: tasks read and write the files themselves, for much less CPU; "
-        "driver and executors need access by pyarrow (default: for local paths)",
+    direct = {"action": argparse.BooleanOptionalAction, "default": None}
+    add_table(
+        parser.add_argument_group("Spark"),
+        _SPARK,
+        tasks=whole(1),
+        direct=direct,
+        master={"type": None},
     )
-    spark.add_argument(
-        "--master",
-        help="Spark's master (default: local[*], or no Spark for small local files of lines; under "
-        "spark-submit: the one there)",
-    )
-    spark.add_argument("--remote", metavar="URL", help="a Spark Connect server: sc://host:port")
-    spark.add_argument(
-        "--shared-files",
-        action="store_true",
-        help="every machine of the cluster sees the local paths",
-    )
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace an OUTPUT that a fleet job wrote"
-    )
-    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+    add_table(parser, _OUTPUT)
+
+
+_PATHS = """
+input INPUT: a file or a directory that Spark reads
+output OUTPUT: the directory to create
+"""
+_READING = """
+--format: contract lines, the contract's columns, or records of __consumer_offsets as Parquet
+  (default: by suffixes; records if --topics is given)
+--topics PATH: for records: the topics' name, partitions and racks, as Parquet or JSON lines
+--assume-assigned: for records: count the partitions of topics that PATH lacks from the assignments
+"""
+_SPARK = """
+--tasks N: spread the groups over N tasks
+--direct: lines or Parquet: tasks read and write the files themselves, for much less CPU; driver and
+  executors need access by pyarrow (default: for local paths)
+--master: Spark's master (default: local[*], or no Spark for small local files of lines; under
+  spark-submit: the one there)
+--remote URL: a Spark Connect server: sc://host:port
+--shared-files: every machine of the cluster sees the local paths
+"""
+_OUTPUT = """
+--overwrite: replace an OUTPUT that a fleet job wrote
+--json: print the counts as JSON
+"""
 
 
 def run(args: argparse.Namespace) -> int:

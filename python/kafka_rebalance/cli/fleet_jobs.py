@@ -49,10 +49,7 @@ class OnSpark:
         return left, lambda: {**left_out(), **passed_over()}
 
     def answer(self) -> tuple["Done", dict[str, int]]:
-        """Runs the job of `fleet assign`, `plan` or `compare`, on rows, or on files in tasks.
-
-        Also returns how many groups and records it left out.
-        """
+        """Runs the job, on rows or on files in tasks; also returns how many groups it left out."""
         from kafka_rebalance.spark import files, functions, jobs
 
         args, counts = self.args, _counts(self.args.word)
@@ -170,11 +167,7 @@ def command(
 
 
 def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> bool:
-    """Returns whether tasks read and write the files: with `--direct`, or if both are local.
-
-    If the rows may be groups of other kinds, Spark has to filter them. Errors: GroupError at
-    `--direct`.
-    """
+    """Returns whether tasks read and write the files. Errors: GroupError at `--direct`."""
     from kafka_rebalance.bulk import paths
 
     if args.word == "summary" or args.direct is False:

@@ -30,7 +30,7 @@ from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
 from .lines import Leaderless, Misspelt, group_lines, no_groups, open_input, required
-from .options import add_cluster, add_engine, add_pasted, cluster_configs
+from .options import add_cluster, add_engine, add_pasted, add_table, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
 if TYPE_CHECKING:
@@ -67,15 +67,11 @@ def add_input(
     add_group: Callable[[argparse.ArgumentParser], None] = _add_group,
 ) -> None:
     """Adds the options for the input and the output; `add_group` adds --group."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        nargs="?",
-        help="contract lines, or tables of kafka-consumer-groups.sh or rpk; - for standard input",
-    )
+    text = "contract lines, or tables of kafka-consumer-groups.sh or rpk; - for standard input"
+    add_table(parser, f"file FILE: {text}", file={"nargs": "?"})
     add_cluster(parser, instead="; its groups are read, not FILE")
     add_group(parser)
-    parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
+    add_table(parser, "--json: print one answer per line, as JSON")
     add_engine(parser)
     add_pasted(parser)
 

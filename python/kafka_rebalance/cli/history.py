@@ -33,7 +33,7 @@ from kafka_rebalance.report.text.terminal import item_progress
 from . import SOME_ERRORS, of_errors
 from .groups import no_such_group, report_bad
 from .lines import required, written
-from .options import add_cluster, cluster_configs
+from .options import REPEATED, add_cluster, add_table, cluster_configs
 
 _NONE = "rows are of classic and consumer groups, not of share and streams groups"
 _GIVE_ALL = "give all records of __consumer_offsets"
@@ -47,36 +47,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "also as .gz) or Parquet with these columns. With --bootstrap-server, the records of a "
         "live cluster are read; nothing is changed there, and no group is joined."
     )
-    parser.add_argument("files", metavar="FILE", nargs="*", help="records; - for standard input")
+    add_table(parser, "files FILE: records; - for standard input", files={"nargs": "*"})
     add_cluster(parser, instead="; its records are read, not FILE")
-    parser.add_argument(
-        "--broker-log",
-        metavar="LOG",
-        action="append",
-        default=[],
-        help="a broker's log (also as .gz): causes are read there; give it once for each broker",
-    )
-    parser.add_argument("--group", metavar="G", help="only this group, rebalance by rebalance")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--patterns", action="store_true", help="only the patterns: storms, restarts and others"
-    )
-    what.add_argument(
-        "--replay", action="store_true", help="compute each rebalance again, and compare"
-    )
-    what.add_argument(
-        "--what-if",
-        action="store_true",
-        help="play the same events under each assignor, without and with static members",
-    )
-    parser.add_argument(
-        "--topics",
-        metavar="PATH",
-        help="for --replay and --what-if: the topics' name, partitions and racks, as JSON lines",
-    )
-    parser.add_argument("--all", action="store_true", help="show every group and every rebalance")
-    parser.add_argument("--json", action="store_true", help="print one rebalance per line, as JSON")
-    parser.add_argument("--output", type=_page, metavar="PATH", help="draw the history: page.html")
+    add_table(parser, _READING, broker_log=REPEATED)
+    add_table(parser.add_mutually_exclusive_group(), _ANSWERS)
+    add_table(parser, _OUTPUT, output=_page)
+
+
+_READING = """
+--broker-log LOG: a broker's log (also as .gz): causes are read there; give it once for each broker
+--group G: only this group, rebalance by rebalance
+"""
+_ANSWERS = """
+--patterns: only the patterns: storms, restarts and others
+--replay: compute each rebalance again, and compare
+--what-if: play the same events under each assignor, without and with static members
+"""
+_OUTPUT = """
+--topics PATH: for --replay and --what-if: the topics' name, partitions and racks, as JSON lines
+--all: show every group and every rebalance
+--json: print one rebalance per line, as JSON
+--output PATH: draw the history: page.html
+"""
 
 
 def _page(text: str) -> Path:

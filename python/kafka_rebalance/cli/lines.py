@@ -145,10 +145,7 @@ _CHARACTERS_IN_SENTENCE = 60
 
 @dataclass(slots=True)
 class Leaderless:
-    """The partitions without a leader when the lines were written, by group id.
-
-    Only contract lines contain them: no assignor reads them, so a plan assigns these partitions.
-    """
+    """The partitions without a leader, by group id; only contract lines contain them."""
 
     of_group: dict[str | None, list[TopicPartition]] = field(default_factory=dict)
     applications: dict[str | None, Any] = field(default_factory=dict)

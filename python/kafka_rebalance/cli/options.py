@@ -2,7 +2,8 @@
 """Options that several commands have; a value out of range is wrong usage."""
 
 import argparse
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka_rebalance.assignors.registry import BALANCED, OURS, WEIGHTED, planned_names
@@ -65,31 +66,44 @@ def member_options(args: argparse.Namespace) -> dict[str, str | bool]:
     return found
 
 
+_ENTRY = re.compile(r"^(\S+?)(?: (\S+?))?: (.*(?:\n +.*)*)", re.MULTILINE)
+REPEATED: Mapping[str, Any] = {"action": "append", "default": []}
+"""The arguments of an option that may be given again."""
+
+
+def add_table(parser: Any, table: str, **how: Callable[[str], Any] | Mapping[str, Any]) -> None:
+    """Adds the options of a table: each entry is `--name METAVAR: help`, or `name METAVAR: help`
+    for an argument without a name. An option without METAVAR is a switch.
+
+    `how` maps a name (`max_size` for --max-size) to its type, or to arguments of `add_argument`.
+    """
+    for flag, metavar, text in _ENTRY.findall(table):
+        found = how.get(flag.lstrip("-").replace("-", "_"), {})
+        more: dict[str, Any] = {"type": found} if callable(found) else dict(found)
+        if metavar:
+            more["metavar"] = metavar
+        elif flag.startswith("--") and not more:
+            more["action"] = "store_true"
+        parser.add_argument(flag, help=" ".join(text.split()), **more)
+
+
 def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
     """Adds the option that names the cluster, and those of the client that connects to it."""
-    parser.add_argument(
-        "--bootstrap-server",
-        metavar="H:P",
-        required=not instead,
-        help=f"a broker, or several separated by commas{instead}",
-    )
+    broker = f"--bootstrap-server H:P: a broker, or several separated by commas{instead}"
+    add_table(parser, broker, bootstrap_server={"required": not instead})
     add_client_settings(parser)
+
+
+_CLIENT_SETTINGS = """
+--command-config FILE: the settings of Kafka's own clients, for TLS and SASL: client.properties
+  (docs/secured-clusters.md)
+--timeout S: how many seconds the cluster may take for an answer (default: 5)
+"""
 
 
 def add_client_settings(parser: argparse.ArgumentParser) -> None:
     """Adds the options of commands that connect to a live cluster."""
-    parser.add_argument(
-        "--command-config",
-        metavar="FILE",
-        help="the settings of Kafka's own clients, for TLS and SASL: client.properties "
-        "(docs/secured-clusters.md)",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        metavar="S",
-        help="how many seconds the cluster may take for an answer (default: 5)",
-    )
+    add_table(parser, _CLIENT_SETTINGS, timeout=seconds)
 
 
 def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
@@ -105,48 +119,33 @@ def add_pasted(parser: argparse.ArgumentParser) -> None:
         "tables of kafka-consumer-groups.sh and rpk",
         "FILE may hold these, too (docs/paste.md). What they do not show is assumed, and set here.",
     )
-    pasted.add_argument(
-        "--topic", action="append", default=[], metavar="NAME=N", help="a topic has N partitions"
-    )
-    pasted.add_argument(
-        "--assume",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="a field of docs/contract.md: assignor=sticky, members[NAME].topics=A,B, where NAME "
-        "is any id of the member, or members[*].rack_id=a",
-    )
+    add_table(pasted, _PASTED, topic=REPEATED, assume=REPEATED)
+
+
+_PASTED = """
+--topic NAME=N: a topic has N partitions
+--assume FIELD=VALUE: a field of docs/contract.md: assignor=sticky, members[NAME].topics=A,B, where
+  NAME is any id of the member, or members[*].rack_id=a
+"""
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
     """Adds the option that selects an engine; both engines return equal answers."""
-    parser.add_argument(
-        "--engine",
-        choices=("rust", "reference"),
-        default="rust",
-        help="the compiled core, or the readable Python implementation (default: rust)",
-    )
+    text = "--engine: the compiled core, or the readable Python implementation (default: rust)"
+    add_table(parser, text, engine={"choices": ("rust", "reference"), "default": "rust"})
 
 
 def add_max_partitions(parser: argparse.ArgumentParser) -> None:
     """Adds the largest number of partitions: a mistyped number must not use up the memory."""
-    parser.add_argument(
-        "--max-partitions",
-        type=whole(0),
-        default=MAX_PARTITIONS,
-        metavar="N",
-        help="refuse groups with more than N partitions (default: %(default)s)",
-    )
+    text = "--max-partitions N: refuse groups with more than N partitions (default: %(default)s)"
+    add_table(parser, text, max_partitions={"type": whole(0), "default": MAX_PARTITIONS})
 
 
 def add_assignor(parser: argparse.ArgumentParser) -> None:
     """Adds the options that replace the group's own assignor and its leader."""
-    parser.add_argument(
-        "--assignor",
-        metavar="NAME",
-        help=f"as if the group ran this one: {', '.join(planned_names())} (default: its own, "
-        "as the leader's library has it)",
-    )
+    names = ", ".join(planned_names())
+    own = "(default: its own, as the leader's library has it)"
+    add_table(parser, f"--assignor NAME: as if the group ran this one: {names} {own}")
     add_leader(parser)
 
 
@@ -197,9 +196,6 @@ def name_with_objective(args: argparse.Namespace) -> str | None:
 
 def add_leader(parser: argparse.ArgumentParser) -> None:
     """Adds the option that names the leader; the leader's library has the assignor that runs."""
-    parser.add_argument(
-        "--leader",
-        metavar="MEMBER",
-        help="as if this member led its group: a member_id, also shortened as in the tables, or a "
-        "group_instance_id (default: the leader in FILE)",
-    )
+    text = """--leader MEMBER: as if this member led its group: a member_id, also shortened as in
+      the tables, or a group_instance_id (default: the leader in FILE)"""
+    add_table(parser, text)

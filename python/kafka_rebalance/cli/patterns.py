@@ -5,14 +5,12 @@ import argparse
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
+from .options import add_table
+
 
 def add_patterns(parser: argparse.ArgumentParser, default: str = "all") -> None:
-    parser.add_argument(
-        "--group",
-        metavar="G",
-        action="append",
-        help=f"only this group, or groups as in orders-*; may be given again (default: {default})",
-    )
+    text = "only this group, or groups as in orders-*; may be given again"
+    add_table(parser, f"--group G: {text} (default: {default})", group={"action": "append"})
 
 
 def is_pattern(name: str) -> bool:

@@ -25,7 +25,7 @@ from kafka_rebalance.report.text.sentences import print_note
 from .applications import add_planned, planned_application, replayed, show_plan
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import written
-from .options import add_assignor, add_objective, name_with_objective, whole
+from .options import add_assignor, add_objective, add_table, name_with_objective, whole
 from .plan_table import PlanTable
 from .tally import Tally
 
@@ -45,38 +45,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
     add_assignor(parser)
     add_objective(parser)
-    parser.add_argument(
-        "--curve",
-        action="store_true",
-        help="show how even the group could be if at most so many partitions were taken from "
-        "their owners, whatever the assignor",
-    )
-    parser.add_argument(
-        "--samples",
-        type=whole(0),
-        metavar="N",
-        help="predict again with N samples of what is guessed, as ids for new members "
-        "(default: 8 to 32 in the table of one group, else 0)",
-    )
-    parser.add_argument(
-        "--explain",
-        metavar="PARTITION",
-        help="explain the owners of one partition, for example payments-3",
-    )
-    parser.add_argument(
-        "--how-long",
-        action="store_true",
-        help="show seconds too: the simulator plays the changes, with the assumptions that it "
-        "prints",
-    )
-    parser.add_argument("--all", action="store_true", help="show every member and round")
-    parser.add_argument(
-        "--output", type=Path, metavar="FILE.html", help="draw the plan as an HTML page"
-    )
+    add_table(parser, _OPTIONS, samples=whole(0), output=Path)
     add_planned(parser)
     parser.set_defaults(
         one_group="--explain, --curve and --output need one group: name it with --group"
     )
+
+
+_OPTIONS = """
+--curve: show how even the group could be if at most so many partitions were taken from their
+  owners, whatever the assignor
+--samples N: predict again with N samples of what is guessed, as ids for new members (default: 8 to
+  32 in the table of one group, else 0)
+--explain PARTITION: explain the owners of one partition, for example payments-3
+--how-long: show seconds too: the simulator plays the changes, with the assumptions that it prints
+--all: show every member and round
+--output FILE.html: draw the plan as an HTML page
+"""
 
 
 class _Answer(NamedTuple):

@@ -17,7 +17,7 @@ from kafka_rebalance.serve.probe_workers import CONSUMERS, PATIENCE_S
 
 from . import of_errors
 from .lines import group_lines, open_input, required
-from .options import whole
+from .options import add_table, whole
 
 if TYPE_CHECKING:  # `--help` works without the extra
     from kafka_rebalance.serve.probe_cases import ProbeCase
@@ -30,26 +30,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "as a result line, in order. Nothing is assigned: the members are invented. Needs the "
         "extra `serve`."
     )
-    parser.add_argument("file", metavar="FILE", help="contract lines; - for standard input")
-    client = parser.add_mutually_exclusive_group(required=True)
+    add_table(parser, "file FILE: contract lines; - for standard input")
     names = sorted(CONSUMERS)
-    client.add_argument(
-        "--client", choices=names, metavar="LIBRARY", help=f"a Python library: {', '.join(names)}"
+    add_table(
+        parser.add_mutually_exclusive_group(required=True),
+        _CLIENTS.format(", ".join(names)),
+        client={"choices": names},
+        command=_command,
     )
-    client.add_argument(
-        "--command",
-        type=_command,
-        metavar="LINE",
-        help="a program that subscribes to a topic; {address} and {assignor} are put in",
-    )
-    parser.add_argument("--assignor", metavar="NAME", help="for all groups, not their own")
-    parser.add_argument(
-        "--patience",
-        type=whole(1),
-        default=int(PATIENCE_S),
-        metavar="S",
-        help="a group without an answer for S seconds is an error (default: %(default)s)",
-    )
+    add_table(parser, _OPTIONS, patience={"type": whole(1), "default": int(PATIENCE_S)})
+
+
+_CLIENTS = """
+--client LIBRARY: a Python library: {}
+--command LINE: a program that subscribes to a topic; {{address}} and {{assignor}} are put in
+"""
+_OPTIONS = """
+--assignor NAME: for all groups, not their own
+--patience S: a group without an answer for S seconds is an error (default: %(default)s)
+"""
 
 
 def _command(text: str) -> str:

@@ -19,7 +19,7 @@ from kafka_rebalance.report.text.sentences import print_sentence
 
 from . import DONE
 from .lines import group_lines, required
-from .options import MOST_DIGITS, topic_count, whole
+from .options import MOST_DIGITS, REPEATED, add_table, topic_count, whole
 
 if TYPE_CHECKING:  # `--help` works without the extra
     from kafka_rebalance.serve.cluster import ServedTopic
@@ -34,26 +34,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "rebalance, and commit. For tests and studies: topics have no records, and without "
         "--log-dir groups and offsets are lost when it ends. Needs the extra `serve`."
     )
-    parser.add_argument(
-        "--topic", action="append", default=[], metavar="NAME=N", help="a topic with N partitions"
+    delay_ms = CoordinatorConfig().group_initial_rebalance_delay_ms
+    add_table(
+        parser,
+        _OPTIONS,
+        topic=REPEATED,
+        topics_of=Path,
+        host={"default": "127.0.0.1"},
+        port={"type": port, "default": 9092},
+        initial_delay_ms={"type": whole(0), "default": delay_ms},
+        log_dir=Path,
     )
-    parser.add_argument(
-        "--topics-of", type=Path, metavar="FILE", help="the topics of the groups in a snapshot"
-    )
-    parser.add_argument("--host", default="127.0.0.1", help="address (default: %(default)s)")
-    parser.add_argument(
-        "--port", type=port, default=9092, help="0: any free one (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--initial-delay-ms",
-        type=whole(0),
-        default=CoordinatorConfig().group_initial_rebalance_delay_ms,
-        metavar="MS",
-        help="group.initial.rebalance.delay.ms (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--log-dir", type=Path, metavar="DIR", help="keep groups and offsets in DIR, and read them"
-    )
+
+
+_OPTIONS = """
+--topic NAME=N: a topic with N partitions
+--topics-of FILE: the topics of the groups in a snapshot
+--host: address (default: %(default)s)
+--port: 0: any free one (default: %(default)s)
+--initial-delay-ms MS: group.initial.rebalance.delay.ms (default: %(default)s)
+--log-dir DIR: keep groups and offsets in DIR, and read them
+"""
 
 
 def port(text: str) -> int:

@@ -16,7 +16,7 @@ from kafka_rebalance.simulator.playable import PLAYABLE
 from . import DONE, SOME_ERRORS
 from .groups import add_changes, error_text, one_group
 from .lines import written
-from .options import add_cluster, add_pasted, member_options, whole
+from .options import REPEATED, add_cluster, add_pasted, add_table, member_options, whole
 
 if TYPE_CHECKING:
     from kafka_rebalance.simulator.journal import Entry
@@ -33,79 +33,39 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Runs a scenario (a TOML file, or the name of a ready one) and prints every rebalance, "
         "with the time that partitions had no reader."
     )
-    _add_what_is_played(parser)
-    _add_what_is_printed(parser)
-    _add_runs(parser)
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="FILE.html: draw the holder of each partition over time; FILE.parquet: "
-        "write the holders as rows",
-    )
-
-
-def _add_what_is_played(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that name a scenario, or a group with its changes."""
-    parser.add_argument(
-        "scenario", nargs="?", help="a file, the name of a ready scenario, or - for standard input"
-    )
-    parser.add_argument("--list", action="store_true", help="list the ready scenarios")
-    parser.add_argument(
-        "--from",
-        dest="source",
-        metavar="FILE",
-        help="make a scenario from a group of FILE (contract lines, as `snapshot` writes them; - "
-        "for standard input): its topics, members, assignor and racks, with the changes below",
-    )
+    how: dict[str, Any] = {"scenario": {"nargs": "?"}, "from": {"dest": "source"}}
+    add_table(parser, _PLAYED, **how)
     add_cluster(parser, instead="; one of its groups is played, as with --from")
-    parser.add_argument(
-        "--group", metavar="G", help="with --from and --bootstrap-server: which group"
-    )
-    parser.add_argument(
-        "--member",
-        action="append",
-        default=[],
-        metavar="SETTING=VALUE",
-        help="with a group: a setting that contract lines do not contain, for example "
-        "session_timeout=10s or process=500ms (repeatable)",
-    )
+    add_table(parser, _OF_GROUP, member=REPEATED)
     add_changes(parser, PLAYABLE)
     add_pasted(parser)
+    add_table(parser, _RUNS, seed={"type": int}, seeds=whole(1), output=Path)
 
 
-def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print each run as one JSON object")
-    parser.add_argument(
-        "--trace", action="store_true", help="print every message, callback and change of state"
-    )
-
-
-def _add_runs(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that play the scenario several times, or with other values than its own."""
-    parser.add_argument(
-        "--seed", type=int, help="show the run of this seed (default: the median of 5)"
-    )
-    parser.add_argument(
-        "--seeds",
-        type=whole(1),
-        metavar="N",
-        help="run N seeds, beginning with the scenario's own, and print every figure as a range",
-    )
-    parser.add_argument(
-        "--compare",
-        metavar="A,B,…",
-        help=f"run the scenario with other kinds of members, side by side: {', '.join(_VARIANTS)}"
-        " (eager, cooperative and static members have the classic protocol, consumer and "
-        "static-consumer members the consumer protocol; static members are cooperative, all others "
-        "dynamic)",
-    )
-    parser.add_argument(
-        "--costs",
-        metavar="START/STOP,…",
-        help="run the scenario with other times for starting and stopping a partition or task, "
-        "side by side: 50ms/20ms,200ms/100ms",
-    )
+_PLAYED = """
+scenario: a file, the name of a ready scenario, or - for standard input
+--list: list the ready scenarios
+--from FILE: make a scenario from a group of FILE (contract lines, as `snapshot` writes them; - for
+  standard input): its topics, members, assignor and racks, with the changes below
+"""
+_OF_GROUP = """
+--group G: with --from and --bootstrap-server: which group
+--member SETTING=VALUE: with a group: a setting that contract lines do not contain, for example
+  session_timeout=10s or process=500ms (repeatable)
+"""
+_RUNS = f"""
+--json: print each run as one JSON object
+--trace: print every message, callback and change of state
+--seed: show the run of this seed (default: the median of 5)
+--seeds N: run N seeds, beginning with the scenario's own, and print every figure as a range
+--compare A,B,…: run the scenario with other kinds of members, side by side: {", ".join(_VARIANTS)}
+  (eager, cooperative and static members have the classic protocol, consumer and static-consumer
+  members the consumer protocol; static members are cooperative, all others dynamic)
+--costs START/STOP,…: run the scenario with other times for starting and stopping a partition or
+  task, side by side: 50ms/20ms,200ms/100ms
+--output FILE: FILE.html: draw the holder of each partition over time; FILE.parquet: write the
+  holders as rows
+"""
 
 
 def run(args: argparse.Namespace) -> int:

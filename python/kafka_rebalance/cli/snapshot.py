@@ -16,7 +16,7 @@ from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import item_progress
 
 from . import of_errors
-from .options import add_cluster, cluster_configs
+from .options import add_cluster, add_table, cluster_configs
 
 if TYPE_CHECKING:
     from kafka_rebalance.live import Progress
@@ -37,18 +37,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Changes nothing on the cluster and joins no group."
     )
     add_cluster(parser)
-    parser.add_argument(
-        "--group",
-        action="append",
-        metavar="G",
-        help="only this group (repeatable); default: every group that has members",
-    )
-    parser.add_argument(
-        "--leaders",
-        action="store_true",
-        help="read who leads, too: from __consumer_offsets, on which the user needs Read; this "
-        "reads the whole partitions of the groups",
-    )
+    add_table(parser, _OPTIONS, group={"action": "append"})
+
+
+_OPTIONS = """
+--group G: only this group (repeatable); default: every group that has members
+--leaders: read who leads, too: from __consumer_offsets, on which the user needs Read; this reads
+  the whole partitions of the groups
+"""
 
 
 def run(args: argparse.Namespace) -> int:

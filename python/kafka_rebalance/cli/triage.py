@@ -16,22 +16,15 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES
+from kafka_rebalance.present import triage
 from kafka_rebalance.present.description import Description, describe, read_partitions
-from kafka_rebalance.present.triage import (
-    Order,
-    TriagedGroup,
-    in_order,
-    state_in,
-    with_any,
-    with_patterns,
-)
 from kafka_rebalance.report.text.sentences import print_note
 
 from . import of_errors
 from .applications import findings
 from .groups import BadGroup, cluster_groups, no_such_group, read_groups, report_bad
 from .lines import Leaderless
-from .options import cluster_configs
+from .options import add_table, cluster_configs
 from .patterns import is_pattern
 from .snapshot import note_left_out
 
@@ -51,20 +44,20 @@ _Shows = Callable[[argparse.Namespace, GroupSpec, Leaderless], None]
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Adds the options that select and sort groups by their findings."""
-    parser.add_argument(
-        "--only",
-        action="append",
-        choices=[*SEVERITIES, *FINDINGS, "empty"],
-        metavar="WHAT",
-        help="only groups with this finding, or with one of this severity (error, warning, info) "
-        "or a worse one; empty: without members; may be given again",
+    kinds = [*SEVERITIES, *FINDINGS, "empty"]
+    add_table(
+        parser,
+        _SELECTION,
+        only={"action": "append", "choices": kinds},
+        sort={"choices": get_args(triage.Order), "default": "severity"},
     )
-    parser.add_argument(
-        "--sort",
-        choices=get_args(Order),
-        default="severity",
-        help="worst first, or the largest lag or most members, or by name (default: %(default)s)",
-    )
+
+
+_SELECTION = """
+--only WHAT: only groups with this finding, or with one of this severity (error, warning, info) or a
+  worse one; empty: without members; may be given again
+--sort: worst first, or the largest lag or most members, or by name (default: %(default)s)
+"""
 
 
 def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Shows) -> int:
@@ -79,13 +72,13 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
     rows, bad = look.triaged(found)
     for problem in bad:
         report_bad(problem, as_json=args.json)
-    _show_rows(args, in_order(rows, args.sort), is_named=patterns is not None)
+    _show_rows(args, triage.in_order(rows, args.sort), is_named=patterns is not None)
     return of_errors(len(bad))
 
 
 def triaged(
     args: argparse.Namespace, patterns: Sequence[str] | None, *, counts: bool = False
-) -> tuple[list[TriagedGroup], list[BadGroup]]:
+) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
     """Returns the groups that fit a pattern (None: all groups), and the groups without an answer.
 
     With `counts`, the groups of a cluster have their number of rebalances.
@@ -111,7 +104,7 @@ class _Look:
 
     def triaged(
         self, found: Sequence[GroupSpec | BadGroup]
-    ) -> tuple[list[TriagedGroup], list[BadGroup]]:
+    ) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
         bad = [*self._missing(found)]
         connect = [id_ for id_ in self.listed if self._is_connect(id_) and self._fits(id_)]
         groups, states = list[GroupSpec](), dict[str, str]()
@@ -120,14 +113,14 @@ class _Look:
                 continue
             if isinstance(one, GroupSpec):
                 groups.append(one)
-            elif one.group_id is None or (state := state_in(one.error)) is None:
+            elif one.group_id is None or (state := triage.state_in(one.error)) is None:
                 bad.append(one)
             else:
                 states[one.group_id] = state
         rows = [*self._rows(groups, states), *_connect_rows(self.args, connect)]
         return (_with_records(self.args, rows) if self.listed else rows), bad
 
-    def counted_again(self, rows: Sequence[TriagedGroup]) -> list[TriagedGroup]:
+    def counted_again(self, rows: Sequence[triage.TriagedGroup]) -> list[triage.TriagedGroup]:
         """Returns the groups; those whose rebalances no record shows are described once more."""
         seen = {
             one.group_id: one.described.group
@@ -169,15 +162,12 @@ class _Look:
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
 
     def _of_cluster(self) -> Iterator[GroupSpec | BadGroup]:
-        """Yields the groups of a cluster; one without members is an error with its state.
-
-        Groups of Connect are only in `listed`.
-        """
+        """Yields the groups but Connect's; one without members is an error with its state."""
         named = self.patterns is not None and not any(map(is_pattern, self.patterns))
         left: list[BadGroup] = []
 
         def leave_out(group_id: str, why: str) -> None:
-            if state_in(why) is not None:
+            if triage.state_in(why) is not None:
                 left.append(BadGroup(group_id, why))
             elif not self._is_connect(group_id):
                 note_left_out(group_id, why)
@@ -192,15 +182,15 @@ class _Look:
 
     def _rows(
         self, groups: Sequence[GroupSpec], states: Mapping[str, str]
-    ) -> Iterator[TriagedGroup]:
+    ) -> Iterator[triage.TriagedGroup]:
         for one in described(self.args, groups, self.noted):
             listed = self.listed.get(one.group.group_id)
-            yield TriagedGroup.of(one, "Stable" if listed is None else listed.state)
+            yield triage.TriagedGroup.of(one, "Stable" if listed is None else listed.state)
         types = {id_: one.group_type.lower() for id_, one in self.listed.items()}
         with_lag = [id_ for id_ in states if types.get(id_) != "share"]  # no committed offsets
         lags = _lags_of_others(self.args, with_lag)
         for id_, state in states.items():
-            yield TriagedGroup.undescribed(id_, types.get(id_), state, lags.get(id_))
+            yield triage.TriagedGroup.undescribed(id_, types.get(id_), state, lags.get(id_))
 
 
 def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
@@ -212,7 +202,9 @@ def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
     return int(Assignment.owned(before) != Assignment.owned(after))
 
 
-def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterator[TriagedGroup]:
+def _connect_rows(
+    args: argparse.Namespace, group_ids: Sequence[str]
+) -> Iterator[triage.TriagedGroup]:
     if not group_ids:
         return
     from kafka_rebalance.live import connect_groups
@@ -220,14 +212,16 @@ def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterato
     configs = cluster_configs(args)
     for group_id, one in connect_groups(args.bootstrap_server, group_ids, configs=configs):
         if not isinstance(one, GroupError):
-            yield TriagedGroup.of(one)
-        elif state := state_in(str(one)):
-            yield TriagedGroup.undescribed(group_id, CONNECT, state)
+            yield triage.TriagedGroup.of(one)
+        elif state := triage.state_in(str(one)):
+            yield triage.TriagedGroup.undescribed(group_id, CONNECT, state)
         else:
             note_left_out(group_id, str(one))
 
 
-def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> list[TriagedGroup]:
+def _with_records(
+    args: argparse.Namespace, groups: Sequence[triage.TriagedGroup]
+) -> list[triage.TriagedGroup]:
     """Returns the groups with what the newest records show of the last hour, if they are read."""
     from kafka_rebalance.history.all_groups import recorded_in_order
     from kafka_rebalance.history.patterns import find_patterns
@@ -252,7 +246,7 @@ def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> l
     rows = [row for row in every if row.time_ms >= since_ms]
     classic = Counter(row.group_id for row in rows if row.is_rebalance)
     found = []
-    for one in with_patterns(groups, find_patterns(rows)):
+    for one in triage.with_patterns(groups, find_patterns(rows)):
         if one.group_type in ("classic", "consumer"):  # other kinds have other records
             count = (classic if one.group_type == "classic" else epochs)[one.group_id]
             rebalances = None if missing and not count else count
@@ -277,8 +271,10 @@ def _counting(
         yield record
 
 
-def _show_rows(args: argparse.Namespace, groups: Sequence[TriagedGroup], *, is_named: bool) -> None:
-    shown = groups if args.only is None else with_any(groups, args.only)
+def _show_rows(
+    args: argparse.Namespace, groups: Sequence[triage.TriagedGroup], *, is_named: bool
+) -> None:
+    shown = groups if args.only is None else triage.with_any(groups, args.only)
     if args.json:
         for one in shown:
             print(contract.dumps(one.to_dict()), flush=True)
@@ -329,10 +325,7 @@ def _lags(
 
 
 def _lags_of_others(args: argparse.Namespace, group_ids: Sequence[str]) -> Mapping[str, "Lags"]:
-    """Returns the lags of groups of which only the offsets are known.
-
-    If one group is refused, for example for lack of a permission, it is left out.
-    """
+    """Returns the lags of groups that only offsets show; a refused group is left out."""
     if not group_ids:
         return {}
     try:

@@ -71,11 +71,7 @@ _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
 def _by_most_like(
     group: GroupSpec, assignor: str, kafkas: str, tp: TopicPartition
 ) -> Iterator[Fact]:
-    """Yields the steps of the most similar assignor, if both make exactly the same assignment.
-
-    If only this partition had the same owner, that could be by chance. For a withheld partition,
-    the steps name an owner, but the answers do not show that both assignors chose this owner.
-    """
+    """Yields the steps of the most similar assignor, if both make exactly the same assignment."""
     mine = assign(group, assignor)
     where = f" ({page})" if (page := _page(assignor)) else ""
     if not holders(mine, tp):
@@ -108,10 +104,7 @@ aiokafka writes partitions without a generation.
 
 
 def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group for Kafka's class with the data that the library's class reads.
-
-    It has no racks if that class reads none. Claims are in a form that Kafka's class reads.
-    """
+    """Returns the group with the claims, and without the racks, that the library's class reads."""
     if library_of(assignor) != "librdkafka" and any(one.rack_id for one in group.members):
         without = tuple(replace(one, rack_id=None) for one in group.members)
         group = group.edited(members=without)

@@ -126,10 +126,7 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 @dataclass(slots=True)
 class _Seen:
-    """The events of the watched partition; members are numbered as in the `View`.
-
-    `lost`: member -> why it lost the partition; `gained`: member -> how many it held before.
-    """
+    """Who lost the watched partition and why, and who gained it and held how many, by number."""
 
     watched: simple.IdPartition
     reason: Outcome = "given up"

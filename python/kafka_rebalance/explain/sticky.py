@@ -91,10 +91,10 @@ class Kept(Fact):
     kept: int
     could: int
     step = "keep"
-
-    def __str__(self) -> str:
-        which = f"one of the first {self.kept} by number of {self.could} that it could keep"
-        return f"{self.share}; {self.member_id} keeps it, {which}"
+    text = (
+        "{0.share}; {0.member_id} keeps it, one of the first {0.kept} by number of {0.could} that "
+        "it could keep"
+    )
 
 
 NotKeptWhy = Literal["nobody", "contested", "rack", "share"]

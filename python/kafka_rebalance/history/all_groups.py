@@ -104,7 +104,9 @@ def _of_partition(
             # A commit before the group's first record shows nothing.
             if record.value is not None and (group := groups.get(key.group_id)):
                 _add_commit(group, TopicPartition(key.topic, key.partition), record.timestamp_ms)
-                _name_topic(names, key, record.value)
+                # Brokers of Kafka 4.4 write the topic's id at the end of a committed offset.
+                if record.value[:2] == _WITH_ID and len(record.value) > _UUID.size:
+                    names[_UUID.unpack(record.value[-_UUID.size :])] = key.topic
             continue
         name = key.group_id if isinstance(key, GroupMetadataKey) else group_name(record.key)
         if name is not None and group_id in (None, name):
@@ -122,12 +124,6 @@ def _of_partition(
             else:
                 yield from epochs.add(one)
         yield from epochs.end()
-
-
-def _name_topic(names: dict[Uuid, str], key: OffsetCommitKey, value: bytes) -> None:
-    """Stores the topic's id, which brokers of Kafka 4.4 write at the end of a committed offset."""
-    if value[:2] == _WITH_ID and len(value) > _UUID.size:
-        names[_UUID.unpack(value[-_UUID.size :])] = key.topic
 
 
 def _add_commit(
@@ -150,10 +146,7 @@ def is_consumer_group(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) ->
 
 
 def group_of(key: Key) -> str | None:
-    """Returns the group id if the key is that of a group's own record; None for other records.
-
-    These are records of the classic protocol and of the consumer protocol (KIP-848).
-    """
+    """Returns the group id in the key of a classic or consumer group's own record, else None."""
     if isinstance(key, GroupMetadataKey):
         return key.group_id
     if isinstance(key, OtherKey) and key.version == CONSUMER_GROUP_KEY:
@@ -163,11 +156,7 @@ def group_of(key: Key) -> str | None:
 
 
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:
-    """Yields the row of a group's record, if it has one.
-
-    A tombstone ends the group, and has no row. A record of the consumer protocol has a row if it
-    converts the group.
-    """
+    """Yields the row of a group's record; a tombstone, which ends the group, has none."""
     if not isinstance(key, GroupMetadataKey):
         name = group_of(key)
         if name is not None and (converted := group.consumer_group(name, record)) is not None:

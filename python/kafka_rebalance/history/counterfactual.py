@@ -61,10 +61,7 @@ _Topics = Mapping[str, frozenset[str]]  # by the member's id in the play
 
 
 class _Event(NamedTuple):
-    """The group's members and topics from one record on, without owned partitions.
-
-    `away` are the static members that are down. If `rebalances` is False, only `away` has changed.
-    """
+    """Members and topics from a record on; unless `rebalances`, only `away` (down) differs."""
 
     members: tuple[Member, ...]
     topics: tuple[Topic, ...]
@@ -121,8 +118,12 @@ def _played(
             held = {}
             continue
         group = GroupSpec(group_id, event.topics, event.members, assignor)
-        owned = {one.member_id: held.get(one.member_id, ()) for one in event.members}
-        group = group.owning(_existing(owned, event.topics), generation_id=generation_id)
+        names = {topic.name for topic in event.topics}
+        owned = {
+            one.member_id: [tp for tp in held.get(one.member_id, ()) if tp.topic in names]
+            for one in event.members
+        }
+        group = group.owning(owned, generation_id=generation_id)
         played = play(group, assignor, starts_over=False, engine=engine)
         rounds += played.rounds
         settled = settled and played.settled
@@ -140,13 +141,6 @@ def _played(
         waiting,
         settled,
     )
-
-
-def _existing(
-    owned: Mapping[str, Sequence[TopicPartition]], topics: Iterable[Topic]
-) -> dict[str, list[TopicPartition]]:
-    names = {topic.name for topic in topics}
-    return {member: [tp for tp in tps if tp.topic in names] for member, tps in owned.items()}
 
 
 def _events(
@@ -178,11 +172,7 @@ def _events(
 def _static_names(
     recorded: Recorded, session_ms: int | None
 ) -> tuple[dict[str, str], dict[int, list[str]]]:
-    """Returns member id -> its id in the play, and index of a record -> ids of members then down.
-
-    A member keeps its first id if it came back within `session_ms`, or if it is static and is not
-    in `back`.
-    """
+    """Returns member id -> id in the play, and index of a record -> ids of members then down."""
     names: dict[str, str] = {}
     instances: dict[str, str] = {}
     last_seen: dict[str, int] = {}
@@ -207,10 +197,7 @@ def _static_names(
 
 
 def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[str, int]:
-    """Returns topic -> number of partitions from this record on, never less than in `counts`.
-
-    A leader may learn of a topic late, so the records of its follow-ups count, too.
-    """
+    """Returns topic -> number of partitions from this record on, with those of its follow-ups."""
     needed: dict[str, int] = {}
     for row, one in recorded[place:]:
         if one is None or (needed and row.cause not in _NO_EVENTS):

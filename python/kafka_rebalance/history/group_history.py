@@ -364,10 +364,7 @@ def _written_again(diff: _Diff) -> tuple[Cause, ...]:
 
 
 def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
-    """Returns the cause "rejoined". It is exact only if no other member has the same identity.
-
-    Several members can share a client id and a host: a library's default client id, for example.
-    """
+    """Returns the cause "rejoined"; exact only if no other member has this client id and host."""
     identities = Counter(member.identity for member in now.members)
     is_sure = all(identities[now.by_id[one.new].identity] == 1 for one in back)
     absent = ", ".join(f"{one.identity} after {one.absent_ms / 1000:.1f} s" for one in back)

@@ -161,10 +161,7 @@ def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """Returns the lines whose time is near that of the record; None if there are none.
-
-    A deleted group of the same name may have had the same generation at another time.
-    """
+    """Returns the lines near the record's time: a deleted group may have had its generation."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
     if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
         return None
@@ -196,11 +193,7 @@ def _causes(
 
 
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
-    """Returns the cause with the information of the first member that rejoined (`asked`).
-
-    Its reason replaces a cause that names no member's move. Without a reason, the member is added
-    to the cause; or "requested" becomes a follow-up, soon after the record before.
-    """
+    """Returns the cause with the reason of the first member that rejoined, or with the member."""
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()
     if kind := _BY_REASON.get(said):

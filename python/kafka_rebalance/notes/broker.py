@@ -340,9 +340,7 @@ def _named(members: list[str], one: str, more: str) -> str:
 
 
 def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
-    """Yields (partition, owner before, owner after) for each partition with another owner at the
-    end. A member that came back with a new id counts as the same owner.
-    """
+    """Yields (partition, owner before, after); a member that came back is the same owner."""
     origins = plan.steps[-1].origins
     before = {tp: member for member, owned in plan.before.items() for tp in owned}
     after = {

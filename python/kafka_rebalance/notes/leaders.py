@@ -46,9 +46,7 @@ def other_leaders(led: Sequence[LedPlan], shown: LedPlan | None, how: str = "") 
 
 
 def _answering(one: LedPlan) -> str:
-    """Returns the names of the assignors that answer in the plan's rounds. After a switch to
-    Kafka's assignor, the text also names the library's own one.
-    """
+    """Returns the names of the answering assignors; after a switch, also the library's own."""
     library = library_of(one.assignor)
     names = one.answering or (one.assignor,)
     text = " and ".join(name if library_of(name) else f"Kafka's {name}" for name in names)

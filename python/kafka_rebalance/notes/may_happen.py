@@ -34,7 +34,8 @@ def _of(plan: RebalancePlan) -> Iterator[Note]:
         )
     runs = [clients_for(member, plan.group.group_id) for member in plan.group.members]
     of_python = [one for one in runs if KAFKA_PYTHON in one and JAVA not in one]
-    if not of_python and any(KAFKA_PYTHON in one for one in runs) and _all_by_bytes(plan):
+    by_bytes = all(member.client_library == "java" for member in plan.group.members)
+    if not of_python and any(KAFKA_PYTHON in one for one in runs) and by_bytes:
         yield Note(
             "plug-ins",
             "If these members run kafka-python with this project's plug-ins, which send Java's "
@@ -49,7 +50,3 @@ def _of(plan: RebalancePlan) -> Iterator[Note]:
             "or more members, or after a topic has grown (docs/clients.md): if the group does not "
             "settle, restart its members of kafka-python.",
         )
-
-
-def _all_by_bytes(plan: RebalancePlan) -> bool:
-    return all(member.client_library == "java" for member in plan.group.members)

@@ -196,9 +196,7 @@ def may_never_end(group: GroupSpec) -> bool:
 
 
 class _Ended(NamedTuple):
-    """The group after events. If a rebalance never ends, `hung` is the group in which it happens,
-    and `cause` is the text of its event.
-    """
+    """The group after events; in `hung`, a rebalance never ends, and `cause` is its event."""
 
     group: GroupSpec
     hung: GroupSpec | None = None

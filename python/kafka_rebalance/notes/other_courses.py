@@ -108,9 +108,7 @@ def _orders(changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
 
 
 def _names_who_leaves(change: Change) -> bool:
-    """Returns whether a change removes members by name. Other orders of these remove the same
-    members; a removal of the last N would remove others.
-    """
+    """Returns whether a change removes members by name, so that any order removes the same ones."""
     if not isinstance(change, RemoveMembers):
         return False
     return change.member is not None or change.client_id is not None

@@ -157,9 +157,7 @@ def not_rolling(
 def by_plug_ins(
     group: GroupSpec, changes: Iterable[Change], assignor: str | None = None
 ) -> tuple[Switched, ...]:
-    """Returns the switches for which members of kafka-python, or of an unknown Python library, need
-    this project's plug-ins.
-    """
+    """Returns the switches that need this project's plug-ins, for members of Python libraries."""
     python = {KAFKA_PYTHON, AIOKAFKA}
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = [one for one in may_run if KAFKA_PYTHON in one and python.issuperset(one)]
@@ -191,9 +189,7 @@ def way_back_lines(group_id: str) -> Iterator[str]:
 
 
 def copy_commands(group_id: str) -> tuple[str, str]:
-    """Returns Kafka's commands that copy a group's offsets to another group, GROUP-2. All members
-    must be stopped before.
-    """
+    """Returns Kafka's commands that copy a stopped group's offsets to another group, GROUP-2."""
     command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
     old, new = (shell_option("--group", one) for one in (group_id, f"{group_id}-2"))
     return (

@@ -64,15 +64,13 @@ class LedPlan:
         return tuple(dict.fromkeys(step.before.assignor or "" for step in steps if _is_led(step)))
 
     def to_dict(self) -> dict[str, Any]:
-        figures = {} if self.plan is None else self.plan.figures().to_dict()
-        error = None if self.error is None else str(self.error)
-        after = None if self.plan is None else self.plan.after.to_dict()
+        plan = self.plan
         return {
             "assignor": self.assignor,
             "leaders": list(self.leaders),
-            **figures,
-            "assignment": after,
-            "error": error,
+            **({} if plan is None else plan.figures().to_dict()),
+            "assignment": None if plan is None else plan.after.to_dict(),
+            "error": None if self.error is None else str(self.error),
         }
 
 
@@ -135,10 +133,7 @@ def plans_by_leader(
 
 
 def has_no_answer(led: Sequence[LedPlan]) -> bool:
-    """Returns whether every possible leader's assignor raised an error.
-
-    The only plan is then that of Kafka's own assignor, which none of these members has.
-    """
+    """Returns whether each possible leader's assignor failed: the only plan is that of Kafka's."""
     planned = [one for one in led if one.plan is not None]
     return len(led) > 1 and len(planned) == 1 and not planned[0].leaders
 

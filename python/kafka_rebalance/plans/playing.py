@@ -27,10 +27,7 @@ def play_changes(
     ids: MadeUp,
     possible: Possible | None = None,
 ) -> tuple[tuple[Step, ...], Possible]:
-    """Plays changes round by round; `ids` makes up the names of newcomers.
-
-    Returns the steps and the best possible result: `possible`, or a computed one if that is None.
-    """
+    """Returns the steps, and the best result: `possible`, or computed; `ids` names newcomers."""
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []
@@ -63,10 +60,7 @@ def play_changes(
 
 
 def is_played(group: GroupSpec, change: Change) -> bool:
-    """Returns whether a plan can play the change; some changes of streams groups (KIP-1071) cannot.
-
-    A contract line contains the numbers of tasks, but not the topics on which they depend.
-    """
+    """Returns whether a plan can play the change; it cannot change topics of a streams group."""
     if not assigns_tasks(group.assignor):
         return True
     of_rack = isinstance(change, RemoveMembers) and change.rack is not None
@@ -74,9 +68,7 @@ def is_played(group: GroupSpec, change: Change) -> bool:
 
 
 def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
-    """Returns the group whose members own their partitions in the order in which the leader wrote
-    them. A conversion to a consumer group reads this order.
-    """
+    """Returns the group with owned partitions in the order that the leader wrote."""
     if not step.rounds or step.rounds[-1].kind == "broker":
         return group
     return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)

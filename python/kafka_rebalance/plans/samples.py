@@ -131,10 +131,7 @@ class Samples(LazyFields):
 
 
 def enough_draws(plan: "RebalancePlan") -> int:
-    """Returns how many draws a plan needs.
-
-    It needs 32 if racks are guessed, 8 to 32 if names or the order of topics are guessed, else 8.
-    """
+    """Returns how many draws a plan needs: 32 for guessed racks, up to 32 for names, else 8."""
     if plan.places_guessed:
         return MOST_DRAWS
     if not plan.topics_guessed and not any(one.basis.is_guess for one in plan.newcomers):

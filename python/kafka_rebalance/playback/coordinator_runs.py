@@ -214,10 +214,6 @@ def _fetch(_: Tracer, command: Command) -> Json:
     return {"op": "fetch", "client": "fetch", "partitions": named, "stable": stable}
 
 
-def _delete_offsets(_: Tracer, command: Command) -> Json:
-    return {"op": "delete_offsets", "client": "admin", "partitions": _partitions(command)}
-
-
 def _config(_: Tracer, command: Command) -> Json:
     command.only("initial_delay", "max_size", "min_session", "metadata", "retention")
     return {
@@ -268,7 +264,11 @@ _COMMANDS: dict[str, Callable[[Tracer, Command], Json]] = {
     "txn-commit": Tracer.commit,
     "end-txn": _end_transaction,
     "fetch": _fetch,
-    "delete-offsets": _delete_offsets,
+    "delete-offsets": lambda _, command: {
+        "op": "delete_offsets",
+        "client": "admin",
+        "partitions": _partitions(command),
+    },
     "describe": _fixed("describe", "admin"),
     "groups": _fixed("list", "admin"),
     "delete-group": _fixed("delete_group", "admin"),

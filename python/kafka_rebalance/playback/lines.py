@@ -11,13 +11,6 @@ from kafka_rebalance.member import interface
 from kafka_rebalance.member.worker import assigned_work, revoked_work
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import group_records as wire
-from kafka_rebalance.wire.classic_groups import (
-    FindCoordinator,
-    Heartbeat,
-    JoinGroup,
-    LeaveGroup,
-    SyncGroup,
-)
 from kafka_rebalance.wire.connect_protocol import decode_connect_assignment, decode_connect_metadata
 from kafka_rebalance.wire.consumer_protocol import decode_assignment, decode_subscription
 from kafka_rebalance.wire.messages import Request, Response
@@ -79,25 +72,25 @@ def request_line(request: Request) -> str:
     """Returns the line of a request; timeouts, user data and offset metadata are left out."""
     parts = [type(request).__name__]
     match request:
-        case FindCoordinator(group_id=group_id):
+        case classic.FindCoordinator(group_id=group_id):
             parts.append(group_id)
-        case JoinGroup(protocols=protocols):
+        case classic.JoinGroup(protocols=protocols):
             parts.append(membership(request.member_id, -1, request.group_instance_id))
             parts.append(f"protocols={listed(one.name for one in protocols)}")
             # A subscription differs by protocol only in its user data, which the line leaves out.
             is_worker = request.protocol_type == _CONNECT
             read = _report_parts if is_worker else _subscription_parts
             parts += read(protocols[0].metadata)
-        case SyncGroup() | Heartbeat() | OffsetCommit():
+        case classic.SyncGroup() | classic.Heartbeat() | OffsetCommit():
             ids = (request.member_id, request.generation_id, request.group_instance_id)
             parts.append(membership(*ids))
-            if isinstance(request, SyncGroup):
+            if isinstance(request, classic.SyncGroup):
                 is_worker = request.protocol_type == _CONNECT
                 line = _work_assignment if is_worker else _partition_assignment
                 parts += [line(name, data) for name, data in request.assignments]
             elif isinstance(request, OffsetCommit):
                 parts += [f"{one.topic}-{one.partition}={one.offset}" for one in request.offsets]
-        case LeaveGroup(members=members):
+        case classic.LeaveGroup(members=members):
             parts += [membership(one.member_id, -1) for one in members]
     return " ".join(parts)
 

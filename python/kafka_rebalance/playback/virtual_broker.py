@@ -32,10 +32,7 @@ Happened = tuple[int, interface.Effect | interface.AppendFailed]
 
 
 class VirtualBroker:
-    """A coordinator with its clock and its log; `send` numbers requests that have no id from 1.
-
-    The clock starts at `now_ms`.
-    """
+    """A coordinator with its clock, from `now_ms` on, and its log; `send` numbers from 1 on."""
 
     def __init__(
         self,

@@ -54,10 +54,7 @@ class WithLag:
 
     @property
     def without_committed_offset(self: Any) -> int | None:
-        """Returns how many partitions have no committed offset; None if no offsets were read.
-
-        Partitions without a leader do not count: their lag is unknown for another reason.
-        """
+        """Returns how many partitions with a leader lack a committed offset; None if not read."""
         if self.lags is None:
             return None
         return sum(tp not in self.lags for tp in {*self._read} - {*self.leaderless})
@@ -65,11 +62,7 @@ class WithLag:
 
 @dataclass(frozen=True, slots=True)
 class _AssignedByBroker(WithLag):
-    """A group as its coordinator describes it, with its lag.
-
-    `lags` is None if the offsets were not read, as for a share group. `leaderless` lists the
-    partitions for which no leader answers.
-    """
+    """A group as its coordinator describes it; `lags` is None if the offsets were not read."""
 
     described: Any
     lags: Lags | None = None

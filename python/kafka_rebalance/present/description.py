@@ -10,14 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafka_rebalance.assignors.registry import (
-    FOREIGN,
-    STREAM,
-    Engine,
-    is_known,
-    library_of,
-    shares_partitions,
-)
+from kafka_rebalance.assignors import registry
 from kafka_rebalance.errors import GroupError, NeverEnds
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import small_table
@@ -143,7 +136,7 @@ def describe(
     *,
     lags: Mapping[TopicPartition, int] | None = None,
     leaderless: Collection[TopicPartition] = (),
-    engine: Engine = "rust",
+    engine: registry.Engine = "rust",
 ) -> Description:
     """Returns the group's present assignment, its balance, and its faults.
 
@@ -158,7 +151,7 @@ def describe(
     assignment = Assignment.owned(group)
     balance = assignment.balance
     possible = balance
-    if group.subtopologies is None and not shares_partitions(group.assignor):
+    if group.subtopologies is None and not registry.shares_partitions(group.assignor):
         possible = best_possible(group, engine=engine).balance
     led = _led(group, engine)
     read = {tp for owned in assignment.values() for tp in read_partitions(group, owned)}
@@ -181,11 +174,7 @@ def describe(
 
 
 def read_partitions(group: GroupSpec, owned: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Returns the partitions that the owner of `owned` reads.
-
-    In a streams group (KIP-1071), these are tasks: each reads the partition of its own number of
-    every source topic of its subtopology. The list is empty if the source topics are unknown.
-    """
+    """Returns the partitions that the owner reads; a task reads its number of each known source."""
     if group.subtopologies is None:
         return list(owned)
     sources = {one.subtopology_id: one.source_topics for one in group.subtopologies}
@@ -238,7 +227,7 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
             text = "no member owns any: the group was not assigned yet, or the input has no owners"
         yield Note("unread", text, partitions=unread, ask="plan")
     doubled = tuple(tp for tp, ids in owners.items() if len(ids) > 1)
-    if doubled and not shares_partitions(group.assignor):
+    if doubled and not registry.shares_partitions(group.assignor):
         ids = tuple(dict.fromkeys(one for tp in doubled for one in owners[tp]))
         yield Note("doubled", "several members own them", ids, doubled, "plan")
     for member_id, partitions in stale.items():
@@ -266,7 +255,11 @@ def _loads(
     if idle and len(idle) < len(held):
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
     # Kafka Streams assigns tasks, which are unknown here.
-    if any(held.values()) and balance.stddev > possible.stddev and group.assignor != STREAM:
+    if (
+        any(held.values())
+        and balance.stddev > possible.stddev
+        and group.assignor != registry.STREAM
+    ):
         text = f"{balance.min} to {balance.max} partitions per member; possible is {possible.min}"
         text += f" to {possible.max}" if possible.max > possible.min else " each"
         plan = led[0].plan if led else None
@@ -278,7 +271,7 @@ def _loads(
             moves = counted(balance_curve(group, most=0).first_best.taken, "move")
             text += f"; {moves} would bring the fullest member from {balance.max} to {possible.max}"
         yield Note("uneven", text, ask="compare")
-    ask = None if group.assignor == STREAM else "compare"
+    ask = None if group.assignor == registry.STREAM else "compare"
     readers = [(one.member_id, one.rack, assignment[one.member_id]) for one in group.members]
     yield from far_finding(group.topics, readers, ask)
 
@@ -288,9 +281,9 @@ def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) ->
         return Note("idle", "they run no active task", idle)
     if not fewer_partitions:
         text, ask = "another assignment gives every member a partition", "compare"
-        return Note("idle", text, idle, ask=None if group.assignor == STREAM else ask)
+        return Note("idle", text, idle, ask=None if group.assignor == registry.STREAM else ask)
     text = "there are fewer partitions than members for their topics"
-    if group.assignor != STREAM:  # the topics of Kafka Streams must not grow
+    if group.assignor != registry.STREAM:  # the topics of Kafka Streams must not grow
         text += ": remove members or add partitions"
     return Note("idle", text, idle)
 
@@ -319,14 +312,16 @@ def _subscriptions(group: GroupSpec) -> Iterator[Note]:
         yield Note("mixed", text, old)
 
 
-def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) -> Iterator[Note]:
-    if group.assignor in FOREIGN:
-        yield Note("foreign", f"{group.assignor} is {FOREIGN[group.assignor]}")
+def _next_rebalance(
+    group: GroupSpec, led: Sequence[LedPlan], engine: registry.Engine
+) -> Iterator[Note]:
+    if group.assignor in registry.FOREIGN:
+        yield Note("foreign", f"{group.assignor} is {registry.FOREIGN[group.assignor]}")
         return
     if group.leader_library not in (None, "java"):
         library = group.leader_library
         whose = "kafka-python or aiokafka" if library == "python" else library
-        own = library_of(led[0].assignor) if len(led) == 1 else None
+        own = registry.library_of(led[0].assignor) if len(led) == 1 else None
         if own is not None and any(library_of_member(group, one) == own for one in group.members):
             whose = own
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
@@ -338,9 +333,9 @@ def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) ->
         yield from _led_findings(group, one, leads, engine)
 
 
-def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
+def _led(group: GroupSpec, engine: registry.Engine) -> tuple[LedPlan, ...]:
     """Returns a plan for each assignor that may answer; the plan is None if the assignor hangs."""
-    if group.assignor is None or not is_known(group.assignor):
+    if group.assignor is None or not registry.is_known(group.assignor):
         return ()
     try:
         led = plans_by_leader(group, engine=engine)
@@ -349,7 +344,9 @@ def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
     return tuple(one for one in led if one.plan or isinstance(one.error, NeverEnds))
 
 
-def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) -> Iterator[Note]:
+def _led_findings(
+    group: GroupSpec, led: LedPlan, leads: str, engine: registry.Engine
+) -> Iterator[Note]:
     """Yields what the next rebalance does under this leader; `leads` ends the sentences."""
     found = endless(group, led.assignor, engine=engine)
     if led.plan is None or (found is not None and found.now):

@@ -21,8 +21,8 @@ _PATTERN = re.compile(_SOURCE + r"subscribePattern[=\[][^,\]]*__consumer", re.IG
 _NOT_SILENT = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 
-def check_records(records: DataFrame) -> bool:
-    """Returns whether the records contain a column `cluster`.
+def check_records(records: DataFrame) -> list[str]:
+    """Returns ["cluster"] if the records contain this column, else an empty list.
 
     Errors: SchemaError for a column that is missing or of another type, and for a frame of Spark's
     own Kafka source that would read nothing.
@@ -38,7 +38,7 @@ def check_records(records: DataFrame) -> bool:
         "records.",
     )
     _refuse_silent_source(records)
-    return "cluster" in records.columns
+    return clusters_in(records)
 
 
 def _refuse_silent_source(records: DataFrame) -> None:
@@ -62,12 +62,15 @@ def reads_nothing(plan: str, *, is_set: bool) -> bool:
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
 
-def last_records(records: DataFrame, kinds: Sequence[str], *, has_cluster: bool) -> DataFrame:
-    """Returns the last record of each key of these kinds, unless it is a tombstone.
+def clusters_in(frame: DataFrame) -> list[str]:
+    return ["cluster"] * ("cluster" in frame.columns)
+
+
+def last_records(records: DataFrame, kinds: Sequence[str], keys: Sequence[str]) -> DataFrame:
+    """Returns the last record of each key of these kinds, and `keys`, unless it is a tombstone.
 
     Offsets of different partitions cannot be compared, so a key in two partitions is two keys.
     """
-    keys = ["cluster"] if has_cluster else []
     last = (
         records.where(of_kinds(kinds))
         .groupBy(*keys, "partition", "key")
@@ -92,8 +95,3 @@ def require_columns(frame: DataFrame, expected: dict[str, t.DataType], at: str) 
         if not (is_whole or isinstance(found[name], type(expected_type))):
             wrong, right = found[name].simpleString(), expected_type.simpleString()
             raise SchemaError(f"{at}{name}: {wrong} in place of {right}")
-
-
-def with_cluster(schema: str, has_cluster: bool) -> str:
-    """Returns the schema; if `has_cluster`, it begins with a column `cluster`."""
-    return f"cluster string, {schema}" if has_cluster else schema

@@ -17,9 +17,9 @@ from pyspark.sql import functions as f
 
 import kafka_rebalance._core as _core
 
-from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, last_records, with_cluster
+from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, clusters_in, last_records
 from .group_records import GroupRecords
-from .schema import as_text, contract
+from .schema import as_text, contract, with_keys
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -102,25 +102,22 @@ def committed_offsets(records: DataFrame) -> DataFrame:
     Errors: SchemaError as in `current_groups`. An unreadable record becomes a row with an `error`,
     and the job continues.
     """
-    has_cluster = check_records(records)
-    keys = ["cluster"] if has_cluster else []
+    keys = check_records(records)
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
         for batch in batches:
             commits = pa.record_batch(_core.commits_from_records(batch))
-            yield commits.add_column(0, "cluster", batch["cluster"]) if has_cluster else commits
+            yield commits.add_column(0, "cluster", batch["cluster"]) if keys else commits
 
-    latest = last_records(records, COMMIT_KEYS, has_cluster=has_cluster)
-    latest = latest.select(*keys, "key", "value")
-    return map_in_workers(latest, run, with_cluster(COMMITS_SCHEMA, has_cluster))
+    latest = last_records(records, COMMIT_KEYS, keys).select(*keys, "key", "value")
+    return map_in_workers(latest, run, with_keys(COMMITS_SCHEMA, keys))
 
 
 def count_records(records: DataFrame) -> DataFrame:
     """Counts the records and tombstones of each kind, such as "key version 99": KINDS_SCHEMA."""
-    has_cluster = check_records(records)
-    keys = ["cluster"] if has_cluster else []
+    keys = check_records(records)
     kind, tombstone = kind_of_record().alias("kind"), f.col("value").isNull().alias("tombstone")
     return (
         records.select(*keys, kind, tombstone)
@@ -145,7 +142,7 @@ def count_causes(rows: DataFrame) -> DataFrame:
     `rows` are those of `current_groups` or `committed_offsets`. They come from the last record of
     each key, so a corrupt record is not counted if a later one has replaced it.
     """
-    keys = [name for name in ("cluster",) if name in rows.columns]
+    keys = clusters_in(rows)
     cause = f.when(f.lit(False), "")
     for name, words in _CAUSES.items():
         cause = cause.when(f.col("error").rlike(words), name)

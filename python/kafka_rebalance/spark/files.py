@@ -22,16 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from kafka_rebalance.bulk import paths
-from kafka_rebalance.bulk.calls import (
-    NOT_COMPARED,
-    NOT_PLANNED,
-    Call,
-    assign_call,
-    compare_call,
-    plan_call,
-    unread,
-)
+from kafka_rebalance.bulk import calls, paths
 from kafka_rebalance.bulk.file_systems import file_sizes, split_path
 from kafka_rebalance.bulk.output_directory import output_directory
 from kafka_rebalance.bulk.parts import Done, Job, WrittenPart, summed
@@ -41,7 +32,6 @@ from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.plans.changes.change import Change
 
 from . import schema
-from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA, answers_type, kept_fields
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -78,9 +68,9 @@ def assign_files(
     column that occurs only in the names of directories (except `cluster`), or for a kept column
     whose types in two files do not fit each other.
     """
-    call = assign_call(assignor, max_partitions)
+    call = calls.assign_call(assignor, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
-    return work.run("assign", call, unread(assignor), OUTPUT_SCHEMA, keep)
+    return work.run("assign", call, calls.unread(assignor), schema.OUTPUT_SCHEMA, keep)
 
 
 def plan_files(
@@ -97,10 +87,10 @@ def plan_files(
     overwrite: bool = False,
 ) -> Done:
     """Plans like `plan_groups`, but from files to files (`assign_files`): PLAN_SCHEMA."""
-    call = plan_call(assignor, changes, max_partitions)
+    call = calls.plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     more = ("changes",) if changes is None else ()
-    return work.run("plan", call, NOT_PLANNED, PLAN_SCHEMA, keep, more)
+    return work.run("plan", call, calls.NOT_PLANNED, schema.PLAN_SCHEMA, keep, more)
 
 
 def compare_files(
@@ -116,9 +106,9 @@ def compare_files(
     overwrite: bool = False,
 ) -> Done:
     """Compares like `compare_groups`, but from files to files (`assign_files`): COMPARE_SCHEMA."""
-    call = compare_call(changes, max_partitions)
+    call = calls.compare_call(changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
-    return work.run("compare", call, NOT_COMPARED, COMPARE_SCHEMA, keep)
+    return work.run("compare", call, calls.NOT_COMPARED, schema.COMPARE_SCHEMA, keep)
 
 
 @dataclass(frozen=True)
@@ -135,7 +125,7 @@ class _Work:
     def run(
         self,
         verb: str,
-        call: Call,
+        call: calls.Call,
         drop: set[str],
         answers_schema: str,
         keep: Sequence[str],
@@ -196,7 +186,9 @@ class _Work:
         if "changes" in more:
             schema.check_changes(others)
         clusters = ["cluster"] if "cluster" in found.names else []
-        kept_fields(keep, others, answers_type(schema.with_keys(answers_schema, clusters)))
+        schema.kept_fields(
+            keep, others, schema.answers_type(schema.with_keys(answers_schema, clusters))
+        )
 
     def _check_target(self, names: Sequence[str]) -> None:
         """Refuses a target that overlaps the files, or is in another file system for Spark."""

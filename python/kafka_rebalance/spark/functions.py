@@ -27,15 +27,6 @@ from kafka_rebalance.plans.changes.change import Change
 
 from . import schema
 from .group_records import GroupRecords
-from .schema import (
-    COMPARE_SCHEMA,
-    OUTPUT_SCHEMA,
-    OWNERS_SCHEMA,
-    PLAN_SCHEMA,
-    answers_type,
-    contract,
-    kept_fields,
-)
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -65,7 +56,7 @@ def assign_groups(
     fit into a task's memory.
     """
     one = assign_call(assignor, max_partitions)
-    return _in_workers(groups, unread(assignor), "assign", [one], OUTPUT_SCHEMA, keep=keep)
+    return _in_workers(groups, unread(assignor), "assign", [one], schema.OUTPUT_SCHEMA, keep=keep)
 
 
 def assign_owners(
@@ -89,7 +80,7 @@ def assign_owners(
         problem = f"{quoted(assignor)} {what}; use assign_groups"
         raise GroupError("assignor", problem)
     one = assign_call(assignor, max_partitions)
-    return _in_workers(groups, unread(assignor), "owners", [one], OWNERS_SCHEMA, keep=keep)
+    return _in_workers(groups, unread(assignor), "owners", [one], schema.OWNERS_SCHEMA, keep=keep)
 
 
 def assign_lines(
@@ -128,7 +119,9 @@ def plan_groups(
     """
     one = plan_call(assignor, changes, max_partitions)
     own = changes is None
-    return _in_workers(groups, NOT_PLANNED, "plan", [one], PLAN_SCHEMA, own_changes=own, keep=keep)
+    return _in_workers(
+        groups, NOT_PLANNED, "plan", [one], schema.PLAN_SCHEMA, own_changes=own, keep=keep
+    )
 
 
 def plan_each_change(
@@ -152,7 +145,9 @@ def plan_each_change(
     calls: list[Call] = [
         (text, (assignor, [text] if text else [], max_partitions, 1)) for text in labels
     ]
-    return _in_workers(groups, NOT_PLANNED, "plan", calls, PLAN_SCHEMA, label="change", keep=keep)
+    return _in_workers(
+        groups, NOT_PLANNED, "plan", calls, schema.PLAN_SCHEMA, label="change", keep=keep
+    )
 
 
 def compare_groups(
@@ -175,7 +170,7 @@ def compare_groups(
     change that cannot be read or that switches the assignor.
     """
     one = compare_call(changes, max_partitions)
-    return _in_workers(groups, NOT_COMPARED, "compare", [one], COMPARE_SCHEMA, keep=keep)
+    return _in_workers(groups, NOT_COMPARED, "compare", [one], schema.COMPARE_SCHEMA, keep=keep)
 
 
 def _in_workers(
@@ -207,8 +202,8 @@ def _in_workers(
             raise SchemaError("changes: contract lines have none; name them in the call")
         schema.check_changes(groups.schema)
     clusters = schema.keys(groups.schema)
-    answered = answers_type(schema.with_keys(answers_schema, [*clusters, *labels]))
-    kept = kept_fields(keep, groups.schema, answered)
+    answered = schema.answers_type(schema.with_keys(answers_schema, [*clusters, *labels]))
+    kept = schema.kept_fields(keep, groups.schema, answered)
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
     needed += [f.col("changes")] if own_changes else []
     work = _work(verb, calls, "lines" if lines else "columns", clusters, labels, len(needed))
@@ -221,10 +216,7 @@ def _in_workers(
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns the work of a task; its batches hold clusters, `needed` columns, and those to keep.
-
-    The pickled function imports its modules itself, so that executors do not need this module.
-    """
+    """Returns the work of a task, for batches of clusters, `needed` columns, and those to keep."""
     first, last = len(clusters), len(clusters) + needed
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -253,7 +245,7 @@ def _named(name: str) -> Column:
 
 
 def _selected(found: t.StructType, drop: set[str]) -> list[Column]:
-    wanted = contract()
+    wanted = schema.contract()
     columns = [
         _pruned(f.col(field.name), field.dataType, field.name, wanted, drop).alias(field.name)
         for field in found.fields

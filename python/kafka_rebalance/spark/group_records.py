@@ -43,7 +43,7 @@ class GroupRecords:
         require_columns(
             self.topics, {"name": t.StringType(), "partitions": t.IntegerType()}, "topics."
         )
-        return check_records(self.records)
+        return bool(check_records(self.records))
 
     def answers(
         self, function: str, calls: Sequence[Call], schema: str, labels: Sequence[str] = ()
@@ -74,9 +74,8 @@ class GroupRecords:
                         names = [*named, *answers.schema.names]
                         yield pa.RecordBatch.from_arrays([*columns, *answers.columns], names)
 
-        latest = last_records(self.records, GROUP_KEYS, has_cluster=bool(keys))
-        found = latest.select(*keys, "key", "value")
-        return map_in_workers(found, run, with_keys(schema, [*keys, *labels]))
+        latest = last_records(self.records, GROUP_KEYS, keys).select(*keys, "key", "value")
+        return map_in_workers(latest, run, with_keys(schema, [*keys, *labels]))
 
 
 class Inventories:

@@ -104,11 +104,7 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups that can be assigned, and a function that counts the others by kind.
-
-    From records, groups without members and groups that are not consumer groups are left out; they
-    are not errors. Call the function after a job has run.
-    """
+    """Returns the groups to assign, and a function to call after the job: it counts the others."""
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
     found = Observation()

@@ -66,10 +66,8 @@ def keep_current_groups(
 
     Errors: SchemaError for wrong columns; ValueError for a path of an object store.
     """
-    has_cluster = check_records(stream)
-    table = _KeptTable(
-        _local(path), (*GROUP_KEYS, *COMMIT_KEYS) if commits else GROUP_KEYS, has_cluster
-    )
+    kinds = (*GROUP_KEYS, *COMMIT_KEYS) if commits else GROUP_KEYS
+    table = _KeptTable(_local(path), kinds, check_records(stream))
     writer = stream.writeStream.foreachBatch(table.apply).option(
         "checkpointLocation", checkpoint or _uri(table.path / "checkpoint")
     )
@@ -143,11 +141,10 @@ class Pointer:
 
 
 class _KeptTable:
-    def __init__(self, path: Path, kinds: Sequence[str], has_cluster: bool) -> None:
+    def __init__(self, path: Path, kinds: Sequence[str], keys: list[str]) -> None:
         self.path = path
         self._kinds = kinds
-        self._has_cluster = has_cluster
-        self._keys = ["cluster"] if has_cluster else []
+        self._keys = keys
 
     def apply(self, batch: DataFrame, _batch_id: int) -> None:
         """Applies a micro-batch to the table, by the steps in the module's docstring."""
@@ -183,7 +180,7 @@ class _KeptTable:
             whole = fresh.unionByName(pointer.table(spark, self.path))
         version = 1 if pointer is None else pointer.version + 1
         directory = f"v-{version:08}-{uuid.uuid4().hex[:8]}"
-        latest = last_records(whole, self._kinds, has_cluster=self._has_cluster)
+        latest = last_records(whole, self._kinds, self._keys)
         latest.write.parquet(_uri(self.path / directory))
         if Pointer.read(self.path) != pointer:
             raise KafkaRebalanceError(f"{self.path}: another query writes there; stop one of them")
@@ -206,7 +203,7 @@ class _KeptTable:
 
     def _place(self) -> Column:
         partition = f.col("partition").cast("string")
-        if not self._has_cluster:
+        if not self._keys:
             return partition
         return f.concat(f.coalesce("cluster", f.lit("")), f.lit("/"), partition)
 

@@ -23,10 +23,10 @@ from pyspark.sql import types as t
 from kafka_rebalance.history.coordinator_log import CoordinatorEvent, message_of, read_message
 from kafka_rebalance.history.log_causes import ZONES_MS, with_events
 
-from .compaction import require_columns, with_cluster
+from .compaction import clusters_in, require_columns
 from .recorded_patterns import check_history, each_group, recorded_row
 from .recorded_rebalances import HISTORY_SCHEMA
-from .schema import arrow_schema
+from .schema import arrow_schema, with_keys
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
     Errors: SchemaError without that column.
     """
     require_columns(lines, {"value": t.StringType()}, "lines.")
-    has_cluster = "cluster" in lines.columns
-    names = ["cluster", "place", "value"] if has_cluster else ["place", "value"]
-    placed = lines.withColumn("place", f.monotonically_increasing_id()).select(*names)
-    answered = with_cluster(EVENTS_SCHEMA, has_cluster)
+    keys = clusters_in(lines)
+    placed = lines.withColumn("place", f.monotonically_increasing_id())
+    placed = placed.select(*keys, "place", "value")
+    answered = with_keys(EVENTS_SCHEMA, keys)
     return map_in_workers(placed, partial(_read, arrow_schema(answered)), answered)
 
 
@@ -64,8 +64,7 @@ def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
     Rows without lines stay as they are. If the history contains a column `cluster`, the lines need
     it, too. Errors: SchemaError for a column that is missing.
     """
-    has_cluster = check_history(history)
-    keys = ["cluster"] if has_cluster else []
+    keys = check_history(history)
     require_columns(lines, {name: t.StringType() for name in keys}, "lines.")
     group = [*keys, "group_id"]
     events = coordinator_events(lines).where("event is not null")
@@ -82,7 +81,7 @@ def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
     )
     ordered = rows.unionByName(said, allowMissingColumns=True).repartition(*group)
     ordered = ordered.sortWithinPartitions(*group, "at", "place")
-    return each_group(ordered, group, _caused, with_cluster(HISTORY_SCHEMA, has_cluster))
+    return each_group(ordered, group, _caused, with_keys(HISTORY_SCHEMA, keys))
 
 
 def _shifted(events: DataFrame, history: DataFrame, keys: list[str]) -> DataFrame:

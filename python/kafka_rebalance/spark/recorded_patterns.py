@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame
 from kafka_rebalance.history.patterns import STORM, WINDOW_MS, find_patterns
 from kafka_rebalance.history.recorded import BackMember, Cause, RecordedRebalance
 
-from .compaction import require_columns, with_cluster
+from .compaction import clusters_in, require_columns
 from .recorded_rebalances import HISTORY_SCHEMA
-from .schema import answers_type, arrow_schema
+from .schema import answers_type, arrow_schema, with_keys
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -41,9 +41,8 @@ def rebalance_patterns(
     `history` is the answer of `rebalance_history` or `with_broker_logs`. A storm has more than
     `storm` rebalances in `window_ms`. Errors: SchemaError for a column that is missing.
     """
-    has_cluster = check_history(history)
-    keys = ["cluster", "group_id"] if has_cluster else ["group_id"]
-    schema = with_cluster(PATTERNS_SCHEMA, has_cluster)
+    clusters = check_history(history)
+    keys, schema = [*clusters, "group_id"], with_keys(PATTERNS_SCHEMA, clusters)
 
     def found(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for one in find_patterns(map(recorded_row, rows), storm=storm, window_ms=window_ms):
@@ -53,11 +52,11 @@ def rebalance_patterns(
     return each_group(ordered, keys, found, schema)
 
 
-def check_history(history: DataFrame) -> bool:
-    """Returns whether a history has a column `cluster`. Errors: SchemaError for a wrong column."""
+def check_history(history: DataFrame) -> list[str]:
+    """Returns ["cluster"] if a history has it, else []. Errors: SchemaError for a wrong column."""
     expected = answers_type(HISTORY_SCHEMA)
     require_columns(history, {one.name: one.dataType for one in expected.fields}, "history.")
-    return "cluster" in history.columns
+    return clusters_in(history)
 
 
 def recorded_row(row: dict[str, Any]) -> RecordedRebalance:

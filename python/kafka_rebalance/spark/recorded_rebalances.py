@@ -26,8 +26,8 @@ from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
 from kafka_rebalance.wire.group_records import OffsetCommitKey
 
-from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, require_columns, with_cluster
-from .schema import arrow_schema
+from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, require_columns
+from .schema import arrow_schema, with_keys
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ def rebalance_history(records: DataFrame) -> DataFrame:
     Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
     record cannot be read, its row has an `error`, and the job goes on.
     """
-    has_cluster = check_records(records)
+    keys = check_records(records)
     require_columns(records, {"timestamp": t.TimestampType()}, "records.")
-    log = ["cluster", "partition"] if has_cluster else ["partition"]
+    log = [*keys, "partition"]
     group = [*log, "group"]
     # 1.
     whole = _whole_from(records, log)
@@ -92,8 +92,8 @@ def rebalance_history(records: DataFrame) -> DataFrame:
         .repartition(*group)
         .sortWithinPartitions(*group, "era", f.col("is_group").desc())
     )
-    answered = with_cluster(HISTORY_SCHEMA, has_cluster)
-    return map_in_workers(ordered, _inferred(has_cluster, arrow_schema(answered)), answered)
+    answered = with_keys(HISTORY_SCHEMA, keys)
+    return map_in_workers(ordered, _inferred(keys, arrow_schema(answered)), answered)
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
@@ -127,7 +127,7 @@ def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
     )
 
 
-def _inferred(has_cluster: bool, schema: "pa.Schema") -> Any:
+def _inferred(keys: list[str], schema: "pa.Schema") -> Any:
     """Returns the function that infers causes from sorted rows; a group may span batches."""
     columns = ["partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
     columns += ["last_ms", "commits", "whole_from"]
@@ -139,9 +139,9 @@ def _inferred(has_cluster: bool, schema: "pa.Schema") -> Any:
         history = GroupHistory(0)
         found: list[dict[str, Any]] = []
         for batch in batches:
-            names = ["cluster", *columns] if has_cluster else columns
-            for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
-                cluster, values = (row[0], row[1:]) if has_cluster else (None, row)
+            found_columns = (batch.column(name).to_pylist() for name in (*keys, *columns))
+            for row in zip(*found_columns, strict=True):
+                cluster, values = (row[0], row[1:]) if keys else (None, row)
                 if (cluster, *values[:2]) != open_group:
                     open_group = (cluster, *values[:2])
                     history = GroupHistory(values[-1])

@@ -2,14 +2,15 @@
 """The fields of a contract line as Spark columns, and a check that a DataFrame contains them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import types as t
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from kafka_rebalance.bulk.batch import contract_schema
+from kafka_rebalance.bulk.splits import leaves
 from kafka_rebalance.errors import SchemaError
-from kafka_rebalance.group.field_types import Field, List, OrNull, Record, Text
 from kafka_rebalance.group.group_fields import GROUP, rows
 
 if TYPE_CHECKING:
@@ -17,23 +18,8 @@ if TYPE_CHECKING:
 
 
 def contract(of: str = "all") -> t.StructType:
-    """Returns the contract's columns: `all`, those of INPUT_SCHEMA (`input`) or of groups that are
-    read from records (`recorded`).
-    """
-    return _struct(GROUP.in_lines(), of)
-
-
-def _struct(found: Iterable[Field], of: str) -> t.StructType:
-    named = [one for one in found if of in one.spark.split()]
-    return t.StructType([t.StructField(one.name, _column(one.kind, of)) for one in named])
-
-
-def _column(kind: Text, of: str) -> t.DataType:
-    if isinstance(kind, OrNull):
-        return _column(kind.item, of)
-    if isinstance(kind, List):
-        return t.ArrayType(_column(kind.item, of))
-    return _struct(kind.in_lines(), of) if isinstance(kind, Record) else _PLAIN[kind.spark]
+    """Returns the columns `all`, of INPUT_SCHEMA (`input`), or of those in the log (`recorded`)."""
+    return from_arrow_schema(contract_schema(of))
 
 
 def as_text(columns: t.StructType) -> str:
@@ -41,14 +27,6 @@ def as_text(columns: t.StructType) -> str:
     names = (f"{one.name} {one.dataType.simpleString()}" for one in columns)
     return ",".join(names).replace(",", ", ").replace(":", ": ")
 
-
-_PLAIN: dict[str, t.DataType] = {
-    "string": t.StringType(),
-    "int": t.IntegerType(),
-    "bigint": t.LongType(),
-    "boolean": t.BooleanType(),
-    "double": t.DoubleType(),
-}
 
 INPUT_SCHEMA = as_text(contract("input"))
 """The columns of input. Integers may be bigint; optional fields may be absent; others are ignored.
@@ -163,25 +141,11 @@ _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
 def leaf_paths(drop: set[str]) -> Iterator[str]:
-    """Yields the paths of the contract's leaf columns, as `bulk.splits.row_batches` names them,
-    without those in `drop`.
-    """
-
-    def below(kind: t.DataType, path: str) -> Iterator[str]:
-        if path in drop:
-            return
-        if isinstance(kind, t.ArrayType) and not isinstance(kind.elementType, t.StructType):
-            yield from below(kind.elementType, path)
-        elif isinstance(kind, t.ArrayType):
-            yield from below(kind.elementType, f"{path}[]")
-        elif isinstance(kind, t.StructType):
-            for field in kind:
-                yield from below(field.dataType, f"{path}.{field.name}")
-        else:
-            yield path.replace("[]", "")
-
-    for field in contract():
-        yield from below(field.dataType, field.name)
+    """Yields the leaf columns' paths as `bulk.splits.row_batches` names them, without `drop`."""
+    dropped = [f"{path.replace('[]', '')}." for path in drop]
+    for _, path in leaves(contract_schema("all")):
+        if not f"{path}.".startswith(tuple(dropped)):
+            yield path
 
 
 def check(found: t.StructType) -> None:

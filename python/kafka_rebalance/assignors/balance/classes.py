@@ -76,9 +76,7 @@ def _place(member: Member) -> tuple[bool, bytes, bytes]:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """Returns each partition's owner (KIP-341): the claim of the newest generation counts; if two
-    members claim the partition in that generation, it has no owner.
-    """
+    """Returns each partition's owner (KIP-341): the newest claim counts; of two, neither."""
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

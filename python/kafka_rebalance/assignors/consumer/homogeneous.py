@@ -85,10 +85,7 @@ def _listed(target: Target, topics: HashSet[Uuid]) -> list[IdPartition]:
 def _changed(
     old: Target, topics: HashSet[Uuid], kept: int, gained: Sequence[IdPartition]
 ) -> Target:
-    """Returns a target with the first `kept` partitions of `topics`, and with the gained ones.
-
-    If a target loses and gains nothing, it is returned itself, so it keeps its order.
-    """
+    """Returns the first `kept` partitions and the gained ones; an unchanged target itself."""
     remaining = set(_listed(old, topics)[:kept])
     revoked = [tp for tp in _listed(old, topics) if tp not in remaining]
     unsubscribed = [topic for topic, _ in old.items() if topic not in topics]

@@ -9,16 +9,7 @@ from collections.abc import Mapping
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.java.order import by_name
-from kafka_rebalance.wire.streams_protocol import (
-    NO_REBALANCE,
-    AssignedTask,
-    AssignmentInfo,
-    HostPartitions,
-    NamedPartition,
-    NumberedPartition,
-    NumberedTopic,
-    StandbyTask,
-)
+from kafka_rebalance.wire import streams_protocol as wire
 
 from .application import Application, LeaderAnswer, Partition, ThreadAssignment, Topology
 
@@ -26,48 +17,50 @@ _NUMBERED_SINCE = 5
 """The first version that names topics by their number."""
 
 
-def sent_assignments(application: Application, answer: LeaderAnswer) -> dict[str, AssignmentInfo]:
+def sent_assignments(
+    application: Application, answer: LeaderAnswer
+) -> dict[str, wire.AssignmentInfo]:
     """Returns the user data of each thread, by member id."""
     topology = Topology(application)
     return {member_id: _sent(one, topology, answer) for member_id, one in answer.members.items()}
 
 
-def _sent(one: ThreadAssignment, topology: Topology, answer: LeaderAnswer) -> AssignmentInfo:
+def _sent(one: ThreadAssignment, topology: Topology, answer: LeaderAnswer) -> wire.AssignmentInfo:
     hosts = answer.partitions_by_host, answer.standby_partitions_by_host
     topics = by_name({topic for host in hosts for tps in host.values() for topic, _ in tps})
     numbers = {topic: number for number, topic in enumerate(topics)}
     active, standby = (_hosts(host, numbers, one.version) for host in hosts)
-    return AssignmentInfo(
+    return wire.AssignmentInfo(
         one.version,
         one.commonly_supported_version,
-        tuple(AssignedTask(*task) for task in one.active_tasks),
+        tuple(wire.AssignedTask(*task) for task in one.active_tasks),
         tuple(
-            StandbyTask(AssignedTask(*task), _named(topology.inputs[task]))
+            wire.StandbyTask(wire.AssignedTask(*task), _named(topology.inputs[task]))
             for task in one.standby_tasks
         ),
-        tuple(NumberedTopic(number, topic) for number, topic in enumerate(topics)),
+        tuple(wire.NumberedTopic(number, topic) for number, topic in enumerate(topics)),
         active,
         standby,
         one.error_code,
-        NO_REBALANCE if one.next_rebalance_ms is None else one.next_rebalance_ms,
+        wire.NO_REBALANCE if one.next_rebalance_ms is None else one.next_rebalance_ms,
     )
 
 
 def _hosts(
     hosts: Mapping[str, tuple[Partition, ...]], numbers: dict[str, int], version: int
-) -> tuple[HostPartitions, ...]:
+) -> tuple[wire.HostPartitions, ...]:
     found = []
     for end_point, partitions in hosts.items():
         host, _, port = end_point.rpartition(":")
         if not (port.isascii() and port.isdecimal()):
             raise GroupError("userEndPoint", f"{end_point!r} is not HOST:PORT, so Kafka throws")
         if version < _NUMBERED_SINCE:
-            found.append(HostPartitions(host, int(port), named=_named(partitions)))
+            found.append(wire.HostPartitions(host, int(port), named=_named(partitions)))
         else:
-            numbered = tuple(NumberedPartition(numbers[topic], p) for topic, p in partitions)
-            found.append(HostPartitions(host, int(port), numbered=numbered))
+            numbered = tuple(wire.NumberedPartition(numbers[topic], p) for topic, p in partitions)
+            found.append(wire.HostPartitions(host, int(port), numbered=numbered))
     return tuple(found)
 
 
-def _named(partitions: tuple[Partition, ...]) -> tuple[NamedPartition, ...]:
-    return tuple(NamedPartition(*tp) for tp in partitions)
+def _named(partitions: tuple[Partition, ...]) -> tuple[wire.NamedPartition, ...]:
+    return tuple(wire.NamedPartition(*tp) for tp in partitions)

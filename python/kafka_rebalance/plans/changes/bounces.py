@@ -163,12 +163,7 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 
 
 def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group after a member left, and came back before the group reacted to its leave.
-
-    The assignor sees this member without partitions. Nobody read the partitions that it gets again
-    while it was away. A group with a leader has one new generation; or two if it has no other
-    member, because the empty group has a generation, too.
-    """
+    """Returns the group after a member left and came back before the group reacted to that."""
     joined = _join_again(group, member, ids)
     if group.assignor not in SERVER_SIDE and len(group.members) > 1:
         return joined

@@ -189,7 +189,10 @@ class RemoveMembers(Change):
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         gone = self._gone(group)
         if len(gone) == len(group.members):
-            raise _none_left(group)
+            noun = "partition" if group.subtopologies is None else "task"
+            which = counted(sum(1 for _ in subscribed_partitions(group)), noun)
+            problem = f"no member is left: nobody reads {which} until one is back"
+            raise NoMembersLeft("change", problem)
         if self.rack is not None:
             rack = self.rack
             return [GroupEvent(str(self), lambda group, _: _lost(group, rack, gone))]
@@ -237,13 +240,6 @@ _REMOVED_BY = {
 def _instances(group: GroupSpec) -> list[str]:
     members = group.members
     return [m.group_instance_id for m in members if m.group_instance_id is not None]
-
-
-def _none_left(group: GroupSpec) -> NoMembersLeft:
-    noun = "partition" if group.subtopologies is None else "task"
-    which = counted(sum(1 for _ in subscribed_partitions(group)), noun)
-    problem = f"no member is left: nobody reads {which} until one is back"
-    return NoMembersLeft("change", problem)
 
 
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:

@@ -147,27 +147,18 @@ def lacking(assignor: str) -> str:
 
 
 def copies_user_data(group: GroupSpec) -> bool:
-    """Returns whether the leader copies the user data of subscriptions into its assignments.
-
-    Only librdkafka's cooperative-sticky does. A member sends user data from its second join on.
-    """
+    """Returns whether the leader copies user data into assignments, as only librdkafka's does."""
     library = library_of(group.assignor) or group.leader_library
     return library == "librdkafka" and protocol_name(group.assignor or "") == "cooperative-sticky"
 
 
 def _joins_again(group: GroupSpec) -> bool:
-    """Returns whether it is certain that members join again before the group is converted.
-
-    Else the return of a static member converts the assignment of the last rebalance. The group does
-    not show which members were in it before that rebalance.
-    """
+    """Returns whether it is certain that members join again before the group is converted."""
     return len(group.members) > 1 and group.members[0].group_instance_id is None
 
 
 class _Restart(NamedTuple):
-    """The restart of one member. `left` are the ids of members that restart after it; `stops` is
-    True if classic members are eager.
-    """
+    """The restart of one member; `left` restart later; `stops`: classic members are eager."""
 
     member: Member
     left: frozenset[str]

@@ -3,6 +3,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.history.all_groups import Recorded
@@ -16,46 +17,24 @@ from .table import GROUP_COLUMNS, WORST, clock, group_cells, group_order, patter
 
 _BINS_MS = (60_000, 600_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000)
 _MOST_BINS, _MOST_GROUPS, _MOST_ROWS = 48, 40, 200
-_STYLE = """<style>
-  .legend { line-height: 1.9; } .item { white-space: nowrap; margin-right: .8rem; }
-  .cause { display: inline-block; min-width: 1.2em; text-align: center; color: #fff;
-    font-weight: bold; font-size: 12px; line-height: 1.4; margin-right: .3rem; }
-  svg.history { font-size: 11px; display: block; } svg.history text { fill: currentColor; }
-  svg.history .letter { fill: #fff; font-weight: bold; } svg.history .faint { opacity: .7; }
-  svg.history .held { fill: #9ecae1; } svg.history .idle { fill: #fff; stroke: #b00020; }
-  svg.history .number { fill: #111; font-size: 10px; } svg.history .tick { stroke: currentColor; }
-  svg.history .new { stroke: #b00020; stroke-width: 2; }
-  .heat td { width: 22px; min-width: 22px; text-align: center; font-size: 11px; padding: 1px 0;
-    color: #111; }
-  .heat th { font-weight: normal; font-size: 11px; text-align: left; padding: 0 .4rem 0 0;
-    white-space: nowrap; }
-  .heat th.time { max-width: 22px; overflow: visible; padding: 0; }
-  .round td { text-align: left !important; } .round th { text-align: left !important; }
-  .round td:nth-child(n+5) { min-width: 9rem; }
-  @media (prefers-color-scheme: dark) {
-    body { background: #16181b; color: #e6e6e6; } .note { color: #b0b0b0; }
-    .round td, .round th { border-color: #444; }
-  }
-</style>"""
 
 
-def history_page(
-    groups: Mapping[str, Recorded], patterns: Sequence[Pattern], title: str, *, most: int = WORST
-) -> str:
-    """Returns the page for groups by name; the `most` worst groups have timelines."""
+def history_page(groups: Mapping[str, Recorded], patterns: Sequence[Pattern], title: str) -> str:
+    """Returns the page for groups by name; the worst groups have timelines."""
     rows = {
         name: [row for row, _ in recorded if row.is_rebalance] for name, recorded in groups.items()
     }
     order = group_order(rows)
-    parts = [_STYLE, f'<p class="note">{escaped(_span(rows))}</p>']
+    style = files("kafka_rebalance.report.history").joinpath("page.css").read_text(encoding="utf-8")
+    parts = [f"<style>\n{style}</style>", f'<p class="note">{escaped(_span(rows))}</p>']
     if len(groups) > 1:
         parts.append("<h2>The worst groups</h2>")
         parts.append(
-            table(GROUP_COLUMNS, [group_cells(one, rows, patterns) for one in order[:most]])
+            table(GROUP_COLUMNS, [group_cells(one, rows, patterns) for one in order[:WORST]])
         )
         parts.append("<h2>Rebalances by group and time</h2>" + _heat_map(rows, order))
-    parts.append(legend([row for name in order[:most] for row in rows[name]]))
-    for name in order[:most]:
+    parts.append(legend([row for name in order[:WORST] for row in rows[name]]))
+    for name in order[:WORST]:
         mine = [one for one in patterns if one.group_id == name]
         parts.append(f"<h2>{escaped(name)}</h2>" + timeline(groups[name]))
         parts.append(_patterns(mine, groups[name]) + _details(rows[name]))

@@ -137,10 +137,7 @@ def lag_cell(lag: int | None) -> str:
 def lag_text(
     lags: Lags, without_committed_offset: int, more: str = "", *, leaderless: int = 0
 ) -> str:
-    """Returns a sentence with a group's lag, and how many partitions have an unknown lag, and why.
-
-    `more` follows the number of partitions with a lag, such as ` of source topics`.
-    """
+    """Returns a sentence with the lag (`more`: of which partitions), and why some is unknown."""
     reasons = ((without_committed_offset, "a committed offset"), (leaderless, "a leader"))
     unknown = [
         f"{counted(count, 'partition')} without {what}: {its(count)} lag is unknown (-), and in no "

@@ -209,10 +209,7 @@ def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
 
 
 def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
-    """Draws how many partitions nobody works on. Where it is above 0, the axis is a red line.
-
-    So a stop of one partition among many is visible, too, although its step is very low.
-    """
+    """Draws how many partitions nobody works on. A red axis shows a stop of one among many, too."""
     bottom, scale = top + _STEPS, _STEPS / max(shown.most, 1)
     path, stops = [f"M {_x(0):.1f} {bottom}"], []
     places = [*(_x(axis.place(at)) for at, _ in shown.steps), _x(1)]

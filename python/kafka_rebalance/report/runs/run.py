@@ -6,20 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
-from kafka_rebalance.simulator.measure import (
-    Stopped,
-    Totals,
-    chapters,
-    settlings,
-    stops_of,
-    totals,
-    unavailability,
-    without_reader,
-)
+from kafka_rebalance.simulator import measure
 from kafka_rebalance.simulator.run import Run
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread
 
 _MOST_ROWS = 60
+Shown = Callable[[int], str]
 
 
 def print_run(run: Run) -> None:
@@ -56,8 +48,8 @@ def summary_of(runs: Mapping[str, Run]) -> str:
     """Returns the answer of one run in words, or the order of several ones."""
     first, *others = runs.values()
     if not others:
-        return totals(first).in_words(first.held)
-    sums = {name: totals(run).unavailable_ms for name, run in runs.items()}
+        return measure.totals(first).in_words(first.held)
+    sums = {name: measure.totals(run).unavailable_ms for name, run in runs.items()}
     return _ranked(sums, first.held)
 
 
@@ -66,7 +58,7 @@ def _ranked(unavailable_ms: Mapping[str, int | None], held: str) -> str:
     ranked = sorted(unavailable_ms.items(), key=lambda one: one[1] or 0)
     (best, least), *others = [(name, f"{(ms or 0) / 1000:,.1f}") for name, ms in ranked]
     more = ", ".join(f"{name} {seconds}" for name, seconds in others)
-    return f"{best} is best with {least} {held}-seconds {without_reader(held)}; {more}."
+    return f"{best} is best with {least} {held}-seconds {measure.without_reader(held)}; {more}."
 
 
 def _print_title(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
@@ -83,9 +75,9 @@ def chapter_columns(run: Run) -> list[str]:
 
 def chapter_rows(run: Run) -> list[list[str]]:
     """Returns a row for each rebalance, and for each other event that left partitions unread."""
-    stopped, unread_between = stops_of(run), unavailability(run)
+    stopped, unread_between = measure.stops_of(run), measure.unavailability(run)
     rows = []
-    for one in chapters(run):
+    for one in measure.chapters(run):
         unread_ms = unread_between(one.from_ms, one.to_ms)
         row = [f"{one.from_ms / 1000:,.1f}", cut(one.what, 34)]
         if one.rebalance is not None:
@@ -102,7 +94,7 @@ def chapter_rows(run: Run) -> list[list[str]]:
     return rows
 
 
-def stopped_text(stopped: Sequence[Stopped]) -> str:
+def stopped_text(stopped: Sequence[measure.Stopped]) -> str:
     """Returns how many members stopped, and for how long at most."""
     if not stopped:
         return ""
@@ -116,7 +108,7 @@ def unread(held: str) -> str:
 
 
 def print_totals(runs: Mapping[str, Run]) -> None:
-    every = {name: totals(run) for name, run in runs.items()}
+    every = {name: measure.totals(run) for name, run in runs.items()}
     first = next(iter(every.values()))
     start = "never" if first.start_up_ms is None else f"{first.start_up_ms / 1000:,.1f} s"
     print(f"after the start-up ({start}):")
@@ -125,27 +117,31 @@ def print_totals(runs: Mapping[str, Run]) -> None:
     print_table(["", *total_columns(held)], rows)
 
 
-def total_columns(held: str) -> list[str]:
-    """Returns the columns of the table of totals; tasks have no "records behind"."""
-    columns = ["rebalances", "moves", unread(held), "longest s", "member-s stopped"]
-    return [*columns, *([] if held == "task" else ["records behind"]), "stable at s"]
-
-
-def total_cells(one: Totals, held: str) -> list[str]:
+def _figures(held: str) -> list[tuple[str, str, Shown]]:
+    """Returns the columns of totals: title, field of `Totals`, text; of tasks, no records."""
     return [
-        str(one.rebalances),
-        str(one.moves),
-        f"{one.unavailable_ms / 1000:,.1f}",
-        f"{one.longest_gap_ms / 1000:,.1f}",
-        f"{one.stopped_ms / 1000:,.1f}",
-        *([] if held == "task" else [f"{one.records_behind:,}"]),
-        "never" if one.settled_ms is None else f"{one.settled_ms / 1000:,.1f}",
+        ("rebalances", "rebalances", str),
+        ("moves", "moves", str),
+        (unread(held), "unavailable_ms", _seconds),
+        ("longest s", "longest_gap_ms", _seconds),
+        ("member-s stopped", "stopped_ms", _seconds),
+        *([] if held == "task" else [("records behind", "records_behind", "{:,}".format)]),
+        ("stable at s", "settled_ms", _seconds),
     ]
+
+
+def total_columns(held: str) -> list[str]:
+    return [title for title, _, _ in _figures(held)]
+
+
+def total_cells(one: measure.Totals, held: str) -> list[str]:
+    values = ((getattr(one, name), shown) for _, name, shown in _figures(held))
+    return ["never" if value is None else shown(value) for value, shown in values]
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
     """Prints the time to settle after each event; events at the same time count as one."""
-    tables = {name: settlings(run) for name, run in runs.items()}
+    tables = {name: measure.settlings(run) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
     cells = {
@@ -165,9 +161,6 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
 def settled_text(settled_ms: int | None, at_ms: int) -> str:
     """Returns the seconds from an event until the group settled, or "not" if it did not."""
     return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"
-
-
-Shown = Callable[[int], str]
 
 
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
@@ -242,20 +235,10 @@ def _print_settlings(runs: Mapping[str, SeedRuns]) -> None:
 
 def _print_totals(runs: Mapping[str, SeedRuns]) -> None:
     held = next(iter(runs.values())).held
-    figures: list[tuple[str, str, Shown]] = [
-        ("rebalances", "rebalances", str),
-        ("moves", "moves", str),
-        (unread(held), "unavailable_ms", _seconds),
-        ("longest s", "longest_gap_ms", _seconds),
-        ("member-s stopped", "stopped_ms", _seconds),
-    ]
-    if held != "task":
-        figures.append(("records behind", "records_behind", lambda count: f"{count:,}"))
-    figures.append(("stable at s", "settled_ms", _seconds))
     spreads = {name: one.spreads() for name, one in runs.items()}
     rows = [
         [title, *(spread_text(each[field], shown) for each in spreads.values())]
-        for title, field, shown in figures
+        for title, field, shown in _figures(held)
     ]
     print_table(["after the start-up", *runs], rows)
 

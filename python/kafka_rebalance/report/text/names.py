@@ -21,7 +21,11 @@ def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[
     member_ids = list(member_ids)
     invented = set(made_up)
     for digits in (4, 8, 36):
-        names = [_without_uuid(member_id, digits) for member_id in member_ids]
+        ends = (_UUID.search(one) for one in member_ids)
+        names = [
+            one if end is None else one[: end.start() + 1 + digits]
+            for one, end in zip(member_ids, ends, strict=True)
+        ]
         if len(set(names)) == len(member_ids):
             break
     return {
@@ -48,11 +52,6 @@ def member_names(
         if name is not None and counts[name] == 1:
             names[member_id] = name + "*" * (member_id in made_up)
     return names
-
-
-def _without_uuid(member_id: str, digits: int) -> str:
-    found = _UUID.search(member_id)
-    return member_id if found is None else member_id[: found.start() + 1 + digits]
 
 
 def in_words(names: Sequence[str]) -> str:

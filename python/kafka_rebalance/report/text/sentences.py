@@ -21,11 +21,7 @@ _HANGING = "  "
 
 
 def wrapped(text: str, most: int, indent: str = "", more: str = "") -> list[str]:
-    """Returns the text in lines of `most` columns; all but the first are also indented by `more`.
-
-    Names stay whole, so that they can be copied: a longer name has a line of its own. An empty text
-    becomes one empty line.
-    """
+    """Returns lines of `most` columns, further ones also indented by `more`; names stay whole."""
     lines = textwrap.wrap(
         shown(text),
         most,

@@ -36,7 +36,6 @@ from .patterns import is_pattern
 from .snapshot import note_left_out
 
 if TYPE_CHECKING:
-    from kafka_rebalance.history.records import OffsetsRecord
     from kafka_rebalance.live import Listed
     from kafka_rebalance.present.broker_assigned import Lags
 
@@ -240,41 +239,24 @@ def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> l
         print_note(f"{problem}: storms and flapping members of their groups are not known")
 
     where, configs = args.bootstrap_server, cluster_configs(args)
-    read = offsets_records(where, configs=configs, newest=_NEWEST, on_missing=note_missing)
-    since_ms, epochs = time.time() * 1000 - _RECENT_MS, Counter[str]()
+    records = offsets_records(where, configs=configs, newest=_NEWEST, on_missing=note_missing)
+    since_ms = time.time() * 1000 - _RECENT_MS
     try:
-        every = [row for row, _ in recorded_in_order(_counting(read, since_ms, epochs))]
+        rows = [row for row, _ in recorded_in_order(records) if row.time_ms >= since_ms]
     except NoTopicError:
         return list(groups)
     except NoLogError as error:
         print_note(f"storms and flapping members are not known: {error}")
         return list(groups)
-    rows = [row for row in every if row.time_ms >= since_ms]
-    classic = Counter(row.group_id for row in rows if row.is_rebalance)
+    counts = Counter(row.group_id for row in rows if row.is_rebalance)
     found = []
     for one in with_patterns(groups, find_patterns(rows)):
         if one.group_type in ("classic", "consumer"):  # other kinds have other records
-            count = (classic if one.group_type == "classic" else epochs)[one.group_id]
+            count = counts[one.group_id]
             rebalances = None if missing and not count else count
             one = replace(one, rebalances=rebalances, counted_in="in records of the last hour")
         found.append(one)
     return found
-
-
-def _counting(
-    records: Iterable["OffsetsRecord"], since_ms: float, epochs: Counter[str]
-) -> Iterator["OffsetsRecord"]:
-    """Yields the records; counts the epochs of consumer groups (KIP-848)."""
-    from kafka_rebalance.history.all_groups import group_of, is_consumer_group, read_key
-
-    for record in records:
-        if (
-            is_consumer_group(record)
-            and record.value is not None
-            and record.timestamp_ms >= since_ms
-        ):
-            epochs[group_of(read_key(record.key)) or ""] += 1
-        yield record
 
 
 def _show_rows(args: argparse.Namespace, groups: Sequence[TriagedGroup], *, is_named: bool) -> None:

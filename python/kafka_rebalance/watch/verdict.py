@@ -24,6 +24,7 @@ Differs  between descriptions, what the members sent is unknown, and a group tha
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,7 +32,6 @@ from typing import Any
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import Topic
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.leaders import possible_dialects
@@ -115,9 +115,10 @@ def judged_rebalance(
             return judged(name)
         first = first or end
     # 3.
-    for name in tried if sent else ():
-        if sent and _answer(sent, name, engine) == found:
-            return judged(name, _not_as_owned(started, sent), first)
+    for name in tried:
+        with suppress(GroupError):  # of an assignor that has no answer
+            if sent is not None and owners_in(assign(sent, name, engine=engine)) == found:
+                return judged(name, _not_as_owned(started, sent), first)
     for cause, changed, name in _causes(before, started, tried):
         if _end(changed, name, engine, one_round) == found:
             return judged(name, cause, first)
@@ -273,14 +274,6 @@ def _end(group: GroupSpec, assignor: str, engine: Engine, one_round: bool) -> Ow
 
 
 # 3.
-def _answer(sent: GroupSpec, assignor: str, engine: Engine) -> Owners | None:
-    """Returns what the leader computes from the data that members sent."""
-    try:
-        return owners_in(assign(sent, assignor, engine=engine))
-    except GroupError:
-        return None
-
-
 def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
     had = {member.member_id: set(member.owned_partitions) for member in started.members}
     others = [m for m in sent.members if set(m.owned_partitions) != had[m.member_id]]
@@ -295,9 +288,11 @@ def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
 def _causes(
     before: GroupSpec, started: GroupSpec, tried: list[str]
 ) -> Iterator[tuple[str, GroupSpec, str]]:
+    then = {topic.name: topic for topic in before.topics}
+    older = tuple(then.get(topic.name, topic) for topic in started.topics)
     for name in tried:
         if partition_or_task_counts(before) != partition_or_task_counts(started):
-            yield OLD_COUNTS, started.edited(topics=_older(before, started)), name
+            yield OLD_COUNTS, started.edited(topics=older), name
         for cause, change in _CHANGES.items():
             text = EAGER_MEMBERS if cause is _NO_CLAIMS and is_cooperative(name) else cause
             yield text, change(started), name
@@ -311,12 +306,6 @@ def _each(**fields: Any) -> Callable[[GroupSpec], GroupSpec]:
     return lambda group: group.edited(
         members=tuple(replace(member, **fields) for member in group.members)
     )
-
-
-def _older(before: GroupSpec, started: GroupSpec) -> tuple[Topic, ...]:
-    """Returns the topics of the later state with the partition counts of the earlier state."""
-    then = {topic.name: topic for topic in before.topics}
-    return tuple(then.get(topic.name, topic) for topic in started.topics)
 
 
 _NO_CLAIMS = "no member sent what it owned"

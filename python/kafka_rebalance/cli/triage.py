@@ -160,9 +160,8 @@ class _Look:
 
     def _missing(self, found: Sequence[GroupSpec | BadGroup]) -> Iterator[BadGroup]:
         """Yields an error for each name and pattern that no group fits."""
-        there = list(
-            dict.fromkeys([*(one.group_id for one in found if one.group_id), *self.listed])
-        )
+        ids = (one.group_id for one in found if one.group_id is not None)
+        there = [*dict.fromkeys([*ids, *self.listed])]
         for pattern in self.patterns or ():
             if not any(fnmatchcase(one, pattern) for one in there):
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
@@ -283,17 +282,12 @@ def described(
         for group in groups
     }
     leaderless: list[TopicPartition] = []
-    lags = _lags(args, read, leaderless)
-    found = [
-        describe(
-            group,
-            lags=lags.get(group.group_id),
-            leaderless=[*leaderless, *noted.of_group.get(group.group_id, ())],
-            engine=args.engine,
-        )
-        for group in groups
-    ]
-    return [one.also(findings(args, one.group, noted)) for one in found]
+    lags, found = _lags(args, read, leaderless), list[Description]()
+    for group in groups:
+        lag, silent = lags.get(group.group_id), noted.of_group.get(group.group_id, ())
+        one = describe(group, lags=lag, leaderless=[*leaderless, *silent], engine=args.engine)
+        found.append(one.also(findings(args, group, noted)))
+    return found
 
 
 def _lags(
@@ -315,10 +309,8 @@ def _lags_of_others(args: argparse.Namespace, group_ids: Sequence[str]) -> Mappi
 
     If one group is refused, for example for lack of a permission, it is left out.
     """
-    if not group_ids:
-        return {}
     try:
-        return _lags(args, dict.fromkeys(group_ids), [])
+        return _lags(args, dict.fromkeys(group_ids), []) if group_ids else {}
     except NotReachedError:
         raise
     except ClusterError as error:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import counted
-from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see
+from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see, with_worse
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.present.triage import TriagedGroup
@@ -154,19 +154,17 @@ class Verdict(NamedTuple):
             some = f"{', '.join(SEVERITIES)}, or a kind in docs/findings.md or docs/settings.md"
             problem = f"{quoted(name)} is not {some}{did_you_mean(name, kinds, 0.6)}"
             raise GroupError("fail-on", problem)
-        worst = max((SEVERITIES.index(one) for one in SEVERITIES if one in named), default=-1)
         marked = (one._replace(is_known=(one.group_id, one.kind) in known) for one in problems)
         order = sorted(
             marked,
             key=lambda one: (SEVERITIES.index(one.severity), rank(one.kind), one.group_id),
         )
-        return cls(groups, tuple(order), frozenset({*named, *SEVERITIES[: worst + 1]}), noun)
+        always = (*OVER_LIMIT, ERROR)
+        return cls(groups, tuple(order), frozenset({*named, *with_worse(named), *always}), noun)
 
     def fails(self, one: Problem) -> bool:
         """Returns whether this problem fails the check: a limit or an unreadable group always."""
-        is_always = one.kind in OVER_LIMIT or one.kind == ERROR
-        is_meant = is_always or not self.fail_on.isdisjoint((one.kind, one.severity))
-        return is_meant and not one.is_known
+        return not one.is_known and not self.fail_on.isdisjoint((one.kind, one.severity))
 
     @property
     def failures(self) -> list[Problem]:

@@ -117,21 +117,17 @@ def run(args: argparse.Namespace) -> int:
         return _print(of(count, problems, noun="client"), args, [])
     names, args.group = args.group, None
     limits = _limits(args)
-    rows, unreadable = triaged(args, names, counts="rebalances-per-hour" in limits)
-    problems = [
-        Problem.of(one.group_id or "", ERROR, f"{one.place}{one.error}") for one in unreadable
-    ]
-    answers: list[str] = []
-    left_out: list[list[str]] = []
+    rows, bad = triaged(args, names, counts="rebalances-per-hour" in limits)
+    problems = [Problem.of(one.group_id or "", ERROR, f"{one.place}{one.error}") for one in bad]
+    answers, left_out = list[str](), list[list[str]]()
     for one in rows:
-        group = one.described.group if isinstance(one.described, Description) else None
-        if not args.changes or group is None:
+        if not args.changes:
             problems += of_group(one, limits)
-        if args.changes and group is None:
+        elif not isinstance(one.described, Description):
             text = f"not planned, because its state is {one.state}"
-            problems.append(Problem.of(one.group_id, ERROR, text, _PLANS))
-        elif args.changes and group is not None:
-            found, lines = _planned(args, group, alone=len(rows) == 1)
+            problems += [*of_group(one, limits), Problem.of(one.group_id, ERROR, text, _PLANS)]
+        else:
+            found, lines = _planned(args, one.described.group, alone=len(rows) == 1)
             left_out.append(lines)
             if isinstance(found, RebalancePlan):
                 answers.append(f"{one.group_id}: {found.summary}")
@@ -142,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
         reasons = [one for lines in left_out for one in lines if one.startswith(f"{change}: ")]
         if reasons and len(reasons) == len(left_out):
             problems.append(Problem.of("all groups", ERROR, reasons[0], _PLANS))
-    return _print(of(len(rows) + len(unreadable), problems), args, answers)
+    return _print(of(len(rows) + len(bad), problems), args, answers)
 
 
 def _limits(args: argparse.Namespace) -> dict[str, int]:
@@ -187,15 +183,10 @@ def _of_settings(args: argparse.Namespace) -> tuple[int, list[Problem]]:
     """Returns the number of clients in the files of `--settings`, and what is wrong with them."""
     if args.file is not None or args.bootstrap_server is not None or args.changes:
         args.parser.error("--settings: not with FILE, --bootstrap-server or a change")
-    broker = CoordinatorConfig()
-    if args.broker_settings is not None:
-        broker = read_broker(args.broker_settings)
-    processing, restart = args.processing, args.restart
-    around = Surroundings(
-        processing and ms("--processing", processing), restart and ms("--restart", restart), broker
-    )
-    clients: list[Client] = []
-    problems: list[Problem] = []
+    broker = read_broker(args.broker_settings) if args.broker_settings else CoordinatorConfig()
+    processing = args.processing and ms("--processing", args.processing)
+    around = Surroundings(processing, args.restart and ms("--restart", args.restart), broker)
+    clients, problems = list[Client](), list[Problem]()
     for file in args.settings:
         for one in read_clients(file, args.client):
             if isinstance(one, Client):

@@ -130,13 +130,13 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
             found = now
         last = group
         sleep(_EVERY_S if found else 0)
+    told = "settled as planned: every partition has its reader"
+    if found:
+        told = f"not as planned after {args.for_s:g} s: {'; '.join(found)}"
     if args.json:
         print(contract.dumps({"group_id": args.group, "differences": found}))
-    elif found:
-        why = f"not as planned after {args.for_s:g} s: {'; '.join(found)}"
-        print_wrapped(f"{args.group}: {why}.", more="  ")
     else:
-        print_wrapped(f"{args.group}: settled as planned: every partition has its reader.")
+        print_wrapped(f"{args.group}: {told}.", more="  ")
     return FINDINGS_FAIL if found else DONE
 
 

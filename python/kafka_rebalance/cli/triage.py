@@ -29,7 +29,6 @@ from .patterns import is_pattern
 from .snapshot import note_left_out
 
 if TYPE_CHECKING:
-    from kafka_rebalance.history.records import OffsetsRecord
     from kafka_rebalance.live import Listed
     from kafka_rebalance.present.broker_assigned import Lags
 
@@ -154,9 +153,8 @@ class _Look:
 
     def _missing(self, found: Sequence[GroupSpec | BadGroup]) -> Iterator[BadGroup]:
         """Yields an error for each name and pattern that no group fits."""
-        there = list(
-            dict.fromkeys([*(one.group_id for one in found if one.group_id), *self.listed])
-        )
+        ids = (one.group_id for one in found if one.group_id is not None)
+        there = [*dict.fromkeys([*ids, *self.listed])]
         for pattern in self.patterns or ():
             if not any(fnmatchcase(one, pattern) for one in there):
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
@@ -234,41 +232,24 @@ def _with_records(
         print_note(f"{problem}: storms and flapping members of their groups are not known")
 
     where, configs = args.bootstrap_server, cluster_configs(args)
-    read = offsets_records(where, configs=configs, newest=_NEWEST, on_missing=note_missing)
-    since_ms, epochs = time.time() * 1000 - _RECENT_MS, Counter[str]()
+    records = offsets_records(where, configs=configs, newest=_NEWEST, on_missing=note_missing)
+    since_ms = time.time() * 1000 - _RECENT_MS
     try:
-        every = [row for row, _ in recorded_in_order(_counting(read, since_ms, epochs))]
+        rows = [row for row, _ in recorded_in_order(records) if row.time_ms >= since_ms]
     except NoTopicError:
         return list(groups)
     except NoLogError as error:
         print_note(f"storms and flapping members are not known: {error}")
         return list(groups)
-    rows = [row for row in every if row.time_ms >= since_ms]
-    classic = Counter(row.group_id for row in rows if row.is_rebalance)
+    counts = Counter(row.group_id for row in rows if row.is_rebalance)
     found = []
     for one in triage.with_patterns(groups, find_patterns(rows)):
         if one.group_type in ("classic", "consumer"):  # other kinds have other records
-            count = (classic if one.group_type == "classic" else epochs)[one.group_id]
+            count = counts[one.group_id]
             rebalances = None if missing and not count else count
             one = replace(one, rebalances=rebalances, counted_in="in records of the last hour")
         found.append(one)
     return found
-
-
-def _counting(
-    records: Iterable["OffsetsRecord"], since_ms: float, epochs: Counter[str]
-) -> Iterator["OffsetsRecord"]:
-    """Yields the records; counts the epochs of consumer groups (KIP-848)."""
-    from kafka_rebalance.history.all_groups import group_of, is_consumer_group, read_key
-
-    for record in records:
-        if (
-            is_consumer_group(record)
-            and record.value is not None
-            and record.timestamp_ms >= since_ms
-        ):
-            epochs[group_of(read_key(record.key)) or ""] += 1
-        yield record
 
 
 def _show_rows(
@@ -297,17 +278,12 @@ def described(
         for group in groups
     }
     leaderless: list[TopicPartition] = []
-    lags = _lags(args, read, leaderless)
-    found = [
-        describe(
-            group,
-            lags=lags.get(group.group_id),
-            leaderless=[*leaderless, *noted.of_group.get(group.group_id, ())],
-            engine=args.engine,
-        )
-        for group in groups
-    ]
-    return [one.also(findings(args, one.group, noted)) for one in found]
+    lags, found = _lags(args, read, leaderless), list[Description]()
+    for group in groups:
+        lag, silent = lags.get(group.group_id), noted.of_group.get(group.group_id, ())
+        one = describe(group, lags=lag, leaderless=[*leaderless, *silent], engine=args.engine)
+        found.append(one.also(findings(args, group, noted)))
+    return found
 
 
 def _lags(
@@ -326,10 +302,8 @@ def _lags(
 
 def _lags_of_others(args: argparse.Namespace, group_ids: Sequence[str]) -> Mapping[str, "Lags"]:
     """Returns the lags of groups that only offsets show; a refused group is left out."""
-    if not group_ids:
-        return {}
     try:
-        return _lags(args, dict.fromkeys(group_ids), [])
+        return _lags(args, dict.fromkeys(group_ids), []) if group_ids else {}
     except NotReachedError:
         raise
     except ClusterError as error:

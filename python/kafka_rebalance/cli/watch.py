@@ -135,10 +135,8 @@ class _Watch:
             return SOME_ERRORS
         if not self.groups and self.names is not None:
             which = "group" if len(self.names) == 1 else "groups"
-            named = ", ".join(map(shown, self.names))
-            print_note(
-                f"{which} {named} was never seen settled and with members: nothing was judged"
-            )
+            named = f"{which} {', '.join(map(shown, self.names))}"
+            print_note(f"{named} was never seen settled and with members: nothing was judged")
             return SOME_ERRORS
         print_note(f"{counted(self.seen, 'rebalance')}, {self.wrong} not as predicted")
         return of_errors(self.wrong)
@@ -279,13 +277,10 @@ def _line(one: FollowedRebalance, far: int | None) -> str:
     )
     if judged is None or after is None:
         return shown(f"{generation}{counted(row.members, 'member')}: not judged; why: {why}")
-    if judged.is_predicted:
-        how = (
-            NO_REBALANCE
-            if judged.event.startswith("back: ")
-            else f"as predicted ({judged.assignor})"
-        )
-    else:
+    how = f"as predicted ({judged.assignor})"
+    if judged.is_predicted and judged.event.startswith("back: "):
+        how = NO_REBALANCE
+    elif not judged.is_predicted:
         noun = counted(judged.partitions, _noun(after))
         have = "has" if judged.elsewhere == 1 else "have"
         how = f"not as predicted: {judged.elsewhere} of {noun} {have} other members than predicted"

@@ -27,12 +27,7 @@ from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError, NoTopicErr
 from kafka_rebalance.plans.rounds import without_reader
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
-from .rebalances import (
-    FollowedRebalance,
-    from_descriptions,
-    from_record,
-    topics_read,
-)
+from .rebalances import FollowedRebalance, from_descriptions, from_record, topics_read
 
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
 """What can fail: reading the log, describing the groups, and groups of brokers that are down."""
@@ -152,11 +147,7 @@ class FollowedCluster:
                 self._not_described(group_id, why)
 
         for line in snapshot_lines(
-            self.server,
-            self._names,
-            configs=self.configs,
-            on_left_out=left_out,
-            applications=False,
+            self.server, self._names, configs=self.configs, on_left_out=left_out, applications=False
         ):
             group_id, error = line["group_id"], line.get("error", "")
             if group_id is None:

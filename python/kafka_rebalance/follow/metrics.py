@@ -160,7 +160,7 @@ class GroupMetrics:
     def stopped(self, lag: int) -> None:
         """Called for a group without members, with the number of records that wait."""
         self.changed = True
-        kept = tuple(one for one in self.described if one[0] == "group")
+        kept = (one for one in self.described if one[0] == "group")
         finding = [_finding("stopped", 1)] if lag else []
         self.described = (*kept, ("stopped_lag", "", lag), *finding)
 
@@ -213,16 +213,14 @@ def _finding(kind: str, number: int) -> Sample:
 
 
 def _one_more(group: GroupSpec) -> Iterator[Sample]:
-    members = len(group.members) + 1
     try:
-        scaled = scale(group, [members], samples=0)
+        now, *more = scale(group, [len(group.members) + 1], samples=0).counts
     except GroupError:  # no plan plays this group
         return
-    for count in scaled.counts:
-        if count.members == members:
-            for name in ("fullest", "moves", "stops"):
-                yield "one_more_member", f' figure="{name}"', getattr(count, name)
-            yield "one_more_member", ' figure="useful"', count.busiest < scaled.now.busiest
+    for count in more:
+        for name in ("fullest", "moves", "stops"):
+            yield "one_more_member", f' figure="{name}"', getattr(count, name)
+        yield "one_more_member", ' figure="useful"', count.busiest < now.busiest
 
 
 def escaped(name: str) -> str:

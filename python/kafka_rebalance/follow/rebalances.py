@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.group.contract import topic
-from kafka_rebalance.group.model import Topic, TopicPartition
+from kafka_rebalance.group.model import Topic
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.history.followed import FollowedRow
@@ -24,6 +24,7 @@ from kafka_rebalance.history.group_log import CONSUMER, RecordedGeneration
 from kafka_rebalance.history.recorded import CAUSE_RANK, Cause, RecordedRebalance
 from kafka_rebalance.history.replayed import recorded_group
 from kafka_rebalance.live.classic_groups import subscribed_protocol
+from kafka_rebalance.watch.owners import Owners, owners_in
 from kafka_rebalance.watch.verdict import JudgedRebalance, differences, judged_rebalance
 
 BETWEEN = "between two descriptions"
@@ -128,9 +129,6 @@ def from_descriptions(
     return FollowedRebalance(row, judged, before, after)
 
 
-def _owners(group: GroupSpec) -> dict[TopicPartition, frozenset[str]]:
-    found: dict[TopicPartition, set[str]] = {}
-    for member_id, owned in Assignment.owned(group).items():
-        for tp in owned:
-            found.setdefault(tp, set()).add(member_id)
-    return {tp: frozenset(ids) for tp, ids in found.items()}
+def _owners(group: GroupSpec) -> Owners:
+    """Returns the owners without those of standby tasks."""
+    return owners_in(Assignment.of(Assignment.owned(group)))

@@ -140,11 +140,6 @@ def _add_commit(
         commits[tp] = CommitTimes(time_ms, time_ms)
 
 
-def is_consumer_group(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) -> bool:
-    """Returns whether this is a record of a group in the consumer protocol, one for each epoch."""
-    return not isinstance(one, dict) and one.key[:2] == CONSUMER_GROUP_KEY.to_bytes(2)
-
-
 def group_of(key: Key) -> str | None:
     """Returns the group id in the key of a classic or consumer group's own record, else None."""
     if isinstance(key, GroupMetadataKey):

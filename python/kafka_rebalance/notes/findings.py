@@ -10,6 +10,7 @@ group shows. It is not always a fault: a member may be idle on purpose.
     info       a state that passes, or a fact that costs something
 """
 
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple, get_args
 
 Severity = Literal["error", "warning", "info"]
@@ -110,3 +111,9 @@ def severity_of(kind: str) -> Severity | None:
 def see(kind: str) -> str | None:
     """Returns the place in the docs that explains a kind of finding; None for other notes."""
     return f"{PAGE}#{kind.replace(' ', '-')}" if kind in FINDINGS else None
+
+
+def with_worse(names: Collection[str]) -> Sequence[Severity]:
+    """Returns the severities in `names`, and those that are worse."""
+    worst = max((SEVERITIES.index(one) for one in SEVERITIES if one in names), default=-1)
+    return SEVERITIES[: worst + 1]

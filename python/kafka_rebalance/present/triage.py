@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, FindingKind, rank
+from kafka_rebalance.notes.findings import FINDINGS, FindingKind, rank, with_worse
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.group_kinds import CLASSIC, protocol_kind
 
@@ -135,8 +135,7 @@ def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[Tria
 
     With "empty", also the groups without members.
     """
-    worst = max((SEVERITIES.index(one) for one in SEVERITIES if one in only), default=-1)
-    meant = {kind for kind, one in FINDINGS.items() if SEVERITIES.index(one.severity) <= worst}
+    meant = {kind for kind, one in FINDINGS.items() if one.severity in with_worse(only)}
     return [
         one
         for one in groups

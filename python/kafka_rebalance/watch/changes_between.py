@@ -19,7 +19,7 @@ another, in the order of the second state.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.share import simple
 from kafka_rebalance.group.model import Member, Subtopology, Topic
@@ -43,6 +43,8 @@ class BrokerState(NamedTuple):
     num_standby_replicas: int | None
     assignor: str | None
 
+
+_SETTINGS = ("subtopologies", "num_standby_replicas", "assignor")
 
 Edit = Callable[[BrokerState], BrokerState]
 
@@ -75,44 +77,45 @@ def epochs_of_changes(before: GroupSpec, after: GroupSpec, back: Mapping[str, st
     The new partitions of a share group make two epochs: one when the broker finds them, one when
     they are initialised.
     """
-    kinds = _kinds(before, after, back)
-    again = len(kinds.topics) if after.assignor == simple.NAME else 0
-    return sum(map(len, kinds)) + again
-
-
-class _Kinds(NamedTuple):
-    left: list[Edit]
-    settings: list[Edit]
-    deleted: list[Edit]
-    topics: list[Edit]
-    subscribed: list[Edit]
-    joined: list[Edit]
+    again = _new_or_grown(before, after) if after.assignor == simple.NAME else ()
+    return sum(map(len, (*_kinds(before, after, back), again)))
 
 
 def _changes(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> Changes:
-    now = {back.get(member.member_id, member.member_id): member for member in after.members}
-    first = BrokerState(
-        tuple(_as_it_began(now.get(m.member_id, m), m) for m in before.members),
-        _first_topics(before, after),
-        before.subtopologies,
-        before.num_standby_replicas,
-        before.assignor,
+    now = {back.get(one.member_id, one.member_id): one for one in after.members}
+    members = (
+        replace(
+            now.get(then.member_id, then),
+            topics=then.topics,
+            owned_partitions=then.owned_partitions,
+            generation_id=then.generation_id,
+            streams=then.streams,
+        )
+        for then in before.members
     )
+    changed = {topic.name for topic in _new_or_grown(before, after)}
+    topics = {topic.name: topic for topic in before.topics}
+    topics |= {topic.name: topic for topic in after.topics if topic.name not in changed}
+    settings = (getattr(before, name) for name in _SETTINGS)
+    first = BrokerState(tuple(members), tuple(topics.values()), *settings)
     return Changes(first, tuple(_few(_kinds(before, after, back))))
 
 
-def _kinds(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> _Kinds:
-    now = {back.get(member.member_id, member.member_id): member for member in after.members}
-    then = {member.member_id: member for member in before.members}
+def _kinds(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> list[list[Edit]]:
+    """Returns the changes of each kind, in the order in which they are combined."""
+    now = {back.get(one.member_id, one.member_id): one for one in after.members}
+    then = {one.member_id: one for one in before.members}
     stayed = [(then[id_], one) for id_, one in now.items() if id_ in then]
-    return _Kinds(
+    settings = [(name, getattr(after, name)) for name in _SETTINGS]
+    lost = read_topics(after) - {topic.name for topic in after.topics}
+    return [
         [_leaves(id_) for id_ in then if id_ not in now],
-        _settings(before, after),
-        _deletions(before, after),
+        [_set(name, value) for name, value in settings if getattr(before, name) != value],
+        [_deleted(topic.name) for topic in before.topics if topic.name in lost],
         [_put(topic) for topic in _new_or_grown(before, after)],
         [_subscribes(m.member_id, m.topics) for old, m in stayed if {*m.topics} != {*old.topics}],
         [_joins(member) for id_, member in now.items() if id_ not in then],
-    )
+    ]
 
 
 def _few(kinds: Sequence[list[Edit]]) -> list[Edit]:
@@ -128,18 +131,7 @@ def _together(edits: Sequence[Edit]) -> Edit:
     return lambda state: reduce(lambda found, edit: edit(found), edits, state)
 
 
-# Members ------------------------------------------------------------------------------------------
-
-
-def _as_it_began(member: Member, then: Member) -> Member:
-    """Returns `member` of the second state, with topics and partitions as in the first state."""
-    return replace(
-        member,
-        topics=then.topics,
-        owned_partitions=then.owned_partitions,
-        generation_id=then.generation_id,
-        streams=then.streams,
-    )
+# Members and settings -----------------------------------------------------------------------------
 
 
 def _leaves(member_id: str) -> Edit:
@@ -161,34 +153,25 @@ def _subscribes(member_id: str, topics: tuple[str, ...]) -> Edit:
     )
 
 
-# Topics and settings ------------------------------------------------------------------------------
+def _set(name: str, value: Any) -> Edit:
+    return lambda state: state._replace(**{name: value})
 
 
-def _first_topics(before: GroupSpec, after: GroupSpec) -> tuple[Topic, ...]:
-    """Returns the topics before the changes; unchanged topics have the racks of the later state."""
-    changed = {topic.name for topic in _new_or_grown(before, after)}
-    now = {topic.name: topic for topic in after.topics if topic.name not in changed}
-    return tuple(({topic.name: topic for topic in before.topics} | now).values())
+# Topics -------------------------------------------------------------------------------------------
 
 
-def _deletions(before: GroupSpec, after: GroupSpec) -> list[Edit]:
-    there = {topic.name for topic in after.topics}
-    read = read_topics(after)
-    return [_deleted(one.name) for one in before.topics if one.name in read - there]
+def read_topics(group: GroupSpec) -> set[str]:
+    """Returns the topics to which a member subscribes."""
+    return {name for member in group.members for name in member.topics}
 
 
 def _new_or_grown(before: GroupSpec, after: GroupSpec) -> list[Topic]:
-    then = {topic.name: topic for topic in before.topics}
-    read = read_topics(before)
+    known: dict[str, object] = dict.fromkeys(read_topics(before))  # None: it did not exist
+    known |= {topic.name: (topic.partitions, topic.topic_id) for topic in before.topics}
     return [
         topic
         for topic in after.topics
-        if (
-            (then[topic.name].partitions, then[topic.name].topic_id)
-            != (topic.partitions, topic.topic_id)
-            if topic.name in then
-            else topic.name in read
-        )
+        if topic.name in known and known[topic.name] != (topic.partitions, topic.topic_id)
     ]
 
 
@@ -204,11 +187,6 @@ def _between(before: GroupSpec, after: GroupSpec) -> Iterator[Topic]:
             known = topic.initialized
             known = None if known is None else tuple(p for p in known if p < count)
             yield replace(topic, partitions=count, racks=racks, initialized=known)
-
-
-def read_topics(group: GroupSpec) -> set[str]:
-    """Returns the topics to which a member subscribes."""
-    return {name for member in group.members for name in member.topics}
 
 
 def _deleted(name: str) -> Edit:
@@ -243,15 +221,3 @@ def _without(members: Iterable[Member], topic: str) -> tuple[Member, ...]:
         replace(one, owned_partitions=tuple(tp for tp in one.owned_partitions if tp.topic != topic))
         for one in members
     )
-
-
-def _settings(before: GroupSpec, after: GroupSpec) -> list[Edit]:
-    edits: list[Edit] = []
-    if before.subtopologies != after.subtopologies:
-        edits.append(lambda state: state._replace(subtopologies=after.subtopologies))
-    if before.num_standby_replicas != after.num_standby_replicas:
-        replicas = after.num_standby_replicas
-        edits.append(lambda state: state._replace(num_standby_replicas=replicas))
-    if before.assignor != after.assignor:
-        edits.append(lambda state: state._replace(assignor=after.assignor))
-    return edits

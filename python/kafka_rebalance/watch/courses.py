@@ -70,12 +70,8 @@ def _every_end(
     start = replace(after, generation_id=before.generation_id, max_partitions=limit)
     for first, edits in changes_between(before, after, back):
         # 3.
-        courses = _Courses(start, edits or (_nothing,), engine)
+        courses = _Courses(start, edits or (lambda state: state,), engine)
         yield from courses.ends(first, frozenset(range(len(courses.edits))))
-
-
-def _nothing(state: BrokerState) -> BrokerState:
-    return state
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +167,8 @@ def _revoked(
     """Returns what a member keeps if it must give up tasks; else its tasks and the free ones."""
     if was is None or target is None:
         return target
-    kept, standby = (
-        tuple(task for task in had if task in wanted)
-        for had, wanted in (
-            (was.active_tasks, target.active_tasks),
-            (was.standby_tasks, target.standby_tasks),
-        )
-    )
+    kept = tuple(task for task in was.active_tasks if task in target.active_tasks)
+    standby = tuple(task for task in was.standby_tasks if task in target.standby_tasks)
     if len(kept) < len(was.active_tasks) or len(standby) < len(was.standby_tasks):
         return replace(target, active_tasks=kept, standby_tasks=standby)
     free = tuple(task for task in target.active_tasks if task in kept or task not in held)

@@ -24,13 +24,14 @@ Differs  between descriptions, what the members sent is unknown, and a group tha
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import Topic
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.leaders import possible_dialects
@@ -97,53 +98,50 @@ def judged_rebalance(
     if was_empty:
         before = _without_owners(before)
     event, found = _event(before, after, was_empty), owners(after)
+    judged = partial(_judged, before, after, event)
     if before.assignor in SERVER_SIDE and after.assignor in SERVER_SIDE:
-        return _of_broker(before, after, event, engine)
+        return _of_broker(before, after, judged, engine)
     one_round = sent is not None
-
-    def judged(
-        assignor: str | None, cause: str | None, first: Owners | None = None
-    ) -> JudgedRebalance:
-        return _judged(before, after, event, assignor, cause, first)
-
     # 1.
     started = _started(before, after)
     if owners(started) == found and event.startswith("back: "):
-        return judged(after.assignor, None)
+        return judged(after.assignor)
     # 2.
     first: Owners | None = None
     tried = list(possible_dialects(started))
     for name in tried:
         end = _end(started, name, engine, one_round)
         if end == found:
-            return judged(name, None)
+            return judged(name)
         first = first or end
     # 3.
-    for name in tried if sent else ():
-        if sent and _answer(sent, name, engine) == found:
-            return judged(name, _not_as_owned(started, sent), first)
+    for name in tried:
+        with suppress(GroupError):  # of an assignor that has no answer
+            if sent is not None and owners_in(assign(sent, name, engine=engine)) == found:
+                return judged(name, _not_as_owned(started, sent), first)
     for cause, changed, name in _causes(before, started, tried):
         if _end(changed, name, engine, one_round) == found:
             return judged(name, cause, first)
     return judged(None, "unknown", first)
 
 
-def _of_broker(before: GroupSpec, after: GroupSpec, event: str, engine: Engine) -> JudgedRebalance:
-    found, back = owners(after), _old_ids(before, after)
-    kept = renamed(owners(before), {old: new for new, old in back.items()})
-    if kept == found and event.startswith("back: "):
-        return _judged(before, after, event, after.assignor, None)
+def _of_broker(
+    before: GroupSpec, after: GroupSpec, judged: Callable[..., JudgedRebalance], engine: Engine
+) -> JudgedRebalance:
+    found, back, right = owners(after), _old_ids(before, after), judged(after.assignor)
+    if right.event.startswith("back: ") and not right.revoked + right.gained:
+        return right
     first: Owners | None = None
     cause = "unknown"
     for end in possible_ends(before, after, back, engine):
         if end == found:
-            return _judged(before, after, event, after.assignor, None)
+            return right
         cause = NOT_ALL_TRIED if end is None else cause
         first = first or end
     shown = max(1, epochs_of_changes(before, after, back))  # 1: a target computed again
     if before.generation_id is not None and after.generation_id is not None:
         cause = MORE_CHANGED if after.generation_id - before.generation_id > shown else cause
-    return _judged(before, after, event, None, cause, first)
+    return judged(None, cause, first)
 
 
 def _judged(
@@ -151,17 +149,16 @@ def _judged(
     after: GroupSpec,
     event: str,
     assignor: str | None,
-    cause: str | None,
+    cause: str | None = None,
     first: Owners | None = None,
 ) -> JudgedRebalance:
     """Returns the row; `first` are the owners at the end of the first plan, if it is wrong."""
-    place = after.group_id, after.generation_id, event
-    back = {old: new for new, old in _old_ids(before, after).items()}
-    had, has = renamed(owners(before), back), owners(after)
+    place, first = (after.group_id, after.generation_id, event), first or {}
+    new_ids = {old: new for new, old in _old_ids(before, after).items()}
+    had, has = renamed(owners(before), new_ids), owners(after)
+    far = elsewhere(first, has) if cause else 0
     moves = additions(has, had), additions(had, has)
-    far = elsewhere(first or {}, has) if cause else 0
-    in_all = len(has.keys() | (first or {}).keys())
-    return JudgedRebalance(*place, assignor, cause, far, in_all, *moves)
+    return JudgedRebalance(*place, assignor, cause, far, len(has.keys() | first.keys()), *moves)
 
 
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
@@ -217,8 +214,7 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         then = owned.get(back.get(member.member_id, member.member_id))
         claims = ((), None) if then is None else (then.owned_partitions, then.generation_id)
         members.append(member.owning(*claims))
-    leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
-    leader = after.leader or leader
+    new_ids = {old: new for new, old in back.items()}
     # After a member left, subscriptions seldom show the rebalance protocol, so the protocol of the
     # state before is used.
     protocol = before.rebalance_protocol if after.assignor == before.assignor else None
@@ -227,7 +223,7 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         started,
         generation_id=before.generation_id,
         leader_library=before.leader_library,
-        leader=leader,
+        leader=after.leader or new_ids.get(before.leader or "", before.leader),
         rebalance_protocol=after.rebalance_protocol or protocol,
         max_partitions=started.limit,
     )
@@ -254,9 +250,7 @@ def differences(
     return {
         "joined": [new[one].member_id for one in new if one not in old],
         "left": [one for one in old if one not in new],
-        "subscribed anew": [
-            m.member_id for m, old_one in stayed if {*m.topics} != {*old_one.topics}
-        ],
+        "subscribed anew": [m.member_id for m, one in stayed if {*m.topics} != {*one.topics}],
         "partitions": [
             f"{name} {then[name]} -> {count}"
             for name, count in counts.items()
@@ -280,14 +274,6 @@ def _end(group: GroupSpec, assignor: str, engine: Engine, one_round: bool) -> Ow
 
 
 # 3.
-def _answer(sent: GroupSpec, assignor: str, engine: Engine) -> Owners | None:
-    """Returns the assignment that the leader computes from the data that members sent."""
-    try:
-        return owners_in(assign(sent, assignor, engine=engine))
-    except GroupError:
-        return None
-
-
 def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
     had = {member.member_id: set(member.owned_partitions) for member in started.members}
     others = [m for m in sent.members if set(m.owned_partitions) != had[m.member_id]]
@@ -302,9 +288,11 @@ def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
 def _causes(
     before: GroupSpec, started: GroupSpec, tried: list[str]
 ) -> Iterator[tuple[str, GroupSpec, str]]:
+    then = {topic.name: topic for topic in before.topics}
+    older = tuple(then.get(topic.name, topic) for topic in started.topics)
     for name in tried:
         if partition_or_task_counts(before) != partition_or_task_counts(started):
-            yield OLD_COUNTS, started.edited(topics=_older(before, started)), name
+            yield OLD_COUNTS, started.edited(topics=older), name
         for cause, change in _CHANGES.items():
             text = EAGER_MEMBERS if cause is _NO_CLAIMS and is_cooperative(name) else cause
             yield text, change(started), name
@@ -318,12 +306,6 @@ def _each(**fields: Any) -> Callable[[GroupSpec], GroupSpec]:
     return lambda group: group.edited(
         members=tuple(replace(member, **fields) for member in group.members)
     )
-
-
-def _older(before: GroupSpec, started: GroupSpec) -> tuple[Topic, ...]:
-    """Returns the topics of the later state with the partition counts of the earlier state."""
-    then = {topic.name: topic for topic in before.topics}
-    return tuple(then.get(topic.name, topic) for topic in started.topics)
 
 
 _NO_CLAIMS = "no member sent what it owned"

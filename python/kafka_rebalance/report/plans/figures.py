@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the figures of one plan, of many plans in a table, and figures in seconds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.notes.broker import other_course
@@ -107,7 +107,10 @@ def print_times(times: "Timed | None", assumed: str) -> None:
     if times is None:
         print_wrapped(f"No figures in seconds: {assumed}.")
         return
-    unread, settled = _range(times.unread, " partition-seconds"), _range(times.settled, " s")
+    unread, settled = (
+        range_text(times.unread, " partition-seconds"),
+        range_text(times.settled, " s"),
+    )
     print_wrapped(f"Without a reader: {unread}. Until it is stable again: {settled}.")
     print_wrapped(f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}")
 
@@ -120,11 +123,15 @@ def seconds_text(ms: int) -> str:
     return f"{ms / 1000:,.1f}" if ms < 100_000 else f"{ms / 1000:,.0f}"
 
 
-def _range(spread: "Spread", unit: str) -> str:
+def range_text(
+    spread: "Spread",
+    unit: str = "",
+    between: str = "{} to {} with other seeds",
+    text_of: Callable[[int], str] = seconds_text,
+) -> str:
     """Returns text: the median, the least and the most, and how many runs never settled."""
     if spread.least is None or spread.median is None or spread.most is None:
         return "never"
-    least, most = seconds_text(spread.least), seconds_text(spread.most)
-    between = "" if least == most else f" ({least} to {most} with other seeds)"
-    text = f"{seconds_text(spread.median)}{unit}{between}"
+    median, least, most = map(text_of, (spread.median, spread.least, spread.most))
+    text = f"{median}{unit}" + f" ({between.format(least, most)})" * (least != most)
     return f"{text}, never in {counted(spread.never, 'run')}" if spread.never else text

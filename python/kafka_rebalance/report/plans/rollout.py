@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints what a deploy does to a group, and the settings with which it costs less."""
 
-from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.rollout.forecast import Forecast
 from kafka_rebalance.simulator.seeds import Spread
 
-from .figures import seconds_text
+from .figures import range_text, seconds_text
 
 _NOTE = (
     "Medians (least-most). unread: partition-seconds without a reader; longest: seconds of one "
     "partition; read twice: partition-seconds of records; takes: seconds until the group has "
     "settled."
 )
-
-
 _COLUMNS = {
     "rebalances": "rebalances", "moves": "moves", "unread": "unread_ms", "longest": "longest_ms",
     "read twice": "twice_ms", "records twice": "records_twice", "takes": "takes_ms",
@@ -24,12 +21,8 @@ _COLUMNS = {
 
 
 def _cell(figure: str, spread: Spread) -> str:
-    if spread.median is None or spread.least is None or spread.most is None:
-        return "never"
-    text = seconds_text if figure.endswith("_ms") else "{:,}".format
-    median, least, most = map(text, (spread.median, spread.least, spread.most))
-    found = median if least == most else f"{median} ({least}-{most})"
-    return f"{found}, never in {counted(spread.never, 'run')}" if spread.never else found
+    text_of = seconds_text if figure.endswith("_ms") else "{:,}".format
+    return range_text(spread, between="{}-{}", text_of=text_of)
 
 
 def print_forecast(found: Forecast) -> None:

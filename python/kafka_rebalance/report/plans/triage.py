@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 
-from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.notes.findings import PAGE
 from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.plans.clients import class_name
@@ -17,13 +16,8 @@ from .description import lag_cell
 from .notes import either_note, lists_note
 
 _COLUMNS = (
-    "group",
-    "assignor",
-    "members",
-    "partitions per member",
-    "best possible",
-    "lag",
-    "findings",
+    *("group", "assignor", "members", "partitions per member", "best possible"),
+    *("lag", "findings"),
 )
 
 
@@ -33,9 +27,8 @@ def print_triage(
     """Prints the summary of all `groups`, and a table of `shown`, which an option `selects`."""
     print_wrapped(summary(groups))
     described = [one.described for one in shown if isinstance(one.described, Description)]
-    live = any(one.lag is not None for one in shown) or any(
-        one.lags is not None for one in described
-    )
+    live = any(one.lag is not None for one in shown)
+    live |= any(one.lags is not None for one in described)
     if shown:
         columns = [column for column in _COLUMNS if live or column != "lag"]
         rows = [_row(one, live=live) for one in shown]
@@ -52,39 +45,29 @@ def print_triage(
     ):
         print_wrapped(note)
     of_groups = (one.group for one in described)
-    unknown = [one.group_id for one in of_groups if may_list_eager(one, one.assignor)]
-    if unknown:
+    if unknown := [one.group_id for one in of_groups if may_list_eager(one, one.assignor)]:
         print_wrapped(lists_note(unknown))
     about = f" {PAGE} explains the findings." if any(one.findings for one in shown) else ""
     print_wrapped(f"--group G shows one group in detail.{about}")
 
 
 def _row(one: TriagedGroup, *, live: bool) -> list[str]:
-    members = "-" if one.members is None else str(one.members)
-    balance, possible = _balances(one)
+    assignor = "no members" if one.state in EMPTY else one.group_type or "-"
+    balance = possible = "-"
+    if isinstance(one.described, Description):
+        group, names = one.described.group, one.described.assignors
+        either = dict.fromkeys(class_name(group, name) or "" for name in names)
+        assignor = " or ".join(either) or group.assignor or "-"
+        balance = one.described.balance.least_to_most
+        possible = one.described.possible.least_to_most
+    elif one.described is not None:
+        balance = one.described.task_balance.least_to_most
     return [
         cut(one.group_id, 60),
-        _assignor(one),
-        members,
+        assignor,
+        "-" if one.members is None else str(one.members),
         balance,
         possible,
         *([lag_cell(one.lag)] if live else []),
         ", ".join(dict.fromkeys(finding.kind for finding in one.findings)) or "-",
     ]
-
-
-def _balances(one: TriagedGroup) -> tuple[str, str]:
-    if isinstance(one.described, Description):
-        return one.described.balance.least_to_most, one.described.possible.least_to_most
-    if one.described is None:
-        return "-", "-"
-    tasks: Balance = one.described.task_balance
-    return tasks.least_to_most, "-"
-
-
-def _assignor(one: TriagedGroup) -> str:
-    if not isinstance(one.described, Description):
-        return "no members" if one.state in EMPTY else one.group_type or "-"
-    group, names = one.described.group, one.described.assignors
-    either = dict.fromkeys(class_name(group, name) or "" for name in names)
-    return " or ".join(either) or group.assignor or "-"

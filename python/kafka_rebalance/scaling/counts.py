@@ -72,14 +72,14 @@ class Count:
 class Scaled:
     """The counts of one group, in ascending order; that of its `members` now is always there.
 
-    `because` is the answer in words, `worth` lists the useful counts, and `errors` says why other
+    `summary` is the answer in words, `worth` lists the useful counts, and `errors` says why other
     counts have no answer. `times_assumed` is what simulated times assume, or why there are none.
     """
 
     group_id: str
     assignor: str
     members: int
-    because: str
+    summary: str
     counts: tuple[Count, ...]
     errors: dict[int, str] = field(hash=False)
     times_assumed: str
@@ -139,8 +139,8 @@ def scale(
             one, assumed = replace(one, times=times), text if times or not assumed else assumed
         found.append(replace(one, useful=all(_is_less(one, other) for other in found)))
     noun = "task" if group.subtopologies is not None else "partition"
-    because = _because(found, now, noun if rates is None else "record", knows_owners=owns)
-    return Scaled(group.group_id, name, now, because, tuple(found), errors, assumed)
+    summary = _summary(found, now, noun if rates is None else "record", knows_owners=owns)
+    return Scaled(group.group_id, name, now, summary, tuple(found), errors, assumed)
 
 
 def _plans(group: GroupSpec, more: int, engine: Engine) -> list[RebalancePlan]:
@@ -189,7 +189,7 @@ def checked(counts: Iterable[int]) -> list[int]:
 # In words ---------------------------------------------------------------------------------------
 
 
-def _because(counts: Sequence[Count], members: int, noun: str, *, knows_owners: bool) -> str:
+def _summary(counts: Sequence[Count], members: int, noun: str, *, knows_owners: bool) -> str:
     """Returns the answer; `members` is the present count, `noun` a partition, task or record."""
     now = next(one for one in counts if one.members == members)
     said = _compared(counts, now, noun)

@@ -148,7 +148,11 @@ def _after(row: RecordedRebalance, ms: int | None) -> str:
 
 
 def print_patterns(patterns: Sequence[Pattern]) -> None:
-    """Prints the patterns of all groups, with whole member ids."""
+    """Prints how many there are, then the patterns of all groups, with whole member ids."""
+    kinds = Counter(one.kind for one in patterns).most_common()
+    told = ", ".join(f"{number} {kind}" for kind, number in kinds)
+    of_groups = counted(len({one.group_id for one in patterns}), "group")
+    print_wrapped(f"Patterns in {of_groups}: {told}." if patterns else "No pattern was found.")
     for one in patterns:
         print_wrapped(f"{one.group_id}: {pattern_text(one, {})}", "", "  ")
 
@@ -182,6 +186,11 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
     """Prints how many answers are equal for each assignor and leader's library; then the others."""
+    computed = sum(one.equal is not None for one in replayed)
+    equal = sum(one.equal is True for one in replayed)
+    print_wrapped(
+        f"{equal} of {counted(computed, 'rebalance')} computed again, with equal answers."
+    )
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)

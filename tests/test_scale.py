@@ -315,7 +315,7 @@ def test_load_is_that_of_the_members_partitions() -> None:
     assert [one.to_dict()["catch_up_s"] for one in slow.counts] == ["never", 2 / 5]
     assert "; 3 is enough to read what arrives; " in slow.summary
     none = kr.scale(group, [1], rate=rate, capacity=20)
-    assert "; no number is enough to read what arrives; " in none.summary
+    assert "; no number is enough to read what arrives" in none.summary
 
 
 def test_with_rates_a_count_helps_if_the_busiest_member_has_less() -> None:

@@ -12,7 +12,16 @@ from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.report.text.names import counted, cut, short_names, shortened
 from kafka_rebalance.report.text.pages import page, scrolled, table
 
-from .table import GROUP_COLUMNS, WORST, clock, group_cells, group_order, pattern_text, row_text
+from .table import (
+    GROUP_COLUMNS,
+    WORST,
+    answer_of,
+    clock,
+    group_cells,
+    group_order,
+    pattern_text,
+    row_text,
+)
 
 _BINS_MS = (60_000, 600_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000)
 _MOST_BINS, _MOST_GROUPS, _MOST_ROWS = 48, 40, 200
@@ -31,7 +40,7 @@ _STYLE = """<style>
     white-space: nowrap; }
   .heat th.time { max-width: 22px; overflow: visible; padding: 0; }
   .round td { text-align: left !important; } .round th { text-align: left !important; }
-  .round td:nth-child(n+5) { min-width: 9rem; }
+  .round td:nth-child(n+6) { min-width: 9rem; }
   @media (prefers-color-scheme: dark) {
     body { background: #16181b; color: #e6e6e6; } .note { color: #b0b0b0; }
     .round td, .round th { border-color: #444; }
@@ -47,7 +56,9 @@ def history_page(
         name: [row for row, _ in recorded if row.is_rebalance] for name, recorded in groups.items()
     }
     order = group_order(rows)
-    parts = [_STYLE, f'<p class="note">{escaped(_span(rows))}</p>']
+    every = [row for group in rows.values() for row in group]
+    answer = f"<p>{escaped(answer_of(every, len(rows)))}</p>" if every else ""
+    parts = [_STYLE, answer, f'<p class="note">{escaped(_span(rows))}</p>']
     if len(groups) > 1:
         parts.append("<h2>The worst groups</h2>")
         parts.append(
@@ -66,9 +77,7 @@ def _span(rows: Mapping[str, Sequence[RecordedRebalance]]) -> str:
     times = [row.time_ms for group in rows.values() for row in group]
     if not times:
         return "No rebalance is in these records."
-    number = counted(len(times), "rebalance")
-    found = f"{number} of {counted(len(rows), 'group')}"
-    return f"{found}, {clock(min(times))} to {clock(max(times))} (UTC)."
+    return f"{clock(min(times))} to {clock(max(times))} (UTC)."
 
 
 def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[str]) -> str:
@@ -209,7 +218,7 @@ def legend(rows: Sequence[RecordedRebalance]) -> str:
     return (
         f'<p class="legend">{marks}</p><p class="note">A bar is a member with its number of '
         "partitions; a line before it marks a new member id. Hold the pointer over a column to "
-        "see its causes.</p>"
+        "see its causes, or open the table below it.</p>"
     )
 
 

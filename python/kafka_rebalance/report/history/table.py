@@ -31,9 +31,9 @@ def print_groups(
 ) -> None:
     """Prints the answer, then a line for each group, or only for the worst; worst first."""
     order = group_order(groups)
-    print_wrapped(_answer([row for name in order for row in groups[name]], len(groups)))
+    print_wrapped(answer_of([row for name in order for row in groups[name]], len(groups)))
     if order[1:]:
-        print_wrapped(f"{order[0]} rebalanced most: {_answer(groups[order[0]])}")
+        print_wrapped(f"{order[0]} rebalanced most: {answer_of(groups[order[0]])}")
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
@@ -41,7 +41,7 @@ def print_groups(
         print(f"… and {counted(len(order) - len(shown), 'group')} with {left} (--all shows them)")
 
 
-def _answer(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
+def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
     """Returns the answer in words: how often, within which time, and most often why."""
     within, moves = _within(sorted(rows, key=lambda row: row.time_ms)), total_moves(rows)
     text = counted(len(rows), "rebalance") + (f" of {groups} groups" if groups > 1 else "")
@@ -87,7 +87,7 @@ def print_group(
 ) -> None:
     """Prints one group's rebalances in order of time: all (`everything`), or only the last ones."""
     shown = rows if everything else rows[-_MOST_ROWS:]
-    print_wrapped(f"{group_id}: {_answer([row for row in rows if row.is_rebalance])}")
+    print_wrapped(f"{group_id}: {answer_of([row for row in rows if row.is_rebalance])}")
     if len(shown) < len(rows):
         print(f"the last {len(shown)} (--all shows every one)")
     ids = {one for row in rows for cause in row.causes for one in cause.members}

@@ -106,6 +106,8 @@ def test_24_partitions_with_4_threads_a_pod() -> None:
         (32, 1, 8, False),
     ]
     assert "16 to 20 members bring nothing" in found.summary
+    assert str(found) == f"{found.group_id}: {found.summary}."
+    assert found._repr_html_().startswith(f"<p>{found.summary}.</p>")
     asked = choose(formed(24, 12), range(1, 9), rate={"t": 2300}, capacity=100, per_replica=4)
     assert (asked["replicas"], asked["replicas_now"]) == (6, 3)
 

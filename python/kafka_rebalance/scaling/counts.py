@@ -9,12 +9,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 from kafka_rebalance.assignors.assigning import assignor_of
 from kafka_rebalance.assignors.registry import Engine, shares_partitions
 from kafka_rebalance.errors import AssignorThrows, GroupError, NoMembersLeft
 from kafka_rebalance.group.field_paths import integer
+from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted, partition_or_task_counts
 from kafka_rebalance.notes.leaders import no_answer
@@ -91,6 +93,14 @@ class Scaled:
     @property
     def worth(self) -> list[int]:
         return _worth(self.counts)
+
+    def __str__(self) -> str:
+        return f"{self.group_id}: {self.summary}."
+
+    def _repr_html_(self) -> str:
+        columns = ("members", "fullest", "possible", "moves", "stops", "idle")
+        row = attrgetter(*columns)
+        return small_table(self.group_id, columns, self.counts, row, f"{self.summary}.")
 
     def to_dict(self) -> dict[str, Any]:
         row = {one.name: getattr(self, one.name) for one in fields(self)}

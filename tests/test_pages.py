@@ -70,6 +70,8 @@ addEventListener("load", () => {
     wider: document.documentElement.scrollWidth - innerWidth,
     asked: performance.getEntriesByType("resource").map((one) => one.name),
     heads: [...document.querySelectorAll("h1, h2")].map((one) => one.textContent),
+    firsts: [...document.querySelectorAll("tr > :first-child:not(.count, [scope=col])")].map(
+      (one) => one.textContent),
     tables: [...document.querySelectorAll("table")].map((one) => one.rows.length),
     unseen: bars.filter((one) => !(box(one).width > 0 && box(one).height > 5)).length,
     bars: bars.length,
@@ -124,6 +126,30 @@ def _seen(
     assert found, done.stdout[-2000:] + done.stderr[-2000:]
     table: dict[str, Any] = json.loads(html.unescape(found[1]))
     return table
+
+
+# A script that follows a member by the keyboard's event, and leaves what is still shown.
+FOLLOW = """
+<script>
+document.querySelector("#member").selectedIndex = 2;
+document.querySelector(".choice").dispatchEvent(new Event("change"));
+for (const one of document.querySelectorAll("[hidden], .aside table")) one.remove();
+document.title = document.querySelector("output").textContent;
+</script>
+"""
+
+
+def test_a_reader_follows_a_member_of_a_plan(tmp_path: Path) -> None:
+    """A restarted member is found under its new id, too; columns that it never had are hidden."""
+    topics = (Topic("a", 2), Topic("a.b", 2))
+    owned = [tuple(kr.TopicPartition(one.name, i) for one in topics) for i in range(2)]
+    members = [Member(f"m{i}", ("a", "a.b"), owned_partitions=owned[i]) for i in range(2)]
+    group = GroupSpec("g", topics, tuple(members))
+    page = plan_page(kr.plan(group, "range", ["bounce-members=m1"]))
+    all_of_it, followed = _seen(page, tmp_path), _seen(page + FOLLOW, tmp_path)
+    assert all_of_it["firsts"][-4:-1] == ["m1", "m0", "m0"]
+    assert [all_of_it["firsts"][-1]] == followed["firsts"][-1:]
+    assert followed["firsts"][-2:-1] == ["m1"]
 
 
 def _is_readable(seen: dict[str, Any]) -> None:

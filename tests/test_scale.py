@@ -65,17 +65,17 @@ def test_the_sample_is_not_partitions_divided_by_members() -> None:
 
 def test_the_answer_in_words_comes_first() -> None:
     found = kr.scale(SAMPLE["payments"])
-    assert found.because == (
+    assert found.summary == (
         "11 to 14 members bring nothing: the fullest member has 3 partitions either way; 15 is the "
         "next step: the fullest member then has 2 partitions (10 moves, 10 without a reader on the "
         "way); worth having: 1, 2, 3, 4, 5, 6, 8, 10, 15"
     )
-    assert kr.scale(SAMPLE["telemetry"]).because == (
+    assert kr.scale(SAMPLE["telemetry"]).summary == (
         "2 members would do as well as 6, and 7 to 12 members bring nothing: the fullest member "
         "has 7 partitions either way; 4 of the 6 members have nothing to read; worth having: 1, 2"
     )
-    assert kr.scale(SAMPLE["loyalty"], [4]).because.startswith("4 members help: the fullest")
-    assert kr.scale(SAMPLE["loyalty"], [3]).because.startswith("3 members now: the fullest")
+    assert kr.scale(SAMPLE["loyalty"], [4]).summary.startswith("4 members help: the fullest")
+    assert kr.scale(SAMPLE["loyalty"], [3]).summary.startswith("3 members now: the fullest")
 
 
 @pytest.mark.parametrize("assignor", ["range", "sticky", "cooperative-sticky", "consumer/uniform"])
@@ -105,7 +105,9 @@ def test_24_partitions_with_4_threads_a_pod() -> None:
         (28, 1, 4, False),
         (32, 1, 8, False),
     ]
-    assert "16 to 20 members bring nothing" in found.because
+    assert "16 to 20 members bring nothing" in found.summary
+    assert str(found) == f"{found.group_id}: {found.summary}."
+    assert found._repr_html_().startswith(f"<p>{found.summary}.</p>")
     asked = choose(formed(24, 12), range(1, 9), rate={"t": 2300}, capacity=100, per_replica=4)
     assert (asked["replicas"], asked["replicas_now"]) == (6, 3)
 
@@ -235,7 +237,7 @@ def test_members_that_share_partitions_read_a_part_of_each() -> None:
         (1, 0.5, True),
         (2, 2 / 3, False),
     ]
-    assert "6 is the next step: the fullest member then has 0.5 partitions" in found.because
+    assert "6 is the next step: the fullest member then has 0.5 partitions" in found.summary
 
 
 def test_without_known_owners_the_present_count_is_the_next_rebalance() -> None:
@@ -244,7 +246,7 @@ def test_without_known_owners_the_present_count_is_the_next_rebalance() -> None:
     )
     found = kr.scale(group, [3])
     assert rows(found, "fullest", "moves") == [(3, 6), (2, 6)]
-    assert found.because.endswith(
+    assert found.summary.endswith(
         "who owns what now is not known, so every partition counts as a move"
     )
 
@@ -313,9 +315,9 @@ def test_load_is_that_of_the_members_partitions() -> None:
     assert rows(found, "busiest", "lag", "catch_up_s") == [(60.0, 50.0, 1.25), (50.0, 50.0, 1.0)]
     slow = kr.scale(group, [3], rate=rate, lag={"t": 6}, capacity=55)
     assert [one.to_dict()["catch_up_s"] for one in slow.counts] == ["never", 2 / 5]
-    assert "; 3 is enough to read what arrives; " in slow.because
+    assert "; 3 is enough to read what arrives; " in slow.summary
     none = kr.scale(group, [1], rate=rate, capacity=20)
-    assert "; no number is enough to read what arrives; " in none.because
+    assert "; no number is enough to read what arrives" in none.summary
 
 
 def test_with_rates_a_count_helps_if_the_busiest_member_has_less() -> None:
@@ -328,7 +330,7 @@ def test_with_rates_a_count_helps_if_the_busiest_member_has_less() -> None:
     assert [one.useful for one in found.counts] == [
         most < min(busiest[:n], default=float("inf")) for n, most in enumerate(busiest)
     ]
-    assert "records a second" in found.because
+    assert "records a second" in found.summary
 
 
 # The choice of an autoscaler ----------------------------------------------------------------------

@@ -198,7 +198,7 @@ def test_a_summary_of_clusters(command: Run, tmp_path: Path) -> None:
     commands = [
         html.unescape(one) for one in re.findall("<code>kafka-rebalance (.*?)</code>", page)
     ]
-    assert len(commands) == 20
+    assert len(commands) == 6  # of each cluster, three groups end less even than possible
     shown = command(*shlex.split(commands[0]))
     assert shown.returncode == 0, shown.stderr
     assert "rebalance" in shown.stdout

@@ -51,8 +51,8 @@ def test_rows_and_lines_are_what_python_returns(spark: SparkSession, tmp_path: P
             if isinstance(told, str):
                 assert "PreparingRebalance" in got
                 continue
-            assert {name: got[name] for name in ("assignor", "members", "because", "worth")} == {
-                name: told[name] for name in ("assignor", "members", "because", "worth")
+            assert {name: got[name] for name in ("assignor", "members", "summary", "worth")} == {
+                name: told[name] for name in ("assignor", "members", "summary", "worth")
             }
             assert got["counts"] == [
                 {name: one[name] for name in got["counts"][0]} for one in told["counts"]

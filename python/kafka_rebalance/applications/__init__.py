@@ -4,5 +4,5 @@
 `lines` reads what a contract line holds, `topology` infers the rest, `replayed` checks it against
 the present assignment, and `plan` predicts what threads send next, call by call.
 
-Docs     docs/streams.md
+Docs     docs/streams-classic.md
 """

@@ -62,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     words = parser.add_subparsers(title="words", required=True, metavar="WORD", dest="word")
     for word, line in _WORDS.items():
-        one = words.add_parser(word, help=line, description=f"Writes {line}.")
+        one = words.add_parser(word, help=line, description=f"{line[0].upper()}{line[1:]}.")
         _add_paths(one)
         if word in ("assign", "plan", "summary"):
             unread = _UNREAD if word == "assign" else ""

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Fleet: TypeAlias = "OnSpark | Here"
 
 _WORST = 20
+_AT_LEAST = 5
+"""So many groups are listed even if they end as even as possible."""
 _MOST_RACKS = 12
 _MOST_CLUSTERS = 50
 _USUAL = ("add-members=1", "remove-members=1")
@@ -181,7 +183,8 @@ def _keep_worst(fleet: Fleet, rows: Sequence[Any], directory: Path) -> list[Wors
     for row, one in found:
         cluster = row["cluster"] if has_cluster else None
         first.setdefault((cluster, one["group_id"]), (row, one))
-    kept = list(first.items())[:_WORST]
+    uneven = sum(_badness(one)[0] > 0 for _, one in first.values())
+    kept = list(first.items())[: min(_WORST, max(uneven, _AT_LEAST))]
     lines = fleet.contract_lines([key for key, _ in kept])
     place = directory / "worst"
     place.mkdir(parents=True, exist_ok=True)

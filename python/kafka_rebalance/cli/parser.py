@@ -132,6 +132,9 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from kafka_rebalance.report.text.sentences import print_sentence
 
+        if message.endswith("required: COMMAND"):
+            self.print_help(sys.stderr)
+            self.exit(2)
         usage = self.format_usage()
         is_short = usage.count("\n") == 1
         if is_short:

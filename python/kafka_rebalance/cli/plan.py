@@ -169,7 +169,8 @@ def _json(
     if args.samples and (samples := _samples(planned, args)):
         answer["samples"] = samples.to_dict()
     if args.explain is not None:
-        answer["explanation"] = planned.explain(args.explain)
+        answer["explanation"] = explained = planned.explain(args.explain)
+        answer["summary"] = explained.summary
     if args.curve and planned.curve is not None:
         answer |= planned.curve.to_dict()
     _draw(planned, args)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the field `application` of a classic Kafka Streams group (docs/streams.md).
+"""Makes the field `application` of a classic Kafka Streams group (docs/streams-classic.md).
 
 It holds the bytes that threads sent and were assigned, the partitions of their topics and of the
 changelogs `<group>-…-changelog`, the ends of the changelogs, and the group's committed offsets,

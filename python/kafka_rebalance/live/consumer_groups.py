@@ -161,8 +161,8 @@ def snapshot_lines(
     A member whose client is not Kafka's newest has `subscription_version` and `user_data`. They
     describe the form of the member's last subscription; its next one will have this form, too.
 
-    The line of a classic Kafka Streams group has `application` (docs/streams.md), which costs three
-    more requests, unless `applications` is False.
+    The line of a classic Kafka Streams group has `application` (docs/streams-classic.md), which
+    costs three more requests, unless `applications` is False.
 
     A topic's `leaderless` lists the numbers of its partitions that have no leader, if any.
 

@@ -71,21 +71,23 @@ def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
 
     `figures.unavailable` counts partitions that existed before, so it can be above `total`.
     """
-    said, silent = [], figures.unavailable
+    said, silent, then = [], figures.unavailable, ""
+    if waiting := figures.waiting:
+        waits, their = ("waits", "its") if waiting == 1 else ("wait", "their")
+        said.append(f"{counted(waiting, noun)} {waits} while {their} member is down")
+        then = "then "
     have = "has" if silent == 1 else "have"
     if silent and figures.unavailable_rounds > silent:
         said.append(
-            f"{counted(silent, noun)} {have} no reader in one rebalance or more "
+            f"{then}{counted(silent, noun)} {have} no reader in one rebalance or more "
             f"({figures.unavailable_rounds} times in all)"
         )
     elif silent >= total > 0:
         every = f"all {counted(silent, noun)}" if silent > 1 else f"the {noun}"
-        said.append(f"{every} {have} no reader meanwhile")
+        said.append(f"{then}{every} {have} no reader meanwhile")
     elif silent:
-        said.append(f"{silent} of them {have} no reader for one rebalance, the others are read on")
-    if waiting := figures.waiting:
-        waits, their = ("waits", "its") if waiting == 1 else ("wait", "their")
-        said.append(f"{counted(waiting, noun)} {waits} while {their} member is down")
+        of_them = counted(silent, noun) if then else f"{silent} of them"
+        said.append(f"{then}{of_them} {have} no reader for one rebalance, the others are read on")
     if figures.leaderless:
         said.append(f"{counted(figures.leaderless, noun)} without a leader")
     still = f"every {noun} has a reader all the time" if figures.rounds else "nothing moves"

@@ -135,7 +135,7 @@ def _moves(changes: Sequence[ChangeTotals]) -> str:
     shown = changes[:_MOST_BARS]
     series = {
         "partitions moved, with the groups' assignors": [one.moves for one in shown],
-        "fewest for the best balance": [one.least_moves for one in shown],
+        "needed for the best balance": [one.least_moves for one in shown],
     }
     names = [one.change or "next rebalance" for one in shown]
     return _figure("Moves by change", bar_chart("Moves by change", names, series))
@@ -160,7 +160,7 @@ _COLUMNS = {
     "groups affected": "affected",
     "errors": "errors",
     "moves": "moves",
-    "fewest": "least_moves",
+    "for the best balance": "least_moves",
     "moves of a group: half": "moves_p50",
     "99%": "moves_p99",
     "most": "moves_max",

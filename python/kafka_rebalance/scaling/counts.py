@@ -9,12 +9,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 from kafka_rebalance.assignors.assigning import assignor_of
 from kafka_rebalance.assignors.registry import Engine, shares_partitions
 from kafka_rebalance.errors import AssignorThrows, GroupError, NoMembersLeft
 from kafka_rebalance.group.field_paths import integer
+from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted, partition_or_task_counts
 from kafka_rebalance.notes.leaders import no_answer
@@ -72,14 +74,14 @@ class Count:
 class Scaled:
     """The counts of one group, in ascending order; that of its `members` now is always there.
 
-    `because` is the answer in words, `worth` lists the useful counts, and `errors` says why other
+    `summary` is the answer in words, `worth` lists the useful counts, and `errors` says why other
     counts have no answer. `times_assumed` is what simulated times assume, or why there are none.
     """
 
     group_id: str
     assignor: str
     members: int
-    because: str
+    summary: str
     counts: tuple[Count, ...]
     errors: dict[int, str] = field(hash=False)
     times_assumed: str
@@ -90,7 +92,15 @@ class Scaled:
 
     @property
     def worth(self) -> list[int]:
-        return [one.members for one in self.counts if one.useful]
+        return _worth(self.counts)
+
+    def __str__(self) -> str:
+        return f"{self.group_id}: {self.summary}."
+
+    def _repr_html_(self) -> str:
+        columns = ("members", "fullest", "possible", "moves", "stops", "idle")
+        row = attrgetter(*columns)
+        return small_table(self.group_id, columns, self.counts, row, f"{self.summary}.")
 
     def to_dict(self) -> dict[str, Any]:
         row = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -110,10 +120,11 @@ def scale(
 ) -> Scaled:
     """Returns what each number of members brings, and what the step to it from now costs.
 
-    `counts` are numbers of members; None means up to twice the present number. `rate` and `lag` are
-    records a second that arrive, and records not yet read; a member can read `capacity` records a
-    second. `samples` is how often each step is played for its ranges (None: as often as by
-    `RebalancePlan.sample`). With `how_long`, the simulator plays each step.
+    `counts` are numbers of members; None means up to twice the present number. The number below
+    the first one is played too: else nobody knows whether the first one brings anything. `rate` and
+    `lag` are records a second that arrive, and records not yet read; a member can read `capacity`
+    records a second. `samples` is how often each step is played for its ranges (None: as often as
+    by `RebalancePlan.sample`). With `how_long`, the simulator plays each step.
 
     Errors   those of `plan`; GroupError at `counts[i]`, `rate`, `lag` or `capacity`.
     """
@@ -123,7 +134,8 @@ def scale(
         raise GroupError("capacity", "give records a second above 0, and the rate or the lag")
     owns, found, assumed = any(Assignment.owned(group).values()), list[Count](), ""
     errors: dict[int, str] = {}
-    for members in sorted({*(_default(group) if counts is None else checked(counts)), now}):
+    wanted = sorted({*(_default(group) if counts is None else checked(counts)), now})
+    for members in [wanted[0] - 1, *wanted] if wanted[0] > 1 else wanted:
         try:
             plans = _plans(group, members - now, engine)
         except (AssignorThrows, NoMembersLeft) as error:
@@ -139,8 +151,9 @@ def scale(
             one, assumed = replace(one, times=times), text if times or not assumed else assumed
         found.append(replace(one, useful=all(_is_less(one, other) for other in found)))
     noun = "task" if group.subtopologies is not None else "partition"
-    because = _because(found, now, noun if rates is None else "record", knows_owners=owns)
-    return Scaled(group.group_id, name, now, because, tuple(found), errors, assumed)
+    shown = tuple(one for one in found if one.members in wanted)
+    summary = _summary(shown, now, noun if rates is None else "record", knows_owners=owns)
+    return Scaled(group.group_id, name, now, summary, shown, errors, assumed)
 
 
 def _plans(group: GroupSpec, more: int, engine: Engine) -> list[RebalancePlan]:
@@ -189,7 +202,7 @@ def checked(counts: Iterable[int]) -> list[int]:
 # In words ---------------------------------------------------------------------------------------
 
 
-def _because(counts: Sequence[Count], members: int, noun: str, *, knows_owners: bool) -> str:
+def _summary(counts: Sequence[Count], members: int, noun: str, *, knows_owners: bool) -> str:
     """Returns the answer; `members` is the present count, `noun` a partition, task or record."""
     now = next(one for one in counts if one.members == members)
     said = _compared(counts, now, noun)
@@ -198,10 +211,16 @@ def _because(counts: Sequence[Count], members: int, noun: str, *, knows_owners: 
     if now.catch_up_s is not None:
         enough = (one.members for one in counts if one.catch_up_s != math.inf)
         said.append(f"{next(enough, 'no number')} is enough to read what arrives")
-    said.append(f"worth having: {', '.join(str(one.members) for one in counts if one.useful)}")
+    if worth := _worth(counts):
+        said.append(f"worth having: {', '.join(map(str, worth))}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
     return "; ".join(said)
+
+
+def _worth(counts: Iterable[Count]) -> list[int]:
+    """Returns the useful numbers of members, without those with which the lag only grows."""
+    return [one.members for one in counts if one.useful and one.catch_up_s != math.inf]
 
 
 def _is_less(one: Count, other: Count) -> bool:

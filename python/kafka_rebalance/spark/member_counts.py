@@ -16,7 +16,7 @@ from . import schema
 from .recorded_patterns import each_group
 
 SCALE_SCHEMA = (
-    "group_id string, assignor string, members int, because string, worth array<int>, "
+    "group_id string, assignor string, members int, summary string, worth array<int>, "
     "counts array<struct<members: int, fullest: int, possible: int, moves: bigint, "
     "rebalances: int, stops: int, idle: int, busiest: double, useful: boolean, settled: boolean>>, "
     "error string"

@@ -62,7 +62,7 @@ entries.
 
 `error_kind` is for counting: "never-ends" or "throws" if Kafka's own class does so on the group,
 "change" for a change that does not fit the group, "no-members" if a change leaves none, "group" for
-an error in the group's own fields.
+an error in the group's own fields, "call" for wrong arguments of a function of SQL.
 """
 
 OWNERS_SCHEMA = (

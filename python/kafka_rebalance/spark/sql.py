@@ -26,6 +26,8 @@ from .workers import core_importer
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    _Refused = Callable[[int, str], pa.RecordBatch]
+
 
 def register_functions(spark: SparkSession) -> None:
     """Registers the functions for `spark.sql`, in this session.
@@ -38,12 +40,12 @@ def register_functions(spark: SparkSession) -> None:
     `groups` contains the columns of INPUT_SCHEMA. Spark passes it as one struct, so select only
     needed columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is
     null or left out, the row's own is used; without `changes`, the next rebalance is played. An
-    unknown assignor is an error of each row, and so is a wrong change, because Spark has no hook
-    that could refuse it before the job. `changes` are separated by "; ", or an array:
-    'add-members=1; partitions orders=24'; "" is the next rebalance. `kafka_assign` and `kafka_plan`
-    return these columns as a struct. They take an assignor for each row. `kafka_plan` takes
-    `changes` as an array of strings; if one refers to something that the group lacks, the row has
-    an error.
+    unknown assignor is an error of each row, and so are a wrong change and wrong arguments, because
+    Spark has no hook that could refuse them before the job. `changes` are separated by "; ", or an
+    array: 'add-members=1; partitions orders=24'; "" is the next rebalance. `kafka_assign` and
+    `kafka_plan` return these columns as a struct. They take an assignor for each row. `kafka_plan`
+    takes `changes` as an array of strings; if one refers to something that the group lacks, the row
+    has an error.
     """
     use_this_python(spark)
     spark.udtf.register("kafka_assign_table", _assign_table())
@@ -93,16 +95,20 @@ def _column(
 ) -> Any:
     """Returns a bulk function of the core as a column function."""
     names = ["group_id", "topics", "members", *more]
-    answers_of = _in_core(f"{verb}_batch")
+    answers_of, refused = _in_core(f"{verb}_batch")
 
     import pyarrow as pa
 
     # Spark reads these annotations to find out which kind of function this is.
     def run(*columns: pa.Array) -> pa.Array:
-        if len(columns) != len(names):
-            raise TypeError(f"{len(columns)} arguments in place of {', '.join(names)}")
-        if "changes" in names and pa.types.is_string(columns[-1].type):
-            raise TypeError("changes: a text; give an array of texts, as array('add-members=1')")
+        problem = f"{len(columns)} arguments; give {', '.join(names)}"
+        if not columns:
+            raise TypeError(problem)  # no argument tells how many rows there are
+        if len(columns) == len(names):
+            is_text = "changes" in names and pa.types.is_string(columns[-1].type)
+            problem = _ONE_TEXT if is_text else ""
+        if problem:
+            return refused(len(columns[0]), problem).to_struct_array()
         batch = pa.record_batch(list(columns), names=names)
         before = (assignor, None) if "changes" in names else (assignor,)
         return answers_of(batch, *before, max_partitions, 1).to_struct_array()
@@ -111,13 +117,29 @@ def _column(
     return make_udf(run, f"struct<{schema}>")
 
 
-def _in_core(function: str) -> "Callable[..., pa.RecordBatch]":
-    """Returns a core function that raises SchemaError for wrong columns, as frames do.
+def _in_core(function: str) -> "tuple[Callable[..., pa.RecordBatch], _Refused]":
+    """Returns a core function, and one that returns so many rows with an error of the whole call.
 
-    Spark pickles this closure by value for the workers: they load `schema` only for an error.
+    Rows of wrong columns have the text of the SchemaError that frames raise. Spark pickles these
+    closures by value for the workers: they load `schema` only for an error.
     """
 
     core = core_importer()
+
+    def refused(rows: int, problem: str) -> "pa.RecordBatch":
+        import pyarrow as pa
+
+        text = pa.string()
+        topic = pa.struct({"name": text, "partitions": pa.int32()})
+        member = pa.struct({"member_id": text, "topics": pa.list_(text)})
+        types = {"group_id": text, "topics": pa.list_(topic), "members": pa.list_(member)}
+        nulls = pa.record_batch({name: pa.nulls(rows, one) for name, one in types.items()})
+        changes: list[list[str]] = [[]] if function == "plan_batch" else []
+        answers = pa.record_batch(getattr(core(), function)(nulls, None, *changes, 1, 1))
+        for name, value in (("error", problem), ("error_kind", "call")):
+            place = answers.schema.get_field_index(name)
+            answers = answers.set_column(place, name, pa.array([value] * rows, text))
+        return answers
 
     def answers_of(batch: "pa.RecordBatch", *arguments: Any) -> "pa.RecordBatch":
         import pyarrow as pa
@@ -128,28 +150,36 @@ def _in_core(function: str) -> "Callable[..., pa.RecordBatch]":
         except TypeError:
             from pyspark.sql.pandas.types import from_arrow_schema
 
+            from kafka_rebalance.errors import SchemaError
             from kafka_rebalance.spark.schema import check
 
-            check(from_arrow_schema(batch.schema))
+            try:
+                check(from_arrow_schema(batch.schema))
+            except SchemaError as error:
+                return refused(len(batch), str(error))
             raise
 
-    return answers_of
+    return answers_of, refused
 
 
 _NO_TABLE = "groups: not a table; give one, as TABLE(groups)"
+_TOO_MANY = "too many arguments; give TABLE(groups) and {}"
+_ONE_TEXT = "changes: a text; give an array of texts, as array('add-members=1')"
 
 
 def _assign_table() -> Any:
     import pyarrow as pa
 
-    most, answers_of, no_table = MAX_PARTITIONS, _in_core("assign_batch"), _NO_TABLE
+    most, (answers_of, refused) = MAX_PARTITIONS, _in_core("assign_batch")
+    no_table, too_many = _NO_TABLE, _TOO_MANY.format("one assignor")
 
     class AssignTable:
         def eval(
-            self, groups: pa.RecordBatch, assignor: pa.Array | None = None
+            self, groups: Any = None, assignor: pa.Array | None = None, *more: pa.Array
         ) -> Iterator[pa.Table]:
-            if not isinstance(groups, pa.RecordBatch):
-                raise TypeError(no_table)
+            if more or not isinstance(groups, pa.RecordBatch):
+                yield pa.Table.from_batches([refused(1, too_many if more else no_table)])
+                return
             name = assignor[0].as_py() if assignor else None
             if name is not None:  # each row's assignor: each reports an unknown one
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
@@ -164,14 +194,16 @@ def _assign_table() -> Any:
 def _plan_table() -> Any:
     import pyarrow as pa
 
-    most, answers_of, no_table = MAX_PARTITIONS, _in_core("plan_batch"), _NO_TABLE
+    most, (answers_of, refused) = MAX_PARTITIONS, _in_core("plan_batch")
+    no_table, too_many = _NO_TABLE, _TOO_MANY.format("changes in one text or array")
 
     class PlanTable:
         def eval(
-            self, groups: pa.RecordBatch, changes: pa.Array | None = None
+            self, groups: Any = None, changes: pa.Array | None = None, *more: pa.Array
         ) -> Iterator[pa.Table]:
-            if not isinstance(groups, pa.RecordBatch):
-                raise TypeError(no_table)
+            if more or not isinstance(groups, pa.RecordBatch):
+                yield pa.Table.from_batches([refused(1, too_many if more else no_table)])
+                return
             given = changes[0].as_py() if changes else None
             if given is None:
                 given = []

@@ -20,8 +20,8 @@ from kafka_rebalance.assignors.registry import (
     Engine,
     is_known,
     library_of,
+    misspelt,
     planned_names,
-    unknown,
 )
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
@@ -227,7 +227,7 @@ def _check_names(assignors: Sequence[str]) -> None:
         if not isinstance(name, str):
             raise TypeError(f'assignors[{i}]: {a_type(name)} is not a name; give one, as "sticky"')
         if not is_known(name):
-            raise GroupError(f"assignors[{i}]", unknown(name))
+            raise GroupError(f"assignors[{i}]", misspelt(name))
 
 
 def _met_by(group: GroupSpec) -> list[str]:

@@ -4,5 +4,5 @@
 `sticky` runs in brokers, for streams groups (KIP-1071). All others run in the leader of a classic
 group with the protocol `stream`: `leader` calls them, and `engines` runs `leader` or its twin.
 
-Docs     docs/behaviour/server-side.md, docs/streams.md
+Docs     docs/behaviour/server-side.md, docs/streams-classic.md
 """

@@ -9,6 +9,7 @@ Mirror: `src/plans/changes/text.rs`.
 
 import re
 
+from kafka_rebalance.errors import did_you_mean
 from kafka_rebalance.group.model import quoted
 
 from .assignor import SwitchAssignor
@@ -43,5 +44,6 @@ def change_from_text(text: str) -> Change:
     name, value = (match[1], match[2] or "") if match else (text, "")
     classes = {verb.name: change for change in CHANGES for verb in change.VERBS}
     if name not in classes:
-        raise error(f"{quoted(text)} begins with none of {', '.join(classes)}")
+        near = did_you_mean(name, classes)
+        raise error(f"{quoted(text)} begins with none of {', '.join(classes)}{near}")
     return classes[name].parse(name, value)

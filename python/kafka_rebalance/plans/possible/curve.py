@@ -111,7 +111,11 @@ class Curve:
         return f"{math.sqrt(max(squares / self.members - mean * mean, 0)):.2f}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"knee": self.knee.taken_at_most, "curve": [one.to_dict() for one in self.points]}
+        return {
+            "summary": self.summary,
+            "knee": self.knee.taken_at_most,
+            "curve": [one.to_dict() for one in self.points],
+        }
 
 
 COLUMNS = ("taken", "fullest", "deviation", "bound")

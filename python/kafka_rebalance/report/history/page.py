@@ -13,7 +13,16 @@ from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.report.text.names import counted, cut, short_names, shortened
 from kafka_rebalance.report.text.pages import page, scrolled, table
 
-from .table import GROUP_COLUMNS, WORST, clock, group_cells, group_order, pattern_text, row_text
+from .table import (
+    GROUP_COLUMNS,
+    WORST,
+    answer_of,
+    clock,
+    group_cells,
+    group_order,
+    pattern_text,
+    row_text,
+)
 
 _BINS_MS = (60_000, 600_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000)
 _MOST_BINS, _MOST_GROUPS, _MOST_ROWS = 48, 40, 200
@@ -26,7 +35,9 @@ def history_page(groups: Mapping[str, Recorded], patterns: Sequence[Pattern], ti
     }
     order = group_order(rows)
     style = files("kafka_rebalance.report.history").joinpath("page.css").read_text(encoding="utf-8")
-    parts = [f"<style>\n{style}</style>", f'<p class="note">{escaped(_span(rows))}</p>']
+    every = [row for group in rows.values() for row in group]
+    answer = f"<p>{escaped(answer_of(every, len(rows)))}</p>" if every else ""
+    parts = [f"<style>\n{style}</style>", answer, f'<p class="note">{escaped(_span(rows))}</p>']
     if len(groups) > 1:
         parts.append("<h2>The worst groups</h2>")
         parts.append(
@@ -45,9 +56,7 @@ def _span(rows: Mapping[str, Sequence[RecordedRebalance]]) -> str:
     times = [row.time_ms for group in rows.values() for row in group]
     if not times:
         return "No rebalance is in these records."
-    number = counted(len(times), "rebalance")
-    found = f"{number} of {counted(len(rows), 'group')}"
-    return f"{found}, {clock(min(times))} to {clock(max(times))} (UTC)."
+    return f"{clock(min(times))} to {clock(max(times))} (UTC)."
 
 
 def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[str]) -> str:
@@ -188,7 +197,7 @@ def legend(rows: Sequence[RecordedRebalance]) -> str:
     return (
         f'<p class="legend">{marks}</p><p class="note">A bar is a member with its number of '
         "partitions; a line before it marks a new member id. Hold the pointer over a column to "
-        "see its causes.</p>"
+        "see its causes, or open the table below it.</p>"
     )
 
 

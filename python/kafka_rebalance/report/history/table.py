@@ -31,9 +31,9 @@ def print_groups(
 ) -> None:
     """Prints the answer, then a line for each group, or only for the worst; worst first."""
     order = group_order(groups)
-    print_wrapped(_answer([row for name in order for row in groups[name]], len(groups)))
+    print_wrapped(answer_of([row for name in order for row in groups[name]], len(groups)))
     if order[1:]:
-        print_wrapped(f"{order[0]} rebalanced most: {_answer(groups[order[0]])}")
+        print_wrapped(f"{order[0]} rebalanced most: {answer_of(groups[order[0]])}")
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
@@ -41,7 +41,7 @@ def print_groups(
         print(f"… and {counted(len(order) - len(shown), 'group')} with {left} (--all shows them)")
 
 
-def _answer(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
+def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
     """Returns the answer in words: how often, within which time, and most often why."""
     within, moves = _within(sorted(rows, key=lambda row: row.time_ms)), total_moves(rows)
     text = counted(len(rows), "rebalance") + (f" of {groups} groups" if groups > 1 else "")
@@ -87,7 +87,7 @@ def print_group(
 ) -> None:
     """Prints one group's rebalances in order of time: all (`everything`), or only the last ones."""
     shown = rows if everything else rows[-_MOST_ROWS:]
-    print_wrapped(f"{group_id}: {_answer([row for row in rows if row.is_rebalance])}")
+    print_wrapped(f"{group_id}: {answer_of([row for row in rows if row.is_rebalance])}")
     if len(shown) < len(rows):
         print(f"the last {len(shown)} (--all shows every one)")
     ids = {one for row in rows for cause in row.causes for one in cause.members}
@@ -148,7 +148,11 @@ def _after(row: RecordedRebalance, ms: int | None) -> str:
 
 
 def print_patterns(patterns: Sequence[Pattern]) -> None:
-    """Prints the patterns of all groups, with whole member ids."""
+    """Prints how many there are, then the patterns of all groups, with whole member ids."""
+    kinds = Counter(one.kind for one in patterns).most_common()
+    told = ", ".join(f"{number} {kind}" for kind, number in kinds)
+    of_groups = counted(len({one.group_id for one in patterns}), "group")
+    print_wrapped(f"Patterns in {of_groups}: {told}." if patterns else "No pattern was found.")
     for one in patterns:
         print_wrapped(f"{one.group_id}: {pattern_text(one, {})}", "", "  ")
 
@@ -182,6 +186,11 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
     """Prints how many answers are equal for each assignor and leader's library; then the others."""
+    computed = sum(one.equal is not None for one in replayed)
+    equal = sum(one.equal is True for one in replayed)
+    print_wrapped(
+        f"{equal} of {counted(computed, 'rebalance')} computed again, with equal answers."
+    )
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints comparisons at most 100 characters wide; settings to paste are never wrapped."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
@@ -10,7 +11,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
-from kafka_rebalance.report.text.names import cut, in_words
+from kafka_rebalance.report.text.names import counted, cut, in_words
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
@@ -155,13 +156,28 @@ def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
 
 
 def print_comparisons(comparisons: Sequence[Comparison]) -> None:
-    """Prints several groups, one on each line."""
+    """Prints the answer for all groups, then a line for each group."""
+    print_wrapped(_answer(comparisons))
     print_table(
         ("group", "runs", "recommended", "per member", "no reader"),
         [_line(one) for one in comparisons],
         whole=True,
         names=3,
     )
+
+
+def _answer(comparisons: Sequence[Comparison]) -> str:
+    """Returns a sentence such as `19 groups: 12 switch to cooperative-sticky; 7 keep theirs.`"""
+    advice: Counter[str] = Counter()
+    for one in comparisons:
+        if one.recommended is None:
+            advice["have no recommendation"] += 1
+        elif not one.keeps_assignor:
+            advice[f"switch to {class_name(one.group, one.recommended)}"] += 1
+        else:
+            advice["keep theirs" if one.alone is None else "list theirs alone"] += 1
+    parts = (f"{number} {what}" for what, number in advice.most_common())
+    return f"{counted(len(comparisons), 'group')}: {'; '.join(parts)}."
 
 
 def _line(comparison: Comparison) -> tuple[str, ...]:

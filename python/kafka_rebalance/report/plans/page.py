@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a plan as one HTML page that loads nothing else: no script, no font, no image."""
+"""Writes a plan as one HTML page that loads nothing else: no font, no image, its own script.
 
+The script lets a reader choose a member or a topic: the grid and the rounds then show only what
+happens to it. Without the script, the page shows everything.
+"""
+
+import json
 from dataclasses import dataclass
 from enum import Enum
+from importlib.resources import files
 from itertools import groupby
 
+from kafka_rebalance.errors import shown
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
@@ -30,7 +37,8 @@ class Grid:
     """Cells by row and partition: a row for each member before or after the plan, new ones last.
 
     A member that returns from a restart keeps its row. `names` has the short name of each row's
-    member; `counts` its numbers of partitions before and after (None: it is absent).
+    member; `counts` its numbers of partitions before and after (None: it is absent); `known_as` all
+    names that it has during the plan.
     """
 
     title: str
@@ -38,6 +46,7 @@ class Grid:
     partitions: list[TopicPartition]
     cells: dict[tuple[int, TopicPartition], Cell]
     counts: list[tuple[int | None, int | None]]
+    known_as: list[list[str]]
 
 
 def grid_of(plan: RebalancePlan) -> Grid:
@@ -48,6 +57,10 @@ def grid_of(plan: RebalancePlan) -> Grid:
     for member in plan.final.members:
         origin = origins.get(member.member_id, member.member_id)
         row_of[member.member_id] = rows.setdefault(origin, len(rows))
+    known_as = [[names[member_id]] for member_id in rows]
+    for member_id, origin in origins.items():
+        if origin != member_id:
+            known_as[rows[origin]].append(names[member_id])
     before = _by_row(plan.before, row_of)
     after = _by_row(plan.after, row_of)
     partitions = sorted({tp for _, tp in before | after})
@@ -64,6 +77,7 @@ def grid_of(plan: RebalancePlan) -> Grid:
         partitions,
         cells,
         [(old.get(row), new.get(row)) for row in range(len(rows))],
+        known_as,
     )
 
 
@@ -80,7 +94,7 @@ def plan_page(plan: RebalancePlan) -> str:
     grid = grid_of(plan)
     names = text.names_in_plan(plan)
     answer = escaped(shortened(plan.summary, names))
-    parts = [f"<p>{answer}</p>", _figures(plan), _key()]
+    parts = [f"<p>{answer}</p>", _figures(plan), _choice(grid), _key()]
     if len(grid.names) * len(grid.partitions) <= _MOST_CELLS:
         parts.append(_cells(grid))
     else:
@@ -94,7 +108,8 @@ def plan_page(plan: RebalancePlan) -> str:
         parts.append(
             '<p class="note">* made-up id: the broker will choose another, and ids break ties.</p>'
         )
-    return page(grid.title, parts)
+    script = files("kafka_rebalance.report.plans").joinpath("follow.js").read_text("utf-8")
+    return page(grid.title, [*parts, f"<script>\n{script}</script>"])
 
 
 def _figures(plan: RebalancePlan) -> str:
@@ -107,6 +122,23 @@ def _figures(plan: RebalancePlan) -> str:
     return f"{shown}\n{why}"
 
 
+def _choice(grid: Grid) -> str:
+    """Returns the form in which a reader chooses a member or a topic; the script shows it."""
+    topics = dict.fromkeys(tp.topic for tp in grid.partitions)
+    members = zip(grid.names, grid.known_as, strict=True)
+    options = {
+        "member": [(name, json.dumps([*map(shown, known_as)])) for name, known_as in members],
+        "topic": [(topic, topic) for topic in topics],
+    }
+    chosen = "".join(
+        f'<label>Follow a {what}: <select id="{what}"><option value="">all</option>'
+        + "".join(f'<option value="{escaped(v)}">{escaped(name)}</option>' for name, v in each)
+        + "</select></label> "
+        for what, each in options.items()
+    )
+    return f'<form class="choice" hidden>{chosen}<output aria-live="polite"></output></form>'
+
+
 def _key() -> str:
     marks = (f'<span class="{one.value}">{sign}</span>{one.value}' for one, sign in _SIGNS.items())
     return f'<p class="key">{"".join(marks)}</p>'
@@ -115,15 +147,20 @@ def _key() -> str:
 def _cells(grid: Grid) -> str:
     topics = [(t, len(list(run))) for t, run in groupby(grid.partitions, key=lambda tp: tp.topic)]
     firsts = {tp for tp in grid.partitions if tp.partition == 0} | set(grid.partitions[:1])
-    heads = "".join(f'<th class="topic" colspan="{n}">{escaped(topic)}</th>' for topic, n in topics)
-    numbers = "".join(f"<th>{tp.partition}</th>" for tp in grid.partitions)
+    heads = "".join(
+        f'<th class="topic" scope="colgroup" colspan="{n}" data-columns="{n}">{escaped(topic)}</th>'
+        for topic, n in topics
+    )
+    numbers = "".join(f'<th scope="col">{tp.partition}</th>' for tp in grid.partitions)
     sides = '<th scope="col">before</th><th scope="col">after</th>'
     lines = [
-        f'<tr><th class="member"></th>{sides}{heads}</tr>',
-        f'<tr><th class="member"></th><th></th><th></th>{numbers}</tr>',
+        f'<tr><th class="member" scope="col">member</th>{sides}{heads}</tr>',
+        f'<tr><td class="count" colspan="3"></td>{numbers}</tr>',
     ]
     for row, name in enumerate(grid.names):
-        counts = "".join(f"<th>{'-' if n is None else n}</th>" for n in grid.counts[row])
+        counts = "".join(
+            f'<td class="count">{"-" if n is None else n}</td>' for n in grid.counts[row]
+        )
         cells = []
         for tp in grid.partitions:
             cell = grid.cells.get((row, tp))
@@ -140,4 +177,6 @@ def _round(title: str, one: Round, names: dict[str, str]) -> str:
     rows = text.round_rows(one, names)
     unread = f"{counted(len(one.unavailable), 'partition')} without a reader in this round"
     notes = "; ".join([unread, *text.quiet_notes(one)])
-    return f"<h2>{title}</h2>\n<p>{notes}.</p>\n{table(text.ROUND_COLUMNS, rows) if rows else ''}"
+    columns = text.ROUND_COLUMNS[: 5 if any(row[4] for row in rows) else 4]
+    shown = table(columns, [row[: len(columns)] for row in rows]) if rows else ""
+    return f"<section><h2>{title}</h2>\n<p>{notes}.</p>\n{shown}</section>"

@@ -8,11 +8,14 @@ from kafka_rebalance.simulator.seeds import Spread
 
 from .figures import range_text, seconds_text
 
-_NOTE = (
-    "Medians (least-most). unread: partition-seconds without a reader; longest: seconds of one "
-    "partition; read twice: partition-seconds of records; takes: seconds until the group has "
-    "settled."
-)
+_MEANINGS = {
+    "unread": "partition-seconds without a reader",
+    "longest": "seconds of one partition",
+    "read twice": "partition-seconds of records",
+    "takes": "seconds until the group has settled",
+}
+
+
 _COLUMNS = {
     "rebalances": "rebalances", "moves": "moves", "unread": "unread_ms", "longest": "longest_ms",
     "read twice": "twice_ms", "records twice": "records_twice", "takes": "takes_ms",
@@ -40,5 +43,6 @@ def print_forecast(found: Forecast) -> None:
     for one in found.variants[1:]:
         print_wrapped(f"{one.name}: {'; '.join(one.lines)}", more="  ")
     print()
-    print_wrapped(_NOTE)
+    meant = "; ".join(f"{name}: {text}" for name, text in _MEANINGS.items() if name in columns)
+    print_wrapped(f"Medians (least-most). {meant}.")
     print_wrapped(f"Assumed (--setting changes it): {found.assumed}.")

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.pages import bar_chart, page, table
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
@@ -29,8 +30,7 @@ _RANGES = (
 def print_scaled(found: Sequence[Scaled]) -> None:
     """Prints one group's answer, rows and notes; of several, rows of the present and next count."""
     alone = len(found) == 1
-    if alone:
-        print_wrapped(f"{found[0].group_id}: {found[0].because}.")
+    print_wrapped(f"{found[0].group_id}: {found[0].summary}." if alone else _answer(found))
     rows = [
         ["" if alone else one.group_id, *_row(one, count)]
         for one in found
@@ -39,6 +39,18 @@ def print_scaled(found: Sequence[Scaled]) -> None:
     print_filled_table(("group", "members", *_FIGURES), rows, right=_FIGURES)
     for note in _notes(found[0]) if alone else [f"--group G shows one group in detail. {GLOSSARY}"]:
         print_wrapped(note)
+
+
+def _answer(found: Sequence[Scaled]) -> str:
+    """Returns how many groups need fewer members than they have, and how many gain from more."""
+    spare, more = (
+        sum(not one.now.useful for one in found),
+        sum(one.now.members < one.worth[-1] for one in found),
+    )
+    return (
+        f"{counted(len(found), 'group')}: in {spare}, fewer members would do as well; in {more}, "
+        "more members would lower the fullest member's load."
+    )
 
 
 def scale_page(scaled: Scaled) -> str:
@@ -52,7 +64,7 @@ def scale_page(scaled: Scaled) -> str:
     columns = zip(("members", *_FIGURES), *rows, strict=True)
     heads, *cells = zip(*(each for each in columns if any(each[1:])), strict=True)
     shown = f'<div class="pictures">{"".join(pictures)}</div>'
-    parts = [f"<p>{escaped(scaled.because)}.</p>", shown, table(heads, cells)]
+    parts = [f"<p>{escaped(scaled.summary)}.</p>", shown, table(heads, cells)]
     return page(f"{scaled.group_id}, {scaled.assignor}: how many members", [*parts, *notes])
 
 

@@ -45,7 +45,10 @@ def runs_page(runs: Mapping[str, Run]) -> str:
         f"<p class='note'>{escaped(assumed)}</p>",
         table(
             ["after the start-up", *total_columns(first.held)],
-            [[name, *total_cells(totals(run), first.held)] for name, run in runs.items()],
+            [
+                [name or "this run", *total_cells(totals(run), first.held)]
+                for name, run in runs.items()
+            ],
         ),
         _settlings(runs),
         _key(list(shown.values())),

@@ -49,16 +49,42 @@ def summary_of(runs: Mapping[str, Run]) -> str:
     first, *others = runs.values()
     if not others:
         return measure.totals(first).in_words(first.held)
-    sums = {name: measure.totals(run).unavailable_ms for name, run in runs.items()}
-    return _ranked(sums, first.held)
+    sums = {name: measure.totals(run) for name, run in runs.items()}
+    figures = {
+        name: (one.unavailable_ms, one.stopped_ms, one.rebalances) for name, one in sums.items()
+    }
+    return _ranked(figures, first.held)
 
 
-def _ranked(unavailable_ms: Mapping[str, int | None], held: str) -> str:
-    """Returns which run leaves the fewest partition-seconds without a reader; the others follow."""
-    ranked = sorted(unavailable_ms.items(), key=lambda one: one[1] or 0)
-    (best, least), *others = [(name, f"{(ms or 0) / 1000:,.1f}") for name, ms in ranked]
-    more = ", ".join(f"{name} {seconds}" for name, seconds in others)
-    return f"{best} is best with {least} {held}-seconds {measure.without_reader(held)}; {more}."
+def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
+    """Returns which run leaves the fewest partition-seconds without a reader; the others follow.
+
+    Figures: partition-ms without a reader, member-ms stopped, rebalances. If another run has less
+    of the last two, the sentence says so.
+    """
+    ranked = sorted(figures.items(), key=lambda one: one[1][0] or 0)
+    (best, (least, *price)), *others = ranked
+    more = ", ".join(f"{name} {seconds(unread)}" for name, (unread, *_) in others)
+    said = (
+        f"{best} leaves the fewest {held}-seconds {measure.without_reader(held)}: {seconds(least)}"
+    )
+    said += f" ({more})"
+    if any(
+        a and a > (b or 0) for _, (_, *other) in others for a, b in zip(price, other, strict=True)
+    ):
+        prices = (f"{name} {seconds(ms)} and {count}" for name, (_, ms, count) in others)
+        said += f"; but it stops members for {seconds(price[0])} member-seconds in {price[1]} "
+        said += f"rebalances ({', '.join(prices)})"
+    return f"{said}."
+
+
+def seconds(ms: int | None) -> str:
+    return f"{(ms or 0) / 1000:,.1f}"
+
+
+def _medians(runs: SeedRuns) -> tuple[int | None, ...]:
+    spreads = runs.spreads()
+    return tuple(spreads[one].median for one in ("unavailable_ms", "stopped_ms", "rebalances"))
 
 
 def _print_title(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
@@ -169,9 +195,7 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
     print_wrapped(
         first.summary
         if len(runs) == 1
-        else _ranked(
-            {name: one.spreads()["unavailable_ms"].median for name, one in runs.items()}, first.held
-        )
+        else _ranked({name: _medians(one) for name, one in runs.items()}, first.held)
     )
     print()
     _print_title([*runs.values()])

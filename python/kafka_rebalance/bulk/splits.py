@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines, read_range
 
 from .file_systems import open_file_system
@@ -76,9 +77,12 @@ def bytes_each(total: int, tasks: int | None, cores: int) -> int:
 def line_batches(split: Split) -> "Iterator[pa.RecordBatch]":
     """Yields the lines of a split, without blank ones, in a column `line`.
 
-    A line of more than MAX_LINE_BYTES becomes an error line.
+    A line of more than MAX_LINE_BYTES becomes an error line. Errors: MissingExtra without pyarrow.
     """
-    import pyarrow as pa
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra("fleet", "arrow") from None
 
     too_long = f'{{"error": "line: {TOO_LONG}"}}'.encode()
     lines: list[bytes] = []

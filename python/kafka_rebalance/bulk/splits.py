@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines, read_range
 
 from .file_systems import open_file_system
@@ -74,8 +75,14 @@ def bytes_each(total: int, tasks: int | None, cores: int) -> int:
 
 
 def line_batches(split: Split) -> "Iterator[pa.RecordBatch]":
-    """Yields the lines of a split in a column `line`; a line that is too long is an error line."""
-    import pyarrow as pa
+    """Yields the lines of a split, without blank ones, in a column `line`.
+
+    A line of more than MAX_LINE_BYTES becomes an error line. Errors: MissingExtra without pyarrow.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra("fleet", "arrow") from None
 
     too_long = f'{{"error": "line: {TOO_LONG}"}}'.encode()
     lines: list[bytes] = []

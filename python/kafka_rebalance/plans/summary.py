@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from kafka_rebalance.assignors.registry import BALANCED
 from kafka_rebalance.group.spec import counted
 
+from .changes.members import RemoveMembers
 from .rounds import subscribed_partitions
 
 if TYPE_CHECKING:
@@ -21,8 +22,20 @@ def summary(plan: "RebalancePlan") -> str:
     figures, counts = plan.figures(), plan.after.counts()
     noun = "partition" if plan.group.subtopologies is None else "task"
     moved = _moved(plan, figures, sum(counts), noun)
+    idle = _idle(plan, figures, counts, noun)
     said = [moved, *_without_reader(figures, sum(counts), noun)]
-    return f"{_taken(plan)}{_idle(plan, figures, counts, noun)}{'; '.join(said)}."
+    return f"{_unknown_racks(plan)}{_taken(plan)}{idle}{'; '.join(said)}."
+
+
+def _unknown_racks(plan: "RebalancePlan") -> str:
+    """Returns a sentence about members that a lost rack may have, too; else an empty text."""
+    lost = any(isinstance(change, RemoveMembers) and change.rack for change in plan.changes)
+    unknown = sum(not member.rack_id for member in plan.group.members) if lost else 0
+    if not unknown:
+        return ""
+    of = f"{unknown} of {counted(len(plan.group.members))}"
+    have, their = ("has", "its") if unknown == 1 else ("have", "their")
+    return f"{of} {have} no client.rack, so {their} rack is not known. "
 
 
 def _taken(plan: "RebalancePlan") -> str:

@@ -210,6 +210,8 @@ def print_counterfactuals(
     """Prints the recorded totals of all groups, and those that each assignor would have had."""
     held = [row for row in rows if row.is_rebalance and row.members]
     recorded = f"{counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}"
+    if empty := sum(row.is_rebalance and not row.members for row in rows):
+        recorded += f" (and {empty} that left the group empty)"
     cells: list[list[str]] = []
     best: tuple[int, int, int, str] = (sys.maxsize, 0, 0, "")
     for static in (False, True):
@@ -225,10 +227,11 @@ def print_counterfactuals(
             )
             label = f"{name}{', static members' if static else ''}"
             cells.append([label, *map(str, sums)])
-            best = min(best, (*sums[:3], label))
-    if best[:2] < (len(held), total_moves(held)):
+            best = min(best, (sums[2], *sums[:2], label))
+    if best[1] < len(held) or best[2] < total_moves(held):
         recorded += (
-            f"; fewest with {best[3]}: {counted(best[0], 'rebalance')}, {counted(best[1], 'move')}"
+            f"; fewest partitions without a reader with {best[3]}: {best[0]}, in "
+            f"{counted(best[1], 'rebalance')} with {counted(best[2], 'move')}"
         )
     print_wrapped(f"Recorded: {recorded}.")
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)

@@ -17,8 +17,12 @@ a process, which reports its partitions and, as a leader, its answers.
     taken        by the leader from an owner: all, in second rounds, without fresh weights
 
 With --kills, a random member of each group is killed N times, another one starts, and the loads
-are skewed as in zipf. Weights are read each 10 s in place of 60 s, frozen for 20 s in place of
-60 s, and a rebalance is requested after 30 s at the earliest. The exit code is 1 if a second round
+are skewed as in zipf. A third group, `again`, runs the client's own assignor too: it shows how much
+two runs of one assignor differ. Each kill hits the same number of all groups' members, the groups
+take turns in being first, and the longest unread time after each kill is printed as a distribution.
+
+Weights are read each 10 s in place of 60 s, frozen for 20 s in place of 60 s, and a rebalance is
+requested after 30 s at the earliest. The exit code is 1 if a second round
 or a leader without weights took a partition.
 """
 
@@ -185,8 +189,8 @@ class Members:
         for line in process.stdout:
             self.events.append({**json.loads(line), "group": group_id, "name": name})
 
-    def kill(self, group_id: str, rng: random.Random) -> None:
-        name = rng.choice(list(self.running[group_id]))
+    def kill(self, group_id: str, number: int) -> None:
+        name = list(self.running[group_id])[number]
         process = self.running[group_id].pop(name)
         process.kill()
         process.wait(20)
@@ -230,7 +234,7 @@ class Seen(NamedTuple):
     over_bound: float
     moves: int
     unread: float
-    longest: float
+    longest: tuple[float, ...]
     shared: float
     lag: int
     rebalances: int
@@ -245,7 +249,7 @@ def judged(
     readers: list[set[str]] = [set() for _ in range(PARTITIONS)]
     last_reader: list[str | None] = [None] * PARTITIONS
     since: list[float | None] = [None] * PARTITIONS
-    moves, unread, longest, shared, ratios = 0, 0.0, 0.0, 0.0, []
+    moves, unread, longest, shared, ratios = 0, 0.0, [0.0], 0.0, []
     dead: set[str] = set()
     tick = began + (end - began) / 3
     previous = None
@@ -258,7 +262,9 @@ def judged(
             shared += (at - previous) * sum(len(who) > 1 for who in readers)
         previous, name = at, event.get("name", "")
         lost = range(PARTITIONS) if "killed" in event else event.get("lost", ())
-        dead |= {name} if "killed" in event else set()
+        if "killed" in event:
+            dead.add(name)
+            longest.append(0.0)
         for p in lost:
             if readers[p] == {name}:
                 since[p] = at
@@ -266,7 +272,7 @@ def judged(
         for p in event.get("got", ()) if name not in dead else ():
             if not readers[p] and since[p] is not None:
                 unread += at - since[p]
-                longest = max(longest, at - since[p])
+                longest[-1] = max(longest[-1], at - since[p])
             moves += last_reader[p] not in (None, name) and last_reader[p] not in dead
             readers[p].add(name)
             last_reader[p] = name
@@ -278,7 +284,8 @@ def judged(
     ]
     p99 = sorted(lags)[int(len(lags) * 0.99)] if lags else 0
     return Seen(
-        sum(ratios) / len(ratios) if ratios else math.nan, moves, unread, longest, shared, p99,
+        sum(ratios) / len(ratios) if ratios else math.nan, moves, unread, tuple(longest), shared,
+        p99,
         len(led), sum(one["taken"] for one in led), sum(second),
         sum(one["taken"] for one in led if not one["weights"]),
     )  # fmt: skip
@@ -293,8 +300,11 @@ def _over_bound(readers: Sequence[set[str]], pattern: str, passed_s: float) -> f
     return max(loads.values(), default=0.0) / max(sum(now) / MEMBERS, max(now))
 
 
-def play(server: str, pattern: str, clients: Sequence[str], act: Callable[[Members], None]) -> bool:
-    """Plays one pattern with two groups of each client; returns whether the leaders were right."""
+def play(
+    server: str, pattern: str, clients: Sequence[str], kinds: Sequence[str],
+    act: Callable[[Members], None],
+) -> bool:  # fmt: skip
+    """Plays one pattern, a group of each kind and client; returns whether leaders were right."""
     from kafka import KafkaAdminClient
 
     from kafka_rebalance.live.committed_offsets import group_lags
@@ -302,7 +312,7 @@ def play(server: str, pattern: str, clients: Sequence[str], act: Callable[[Membe
     with KafkaAdminClient(bootstrap_servers=server) as admin:
         admin.create_topics({TOPIC: {"num_partitions": PARTITIONS}}, wait_for_metadata=True)
     members, producer = Members(server), Producer(server, pattern)
-    groups = {f"{one}-{kind}": one for one in clients for kind in ("own", "weighted")}
+    groups = {f"{one}-{kind}": one for one in clients for kind in kinds}
     lags: dict[str, list[int]] = defaultdict(list)
     try:
         for _ in range(MEMBERS):
@@ -332,20 +342,33 @@ def play(server: str, pattern: str, clients: Sequence[str], act: Callable[[Membe
         events = [one for one in members.events if one["group"] == group_id]
         seen = judged(events, lags[group_id], pattern, producer.began, end)
         right &= not (seen.in_second or seen.without_weights)
-        print(f"{pattern:6} {group_id:22}", *_shown(seen, group_id.endswith("own")), flush=True)
+        print(
+            f"{pattern:6} {group_id:22}",
+            *_shown(seen, not group_id.endswith("weighted")),
+            flush=True,
+        )
     return right
 
 
 def _shown(seen: Seen, own: bool) -> list[str]:
     shown = [
         f"load/bound {seen.over_bound:.2f}", f"moves {seen.moves}",
-        f"unread {seen.unread:.1f} s, longest {seen.longest:.2f} s",
+        f"unread {seen.unread:.1f} s, longest {_distribution(seen.longest)}",
         f"read twice {seen.shared:.1f} s", f"lag p99 {seen.lag}",
     ]  # fmt: skip
     return shown if own else [
         *shown, f"leader's answers {seen.rebalances}: taken {seen.taken},",
         f"in second rounds {seen.in_second}, without weights {seen.without_weights}",
     ]  # fmt: skip
+
+
+def _distribution(longest: Sequence[float]) -> str:
+    """Returns the quantiles of the longest unread times after each kill; the first is before it."""
+    after = sorted(longest[1:])
+    if not after:
+        return f"{longest[0]:.2f} s"
+    shown = [f"{after[int(len(after) * q)]:.2f}" for q in (0.5, 0.9, 0.99)]
+    return f"p50 {shown[0]}, p90 {shown[1]}, p99 {shown[2]}, max {after[-1]:.2f} s"
 
 
 def waiting(minutes: float) -> Callable[[Members], None]:
@@ -358,11 +381,14 @@ def killing(count: int, seed: int) -> Callable[[Members], None]:
     def act(members: Members) -> None:
         rng = random.Random(seed)
         time.sleep(15)
+        groups = list(members.running)
         for _ in range(count):
-            for group_id in list(members.running):
-                members.kill(group_id, rng)
+            groups.append(groups.pop(0))
+            number = rng.randrange(MEMBERS)
+            for group_id in groups:
+                members.kill(group_id, number)
             time.sleep(rng.uniform(0, 2 * SESSION_MS / 1000))
-            for group_id in list(members.running):
+            for group_id in groups:
                 members.start(group_id.rpartition("-")[0], group_id)
             time.sleep(SESSION_MS / 1000)
 
@@ -385,7 +411,8 @@ def main() -> int:
     for pattern in ["zipf"] if given.kills else given.patterns.split(","):
         with Broker() as broker:
             act = killing(given.kills, given.seed) if given.kills else waiting(given.minutes)
-            right &= play(broker.bootstrap_server, pattern, clients, act)
+            kinds = ("own", "again", "weighted") if given.kills else ("own", "weighted")
+            right &= play(broker.bootstrap_server, pattern, clients, kinds, act)
     return 0 if right else 1
 
 

@@ -35,6 +35,7 @@ import itertools
 import json
 import math
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -68,22 +69,22 @@ def rates(pattern: str, passed_s: float) -> list[float]:
     return [RATE * share / sum(shares) for share in shares]
 
 
-def strategy(client: str, ours: bool, server: str) -> Any:
+def strategy(client: str, name: str, server: str) -> Any:
+    """Returns an assignor by name; `own` and `again` are the client's own."""
     if client == "aiokafka":
-        from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+        from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor as Own
 
         from kafka_rebalance.clients import aiokafka as plug_ins
-
-        if not ours:
-            return RoundRobinPartitionAssignor
     else:
-        from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+        from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as Own
 
         from kafka_rebalance.clients import kafka_python as plug_ins  # type: ignore[no-redef]
 
-        if not ours:
-            return CooperativeStickyAssignor
-    return plug_ins.Weighted(balance.Load(server), "budget=20%", rebalance_every=30)
+    if name == "weighted":
+        return plug_ins.Weighted(balance.Load(server), "budget=20%", rebalance_every=30)
+    if name == "cooperative-sticky":
+        return getattr(plug_ins, "CooperativeSticky")()  # noqa: B009  # kafka-python's only
+    return plug_ins.Range() if name == "range" else Own
 
 
 def say(**event: Any) -> None:
@@ -113,13 +114,17 @@ def record_answers() -> None:
     balance.READ_EVERY_S, balance.FREEZE_S = 10.0, 20.0
 
 
-def member(client: str, server: str, group_id: str) -> None:
-    """Runs one member until its process is killed."""
+def member(client: str, server: str, group_id: str, assignors: str) -> None:
+    """Runs one member until SIGTERM, which closes it."""
     record_answers()
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     settings = {
         "bootstrap_servers": server,
         "group_id": group_id,
-        "partition_assignment_strategy": [strategy(client, group_id.endswith("weighted"), server)],
+        "partition_assignment_strategy": [
+            strategy(client, name, server) for name in assignors.split(",")
+        ],
         "auto_offset_reset": "earliest",
         "auto_commit_interval_ms": 1000,
         "session_timeout_ms": SESSION_MS,
@@ -127,7 +132,8 @@ def member(client: str, server: str, group_id: str) -> None:
         "max_poll_records": 10,
     }
     if client == "aiokafka":
-        asyncio.run(_aiokafka(settings))
+        asyncio.run(_aiokafka(settings, stopping))
+        return
     from kafka import ConsumerRebalanceListener, KafkaConsumer
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -142,12 +148,13 @@ def member(client: str, server: str, group_id: str) -> None:
 
     consumer = KafkaConsumer(**settings)
     consumer.subscribe([TOPIC], listener=Listener())
-    while True:
+    while not stopping.is_set():
         records = consumer.poll(timeout_ms=200)
         time.sleep(COST_S * sum(map(len, records.values())))
+    consumer.close()
 
 
-async def _aiokafka(settings: dict[str, Any]) -> None:
+async def _aiokafka(settings: dict[str, Any], stopping: threading.Event) -> None:
     from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -160,9 +167,10 @@ async def _aiokafka(settings: dict[str, Any]) -> None:
     consumer = AIOKafkaConsumer(**settings)
     await consumer.start()
     consumer.subscribe([TOPIC], listener=Listener())
-    while True:
+    while not stopping.is_set():
         records = await consumer.getmany(timeout_ms=200, max_records=10)
         await asyncio.sleep(COST_S * sum(map(len, records.values())))
+    await consumer.stop()
 
 
 class Members:
@@ -174,13 +182,14 @@ class Members:
         self.running: dict[str, dict[str, subprocess.Popen[str]]] = defaultdict(dict)
         self._count = 0
 
-    def start(self, client: str, group_id: str) -> None:
+    def start(self, client: str, group_id: str, assignors: str) -> None:
         self._count += 1
         name = f"{group_id}-{self._count}"
         command = [sys.executable, "-m", "tests.weighted_live", "--member", client, self._server]
         process = subprocess.Popen(
-            [*command, group_id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+            [*command, group_id, assignors],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
         self.running[group_id][name] = process
         threading.Thread(target=self._read, args=(group_id, name, process), daemon=True).start()
 
@@ -195,6 +204,12 @@ class Members:
         process.kill()
         process.wait(20)
         self.events.append({"at": time.time(), "killed": True, "group": group_id, "name": name})
+
+    def stop(self, group_id: str, name: str) -> int:
+        """Closes a member and returns its process's exit code."""
+        process = self.running[group_id].pop(name)
+        process.terminate()
+        return process.wait(30)
 
     def close(self) -> None:
         for group in self.running.values():
@@ -317,7 +332,7 @@ def play(
     try:
         for _ in range(MEMBERS):
             for group_id, client in groups.items():
-                members.start(client, group_id)
+                members.start(client, group_id, group_id.rpartition("-")[2])
         producer.start()
         stopped = threading.Event()
 
@@ -389,7 +404,8 @@ def killing(count: int, seed: int) -> Callable[[Members], None]:
                 members.kill(group_id, number)
             time.sleep(rng.uniform(0, 2 * SESSION_MS / 1000))
             for group_id in groups:
-                members.start(group_id.rpartition("-")[0], group_id)
+                client, _, assignor = group_id.rpartition("-")
+                members.start(client, group_id, assignor)
             time.sleep(SESSION_MS / 1000)
 
     return act
@@ -402,7 +418,7 @@ def main() -> int:
     parser.add_argument("--clients", default=",".join(CLIENTS))
     parser.add_argument("--kills", type=int)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--member", nargs=3)
+    parser.add_argument("--member", nargs=4)
     given = parser.parse_args()
     if given.member:
         member(*given.member)

@@ -54,6 +54,8 @@ PARTITIONS, MEMBERS, TOPIC = 24, 4, "t"
 RATE, COST_S = 240.0, 0.01
 """Records a second in all, and a member's time for one: it can read 1.67 times its even share."""
 SESSION_MS = 3000
+TURNS_S = {"drift": 40, "slow": 120}
+"""After so many seconds, the heavy partitions are others; `drift` outruns three readings."""
 CLIENTS = ("kafka-python", "aiokafka")
 
 
@@ -63,8 +65,8 @@ def rates(pattern: str, passed_s: float) -> list[float]:
         shares = [6.0 if p == 0 else 4.0 if p % MEMBERS == 1 else 0.5 for p in range(PARTITIONS)]
     else:
         shares = [1 / (1 + p // MEMBERS + 4 * (p % MEMBERS)) for p in range(PARTITIONS)]
-    if pattern == "drift":  # the heavy partitions are others every 40 seconds
-        turn = int(passed_s // 40) * 3 % PARTITIONS
+    if pattern in TURNS_S:
+        turn = int(passed_s // TURNS_S[pattern]) * 3 % PARTITIONS
         shares = shares[turn:] + shares[:turn]
     return [RATE * share / sum(shares) for share in shares]
 

@@ -424,6 +424,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.member:
         member(*given.member)
+        return 0
     clients = given.clients.split(",")
     right = True
     for pattern in ["zipf"] if given.kills else given.patterns.split(","):

@@ -21,7 +21,7 @@ from tests.support.broker import Broker
 from .weighted_live import MEMBERS, PARTITIONS, TOPIC, Members, Producer, judged
 
 WEIGHTED, EAGER = "kafka-rebalance/weighted", "kafka-rebalance/weighted-eager"
-_SETTLES_S, _STAYS_S = 60.0, 4.0
+_SETTLES_S, _STAYS_S = 60.0, 3.0
 
 
 class Step(NamedTuple):

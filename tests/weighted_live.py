@@ -94,7 +94,7 @@ def say(**event: Any) -> None:
 
 
 def record_answers() -> None:
-    """Lets a leader report how many claimed partitions each of its answers takes."""
+    """Lets a leader report which claimed partitions each of its answers takes."""
     decide = balance.Leading.decide
 
     def recording(self: Any, group_id: str, topics: Any, members: Any, listed: str) -> Any:
@@ -106,7 +106,7 @@ def record_answers() -> None:
                 for tp in one.owned_partitions:
                     claims[tp].add(one.member_id)
         sole = {tp: next(iter(who)) for tp, who in claims.items() if len(who) == 1}
-        taken = sum(tp not in set(answer[who]) for tp, who in sole.items())
+        taken = [tp.partition for tp, who in sole.items() if tp not in set(answer[who])]
         given = sum(map(len, answer.values()))
         names, weights = sorted(one.member_id for one in members), bool(self._last.weights)
         say(led=names, taken=taken, given=given, weights=weights)
@@ -295,7 +295,7 @@ def judged(
             last_reader[p] = name
     led = [event for event in sorted(events, key=lambda one: one["at"]) if "led" in event]
     second = [
-        now["taken"]
+        len({*now["taken"]} - {*was["taken"]})  # without those of a member that missed `was`
         for was, now in itertools.pairwise(led)
         if was["led"] == now["led"] and was["given"] < PARTITIONS
     ]
@@ -303,8 +303,8 @@ def judged(
     return Seen(
         sum(ratios) / len(ratios) if ratios else math.nan, moves, unread, tuple(longest), shared,
         p99,
-        len(led), sum(one["taken"] for one in led), sum(second),
-        sum(one["taken"] for one in led if not one["weights"]),
+        len(led), sum(len(one["taken"]) for one in led), sum(second),
+        sum(len(one["taken"]) for one in led if not one["weights"]),
     )  # fmt: skip
 
 

@@ -130,6 +130,22 @@ def test_a_second_round_takes_nothing_with_other_weights(clock: Clock) -> None:
     assert taken(settled, one.decide("g", TOPICS, settled, ""))
 
 
+def test_a_second_round_takes_no_more_if_a_member_missed_the_first() -> None:
+    """Its claims are still the old ones: computed again from them, the target would be another."""
+    rng = random.Random(3)
+    for _ in range(100):
+        weights = {("t", p): rng.expovariate(0.1) for p in range(12)}
+        options = PlugInOptions("weighted", "budget=20%", weights, is_cooperative=True)
+        one = Leading(options, no_request)
+        claims = {name: owned(*range(12)[n::3]) for n, name in enumerate("abc")}
+        first = one.decide("g", TOPICS, claiming(**claims), "")
+        lost = taken(claiming(**claims), first)
+        missed = rng.choice("abc")
+        claims |= {who: tuple(tps) for who, tps in first.items() if who != missed}
+        second = one.decide("g", TOPICS, claiming(**claims), "")
+        assert taken(claiming(**claims), second) <= lost
+
+
 @pytest.mark.parametrize("assignor", ["balanced", "weighted"])
 def test_random_groups_settle_in_two_rounds_and_nobody_shares(assignor: str, clock: Clock) -> None:
     """Also with a new leader in each round, as after a leader's death."""

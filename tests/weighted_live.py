@@ -17,8 +17,12 @@ a process, which reports its partitions and, as a leader, its answers.
     taken        by the leader from an owner: all, in second rounds, without fresh weights
 
 With --kills, a random member of each group is killed N times, another one starts, and the loads
-are skewed as in zipf. Weights are read each 10 s in place of 60 s, frozen for 20 s in place of
-60 s, and a rebalance is requested after 30 s at the earliest. The exit code is 1 if a second round
+are skewed as in zipf. A third group, `again`, runs the client's own assignor too: it shows how much
+two runs of one assignor differ. Each kill hits the same number of all groups' members, the groups
+take turns in being first, and the longest unread time after each kill is printed as a distribution.
+
+Weights are read each 10 s in place of 60 s, frozen for 20 s in place of 60 s, and a rebalance is
+requested after 30 s at the earliest. The exit code is 1 if a second round
 or a leader without weights took a partition.
 """
 
@@ -31,6 +35,7 @@ import itertools
 import json
 import math
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -49,6 +54,8 @@ PARTITIONS, MEMBERS, TOPIC = 24, 4, "t"
 RATE, COST_S = 240.0, 0.01
 """Records a second in all, and a member's time for one: it can read 1.67 times its even share."""
 SESSION_MS = 3000
+TURNS_S = {"drift": 40, "slow": 120}
+"""After so many seconds, the heavy partitions are others; `drift` outruns three readings."""
 CLIENTS = ("kafka-python", "aiokafka")
 
 
@@ -58,28 +65,28 @@ def rates(pattern: str, passed_s: float) -> list[float]:
         shares = [6.0 if p == 0 else 4.0 if p % MEMBERS == 1 else 0.5 for p in range(PARTITIONS)]
     else:
         shares = [1 / (1 + p // MEMBERS + 4 * (p % MEMBERS)) for p in range(PARTITIONS)]
-    if pattern == "drift":  # the heavy partitions are others every 40 seconds
-        turn = int(passed_s // 40) * 3 % PARTITIONS
+    if pattern in TURNS_S:
+        turn = int(passed_s // TURNS_S[pattern]) * 3 % PARTITIONS
         shares = shares[turn:] + shares[:turn]
     return [RATE * share / sum(shares) for share in shares]
 
 
-def strategy(client: str, ours: bool, server: str) -> Any:
+def strategy(client: str, name: str, server: str) -> Any:
+    """Returns an assignor by name; `own` and `again` are the client's own."""
     if client == "aiokafka":
-        from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+        from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor as Own
 
         from kafka_rebalance.clients import aiokafka as plug_ins
-
-        if not ours:
-            return RoundRobinPartitionAssignor
     else:
-        from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+        from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as Own
 
         from kafka_rebalance.clients import kafka_python as plug_ins  # type: ignore[no-redef]
 
-        if not ours:
-            return CooperativeStickyAssignor
-    return plug_ins.Weighted(balance.Load(server), "budget=20%", rebalance_every=30)
+    if name == "weighted":
+        return plug_ins.Weighted(balance.Load(server), "budget=20%", rebalance_every=30)
+    if name == "cooperative-sticky":
+        return getattr(plug_ins, "CooperativeSticky")()  # noqa: B009  # kafka-python's only
+    return plug_ins.Range() if name == "range" else Own
 
 
 def say(**event: Any) -> None:
@@ -87,7 +94,7 @@ def say(**event: Any) -> None:
 
 
 def record_answers() -> None:
-    """Lets a leader report how many claimed partitions each of its answers takes."""
+    """Lets a leader report which claimed partitions each of its answers takes."""
     decide = balance.Leading.decide
 
     def recording(self: Any, group_id: str, topics: Any, members: Any, listed: str) -> Any:
@@ -99,7 +106,7 @@ def record_answers() -> None:
                 for tp in one.owned_partitions:
                     claims[tp].add(one.member_id)
         sole = {tp: next(iter(who)) for tp, who in claims.items() if len(who) == 1}
-        taken = sum(tp not in set(answer[who]) for tp, who in sole.items())
+        taken = [tp.partition for tp, who in sole.items() if tp not in set(answer[who])]
         given = sum(map(len, answer.values()))
         names, weights = sorted(one.member_id for one in members), bool(self._last.weights)
         say(led=names, taken=taken, given=given, weights=weights)
@@ -109,13 +116,17 @@ def record_answers() -> None:
     balance.READ_EVERY_S, balance.FREEZE_S = 10.0, 20.0
 
 
-def member(client: str, server: str, group_id: str) -> None:
-    """Runs one member until its process is killed."""
+def member(client: str, server: str, group_id: str, assignors: str) -> None:
+    """Runs one member until SIGTERM, which closes it."""
     record_answers()
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     settings = {
         "bootstrap_servers": server,
         "group_id": group_id,
-        "partition_assignment_strategy": [strategy(client, group_id.endswith("weighted"), server)],
+        "partition_assignment_strategy": [
+            strategy(client, name, server) for name in assignors.split(",")
+        ],
         "auto_offset_reset": "earliest",
         "auto_commit_interval_ms": 1000,
         "session_timeout_ms": SESSION_MS,
@@ -123,7 +134,8 @@ def member(client: str, server: str, group_id: str) -> None:
         "max_poll_records": 10,
     }
     if client == "aiokafka":
-        asyncio.run(_aiokafka(settings))
+        asyncio.run(_aiokafka(settings, stopping))
+        return
     from kafka import ConsumerRebalanceListener, KafkaConsumer
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -138,12 +150,13 @@ def member(client: str, server: str, group_id: str) -> None:
 
     consumer = KafkaConsumer(**settings)
     consumer.subscribe([TOPIC], listener=Listener())
-    while True:
+    while not stopping.is_set():
         records = consumer.poll(timeout_ms=200)
         time.sleep(COST_S * sum(map(len, records.values())))
+    consumer.close()
 
 
-async def _aiokafka(settings: dict[str, Any]) -> None:
+async def _aiokafka(settings: dict[str, Any], stopping: threading.Event) -> None:
     from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -156,9 +169,10 @@ async def _aiokafka(settings: dict[str, Any]) -> None:
     consumer = AIOKafkaConsumer(**settings)
     await consumer.start()
     consumer.subscribe([TOPIC], listener=Listener())
-    while True:
+    while not stopping.is_set():
         records = await consumer.getmany(timeout_ms=200, max_records=10)
         await asyncio.sleep(COST_S * sum(map(len, records.values())))
+    await consumer.stop()
 
 
 class Members:
@@ -170,13 +184,14 @@ class Members:
         self.running: dict[str, dict[str, subprocess.Popen[str]]] = defaultdict(dict)
         self._count = 0
 
-    def start(self, client: str, group_id: str) -> None:
+    def start(self, client: str, group_id: str, assignors: str) -> None:
         self._count += 1
         name = f"{group_id}-{self._count}"
         command = [sys.executable, "-m", "tests.weighted_live", "--member", client, self._server]
         process = subprocess.Popen(
-            [*command, group_id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+            [*command, group_id, assignors],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
         self.running[group_id][name] = process
         threading.Thread(target=self._read, args=(group_id, name, process), daemon=True).start()
 
@@ -185,12 +200,18 @@ class Members:
         for line in process.stdout:
             self.events.append({**json.loads(line), "group": group_id, "name": name})
 
-    def kill(self, group_id: str, rng: random.Random) -> None:
-        name = rng.choice(list(self.running[group_id]))
+    def kill(self, group_id: str, number: int) -> None:
+        name = list(self.running[group_id])[number]
         process = self.running[group_id].pop(name)
         process.kill()
         process.wait(20)
         self.events.append({"at": time.time(), "killed": True, "group": group_id, "name": name})
+
+    def stop(self, group_id: str, name: str) -> int:
+        """Closes a member and returns its process's exit code."""
+        process = self.running[group_id].pop(name)
+        process.terminate()
+        return process.wait(30)
 
     def close(self) -> None:
         for group in self.running.values():
@@ -230,7 +251,7 @@ class Seen(NamedTuple):
     over_bound: float
     moves: int
     unread: float
-    longest: float
+    longest: tuple[float, ...]
     shared: float
     lag: int
     rebalances: int
@@ -245,7 +266,7 @@ def judged(
     readers: list[set[str]] = [set() for _ in range(PARTITIONS)]
     last_reader: list[str | None] = [None] * PARTITIONS
     since: list[float | None] = [None] * PARTITIONS
-    moves, unread, longest, shared, ratios = 0, 0.0, 0.0, 0.0, []
+    moves, unread, longest, shared, ratios = 0, 0.0, [0.0], 0.0, []
     dead: set[str] = set()
     tick = began + (end - began) / 3
     previous = None
@@ -258,7 +279,9 @@ def judged(
             shared += (at - previous) * sum(len(who) > 1 for who in readers)
         previous, name = at, event.get("name", "")
         lost = range(PARTITIONS) if "killed" in event else event.get("lost", ())
-        dead |= {name} if "killed" in event else set()
+        if "killed" in event:
+            dead.add(name)
+            longest.append(0.0)
         for p in lost:
             if readers[p] == {name}:
                 since[p] = at
@@ -266,21 +289,22 @@ def judged(
         for p in event.get("got", ()) if name not in dead else ():
             if not readers[p] and since[p] is not None:
                 unread += at - since[p]
-                longest = max(longest, at - since[p])
+                longest[-1] = max(longest[-1], at - since[p])
             moves += last_reader[p] not in (None, name) and last_reader[p] not in dead
             readers[p].add(name)
             last_reader[p] = name
     led = [event for event in sorted(events, key=lambda one: one["at"]) if "led" in event]
     second = [
-        now["taken"]
+        len({*now["taken"]} - {*was["taken"]})  # without those of a member that missed `was`
         for was, now in itertools.pairwise(led)
         if was["led"] == now["led"] and was["given"] < PARTITIONS
     ]
     p99 = sorted(lags)[int(len(lags) * 0.99)] if lags else 0
     return Seen(
-        sum(ratios) / len(ratios) if ratios else math.nan, moves, unread, longest, shared, p99,
-        len(led), sum(one["taken"] for one in led), sum(second),
-        sum(one["taken"] for one in led if not one["weights"]),
+        sum(ratios) / len(ratios) if ratios else math.nan, moves, unread, tuple(longest), shared,
+        p99,
+        len(led), sum(len(one["taken"]) for one in led), sum(second),
+        sum(len(one["taken"]) for one in led if not one["weights"]),
     )  # fmt: skip
 
 
@@ -293,8 +317,11 @@ def _over_bound(readers: Sequence[set[str]], pattern: str, passed_s: float) -> f
     return max(loads.values(), default=0.0) / max(sum(now) / MEMBERS, max(now))
 
 
-def play(server: str, pattern: str, clients: Sequence[str], act: Callable[[Members], None]) -> bool:
-    """Plays one pattern with two groups of each client; returns whether the leaders were right."""
+def play(
+    server: str, pattern: str, clients: Sequence[str], kinds: Sequence[str],
+    act: Callable[[Members], None],
+) -> bool:  # fmt: skip
+    """Plays one pattern, a group of each kind and client; returns whether leaders were right."""
     from kafka import KafkaAdminClient
 
     from kafka_rebalance.live.committed_offsets import group_lags
@@ -302,12 +329,12 @@ def play(server: str, pattern: str, clients: Sequence[str], act: Callable[[Membe
     with KafkaAdminClient(bootstrap_servers=server) as admin:
         admin.create_topics({TOPIC: {"num_partitions": PARTITIONS}}, wait_for_metadata=True)
     members, producer = Members(server), Producer(server, pattern)
-    groups = {f"{one}-{kind}": one for one in clients for kind in ("own", "weighted")}
+    groups = {f"{one}-{kind}": one for one in clients for kind in kinds}
     lags: dict[str, list[int]] = defaultdict(list)
     try:
         for _ in range(MEMBERS):
             for group_id, client in groups.items():
-                members.start(client, group_id)
+                members.start(client, group_id, group_id.rpartition("-")[2])
         producer.start()
         stopped = threading.Event()
 
@@ -332,20 +359,33 @@ def play(server: str, pattern: str, clients: Sequence[str], act: Callable[[Membe
         events = [one for one in members.events if one["group"] == group_id]
         seen = judged(events, lags[group_id], pattern, producer.began, end)
         right &= not (seen.in_second or seen.without_weights)
-        print(f"{pattern:6} {group_id:22}", *_shown(seen, group_id.endswith("own")), flush=True)
+        print(
+            f"{pattern:6} {group_id:22}",
+            *_shown(seen, not group_id.endswith("weighted")),
+            flush=True,
+        )
     return right
 
 
 def _shown(seen: Seen, own: bool) -> list[str]:
     shown = [
         f"load/bound {seen.over_bound:.2f}", f"moves {seen.moves}",
-        f"unread {seen.unread:.1f} s, longest {seen.longest:.2f} s",
+        f"unread {seen.unread:.1f} s, longest {_distribution(seen.longest)}",
         f"read twice {seen.shared:.1f} s", f"lag p99 {seen.lag}",
     ]  # fmt: skip
     return shown if own else [
         *shown, f"leader's answers {seen.rebalances}: taken {seen.taken},",
         f"in second rounds {seen.in_second}, without weights {seen.without_weights}",
     ]  # fmt: skip
+
+
+def _distribution(longest: Sequence[float]) -> str:
+    """Returns the quantiles of the longest unread times after each kill; the first is before it."""
+    after = sorted(longest[1:])
+    if not after:
+        return f"{longest[0]:.2f} s"
+    shown = [f"{after[int(len(after) * q)]:.2f}" for q in (0.5, 0.9, 0.99)]
+    return f"p50 {shown[0]}, p90 {shown[1]}, p99 {shown[2]}, max {after[-1]:.2f} s"
 
 
 def waiting(minutes: float) -> Callable[[Members], None]:
@@ -358,12 +398,16 @@ def killing(count: int, seed: int) -> Callable[[Members], None]:
     def act(members: Members) -> None:
         rng = random.Random(seed)
         time.sleep(15)
+        groups = list(members.running)
         for _ in range(count):
-            for group_id in list(members.running):
-                members.kill(group_id, rng)
+            groups.append(groups.pop(0))
+            number = rng.randrange(MEMBERS)
+            for group_id in groups:
+                members.kill(group_id, number)
             time.sleep(rng.uniform(0, 2 * SESSION_MS / 1000))
-            for group_id in list(members.running):
-                members.start(group_id.rpartition("-")[0], group_id)
+            for group_id in groups:
+                client, _, assignor = group_id.rpartition("-")
+                members.start(client, group_id, assignor)
             time.sleep(SESSION_MS / 1000)
 
     return act
@@ -376,16 +420,18 @@ def main() -> int:
     parser.add_argument("--clients", default=",".join(CLIENTS))
     parser.add_argument("--kills", type=int)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--member", nargs=3)
+    parser.add_argument("--member", nargs=4)
     given = parser.parse_args()
     if given.member:
         member(*given.member)
+        return 0
     clients = given.clients.split(",")
     right = True
     for pattern in ["zipf"] if given.kills else given.patterns.split(","):
         with Broker() as broker:
             act = killing(given.kills, given.seed) if given.kills else waiting(given.minutes)
-            right &= play(broker.bootstrap_server, pattern, clients, act)
+            kinds = ("own", "again", "weighted") if given.kills else ("own", "weighted")
+            right &= play(broker.bootstrap_server, pattern, clients, kinds, act)
     return 0 if right else 1
 
 

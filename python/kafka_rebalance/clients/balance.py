@@ -5,7 +5,8 @@ Each rebalance is answered in these steps:
 
 1. If members and topics are those of the last answer, and that answer withheld partitions or is
    younger than `FREEZE_S`, the weights stay those of the last answer. If all claims agree with its
-   target, the target is the answer again: a second round takes nothing from anybody.
+   target, or are those of a member that missed the answer, the target is the answer again: a second
+   round takes no more from anybody.
 2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
    nothing from its owner; it hands out partitions without an owner, by their number.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
@@ -92,9 +93,15 @@ class LastAnswer:
         return bool(_group(topics, members) == _group(self.topics, self.members))
 
     def agrees(self, members: Sequence[Member]) -> bool:
-        """Returns whether no member claims a partition that the target gives to another one."""
+        """Returns whether each member claims only what it has by the target or claimed before.
+
+        A member that missed the answer still claims what it had before.
+        """
+        before = {member.member_id: set(member.owned_partitions) for member in self.members}
         return all(
-            set(member.owned_partitions) <= set(self.target[member.member_id]) for member in members
+            set(member.owned_partitions)
+            <= before[member.member_id].union(self.target[member.member_id])
+            for member in members
         )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`pytest -p tests.support.costs …` prints the seconds of each file: waited, and of CPU time.
 
-    python -m pytest -p tests.support.costs -q --dist loadgroup -n 4 --whole
+    python -m pytest -p tests.support.costs -q -n 4 --whole
 
 CPU time is that of the tests' process and of all processes below it, ended or not. If the sum is
 near to the cores' seconds, the CPU bounds a run; else the longest worker does, whose seconds are
@@ -10,11 +10,12 @@ printed, too. Only Linux shows the CPU time of running children.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,20 +28,22 @@ _waited: Counter[str] = Counter()
 _cpu: Counter[str] = Counter()
 _workers: Counter[str] = Counter()
 _at_start: dict[str, float] = {}
+_BECOME_PARENT_OF_ORPHANS = 36
+
+
+def pytest_sessionstart() -> None:
+    """Keeps the ended children of ended processes, such as Spark's JVM, and so their CPU time."""
+    ctypes.CDLL(None).prctl(_BECOME_PARENT_OF_ORPHANS, 1)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(
-    item: pytest.Item, nextitem: pytest.Item | None
-) -> Generator[None, object, object]:
+def pytest_runtest_protocol() -> Generator[None, object, object]:
     _at_start.update(waited=time.monotonic(), cpu=_cpu_s())
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Adds to a report what its phase took; xdist carries properties to the main process."""
     report = yield
     waited, cpu = time.monotonic(), _cpu_s()
@@ -54,11 +57,11 @@ def pytest_runtest_makereport(
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    measured = {name: value for name, value in report.user_properties if name in (WAITED, CPU)}
+    measured: dict[str, Any] = dict(report.user_properties)
     path = report.nodeid.partition("::")[0]
-    _waited[path] += measured.get(WAITED, 0)
-    _cpu[path] += measured.get(CPU, 0)
-    _workers[dict(report.user_properties).get(WORKER, "main")] += measured.get(WAITED, 0)
+    _waited[path] += measured[WAITED]
+    _cpu[path] += measured[CPU]
+    _workers[measured[WORKER]] += measured[WAITED]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -30,8 +30,11 @@ test: need-python need-cargo need-java $(VENV)/built ## all tests but `make fram
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory judges || \
 	  echo "No Maven ('apt-get install maven'): tests against Kafka's own classes and a broker are skipped." >&2
 	@$(BIN)/python -m tools browser
-	cargo test --quiet
+	@$(MAKE) --no-print-directory test-rust
 	$(PYTEST) $(or $(WORKERS),4) --whole $(FIRST_SEED:%=--first-seed %)
+
+test-rust: need-cargo ## the tests of the core that are written in Rust
+	cargo test --quiet
 
 lint: lint-rust lint-python lint-types ## formatters, linters, type checker, over the whole tree
 

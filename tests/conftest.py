@@ -97,6 +97,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> schedul
     return scheduler.Scheduler(config, log)
 
 
+@pytest.fixture
+def first_seed(pytestconfig: pytest.Config) -> int:
+    """Returns the seed of a test that draws all it needs from one seed; the run prints it."""
+    seed: int = pytestconfig.option.first_seed
+    return seed
+
+
 @pytest.fixture(params=["rust", "reference"])
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Runs the test with the compiled engine, then with the reference."""

@@ -21,7 +21,7 @@ demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/bu
 	$(BIN)/kafka-rebalance demo
 
 # Tests of brokers mostly wait, so a run of all tests has more processes than two cores.
-PYTEST = $(BIN)/python -m pytest -q --dist loadgroup -n
+PYTEST = $(BIN)/python -m pytest -q -n
 quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
 	$(PYTEST) $(or $(WORKERS),2)
 
@@ -30,8 +30,11 @@ test: need-python need-cargo need-java $(VENV)/built ## all tests but `make fram
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory judges || \
 	  echo "No Maven ('apt-get install maven'): tests against Kafka's own classes and a broker are skipped." >&2
 	@$(BIN)/python -m tools browser
-	cargo test --quiet
+	@$(MAKE) --no-print-directory test-rust
 	$(PYTEST) $(or $(WORKERS),4) --whole $(FIRST_SEED:%=--first-seed %)
+
+test-rust: need-cargo ## the tests of the core that are written in Rust
+	cargo test --quiet
 
 lint: lint-rust lint-python lint-types ## formatters, linters, type checker, over the whole tree
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import seeds, tiers
+from tests.support import scheduler, seeds, tiers
 from tests.support.oracle import JAR, SERVER_JAR, STREAMS_JAR, Oracle, missing_java_of_the_judges
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
+
+    from xdist.remote import Producer
 
     from kafka_rebalance.assignors.registry import Engine
 
@@ -78,17 +80,28 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist's own hook, which comes later, reads the marks
+@pytest.hookimpl(tryfirst=True)  # before `-m` reads the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks tests, and groups those that share a process; keeps the quick ones."""
+    """Marks tests, and keeps the quick ones; sorts them where many workers share them."""
     for item in items:
         for mark in tiers.marks(item):
             item.add_marker(mark)
-        if group := tiers.group(item):
-            item.add_marker(pytest.mark.xdist_group(group))
+    if hasattr(config, "workerinput"):
+        items.sort(key=scheduler.urgency)
     if tiers.is_quick_run(config):
         config.hook.pytest_deselected(items=[one for one in items if not tiers.is_quick(one)])
         items[:] = filter(tiers.is_quick, items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> scheduler.Scheduler:
+    return scheduler.Scheduler(config, log)
+
+
+@pytest.fixture
+def first_seed(pytestconfig: pytest.Config) -> int:
+    """Returns the seed of a test that draws all it needs from one seed; the run prints it."""
+    seed: int = pytestconfig.option.first_seed
+    return seed
 
 
 @pytest.fixture(params=["rust", "reference"])

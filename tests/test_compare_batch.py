@@ -70,11 +70,11 @@ def _with_libraries(rng: random.Random, group: kr.GroupSpec) -> kr.GroupSpec:
 
 
 @pytest.mark.soak
-def test_libraries_count_as_in_the_comparison_of_one_group() -> None:
-    rng = random.Random(78)
+def test_libraries_count_as_in_the_comparison_of_one_group(first_seed: int) -> None:
+    rng = random.Random(first_seed)
     counts: Counter[str] = Counter()
     listed = [name for name in planned_names() if name not in OURS]  # by members of any library
-    for case in generate(78, 300, listed, lambda _: {}):
+    for case in generate(first_seed, 120, listed, lambda _: {}):
         group = kr.GroupSpec.from_dict(_with_clients(rng, with_client_ids(rng, case)))
         group = _with_libraries(rng, group)
         try:
@@ -97,8 +97,8 @@ def test_libraries_count_as_in_the_comparison_of_one_group() -> None:
         counts["nobody"] += expected.recommended is None
         counts["better"] += "would do better" in expected.reason
         counts["all"] += 1
-    assert counts["all"] > 240, counts
-    assert min(counts["members"], counts["leader"], counts["better"]) > 20, counts
+    assert counts["all"] > 90, counts
+    assert min(counts["members"], counts["leader"], counts["better"]) > 4, counts
 
 
 def test_random_groups_equal_the_comparison_of_one_group() -> None:

@@ -71,9 +71,9 @@ def check(core: kr.RebalancePlan, reference: kr.RebalancePlan) -> None:
 
 
 @pytest.mark.soak
-def test_every_attribute_is_equal() -> None:
+def test_every_attribute_is_equal(first_seed: int) -> None:
     planned = failed = drawn = 0
-    for group, changes in groups_and_changes(11, 400):
+    for group, changes in groups_and_changes(first_seed, 160):
         core, reference = both(group, None, changes)
         if isinstance(reference, tuple):
             assert core == reference
@@ -84,9 +84,9 @@ def test_every_attribute_is_equal() -> None:
         if reference.has_guesses and planned % 8 == 0:
             drawn += 1
             assert core.sample(4) == reference.sample(4)
-    assert planned > 250
-    assert failed > 30
-    assert drawn > 10
+    assert planned > 100
+    assert failed > 10
+    assert drawn > 3
 
 
 OWNED = tuple(TopicPartition("t", p) for p in range(6))

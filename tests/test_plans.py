@@ -87,14 +87,14 @@ def _seen(group: GroupSpec) -> list[tuple[str, frozenset[str], dict[str, int]]]:
 
 
 @pytest.mark.soak
-def test_topics_start_a_rebalance_only_if_a_member_sees_a_change() -> None:
+def test_topics_start_a_rebalance_only_if_a_member_sees_a_change(first_seed: int) -> None:
     """Java's leader compares the topics that members read, a broker the hash of their metadata.
 
     Members of aiokafka, and an eager leader of librdkafka, join again even if they resubscribe to
     the topics that they have.
     """
     idle = starting = 0
-    for group, changes, plan in drawn(7, 1200):
+    for group, changes, plan in drawn(first_seed, 400):
         if isinstance(plan, GroupError):
             continue
         before = plan.group
@@ -107,8 +107,8 @@ def test_topics_start_a_rebalance_only_if_a_member_sees_a_change() -> None:
                 assert bool(step.rounds) is not same, (group, changes, step.cause)
                 idle, starting = idle + same, starting + (not same)
             before = step.after
-    assert idle > 30
-    assert starting > 200
+    assert idle > 5
+    assert starting > 50
 
 
 def _as_it_began(plan: RebalancePlan) -> GroupSpec:
@@ -188,16 +188,16 @@ def _kind(error: GroupError) -> str:
 
 
 @pytest.mark.soak
-def test_rusts_figures_are_the_same_also_the_errors() -> None:
+def test_rusts_figures_are_the_same_also_the_errors(first_seed: int) -> None:
     rows, expected = [], []
-    for group, changes, plan in drawn(4, 3000):
+    for group, changes, plan in drawn(first_seed, 1000):
         rows.append({**group.to_dict(), "changes": changes})
         expected.append({"group_id": group.group_id, **figures_or_error(plan)})
     assert plan_batch(batch_of(rows)).to_pylist() == expected
-    assert sum(row["error"] is None for row in expected) > 1500
-    assert sum(row["error"] is not None for row in expected) > 300
-    assert sum(bool(row["waiting"]) for row in expected) > 100
-    assert sum(bool(row["leaderless"]) for row in expected) > 20
+    assert sum(row["error"] is None for row in expected) > 500
+    assert sum(row["error"] is not None for row in expected) > 100
+    assert sum(bool(row["waiting"]) for row in expected) > 20
+    assert sum(bool(row["leaderless"]) for row in expected) > 2
 
 
 @pytest.mark.seeds(quick=4, whole=20)
@@ -412,11 +412,11 @@ def test_an_assignor_that_fails_is_not_recommended() -> None:
 
 
 @pytest.mark.soak
-def test_every_explanation_ends_with_who_got_it() -> None:
+def test_every_explanation_ends_with_who_got_it(first_seed: int) -> None:
     """The last line of each explanation names the partition's owner in the plan."""
-    rng = random.Random(6)
+    rng = random.Random(first_seed)
     told = 0
-    for _, _, plan in drawn(6, 1200):
+    for _, _, plan in drawn(first_seed, 400):
         if isinstance(plan, GroupError) or not plan.steps[-1].rounds:
             continue
         given = [tp for owned in plan.rounds[-1].assignment.values() for tp in owned]
@@ -432,7 +432,7 @@ def test_every_explanation_ends_with_who_got_it() -> None:
         told += 1
         if len(holders) == 1 and "librdkafka/" not in steps[-1]:
             assert holders[0] in steps[-1], lines
-    assert told > 500
+    assert told > 160
 
 
 def test_a_partition_that_never_is_cannot_be_explained() -> None:

@@ -119,7 +119,7 @@ def _happenings(rng: random.Random, members: tuple[MemberPlan, ...]) -> list[Hap
     return found
 
 
-@pytest.mark.seeds(quick=60, whole=500)
+@pytest.mark.seeds(quick=60, whole=240)
 def test_laws(seeds: Seeds) -> None:
     for seed in seeds:
         _check_laws(seed)

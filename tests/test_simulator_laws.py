@@ -148,7 +148,7 @@ def test_the_same_seed_gives_the_same_run(assignors: tuple[str, ...]) -> None:
     assert simulate(scenario) == simulate(scenario)
 
 
-@pytest.mark.seeds(quick=100, whole=500)
+@pytest.mark.seeds(quick=100, whole=260)
 def test_laws(seeds: Seeds) -> None:
     for seed in seeds:
         _check_laws(seed)

@@ -231,7 +231,7 @@ def main() -> None:
         print(f"{fault.room:14} {place(fault).relative_to(ROOT)}", flush=True)
     if options.check:
         return
-    workers = ["-n", options.workers, "--dist", "loadgroup"]
+    workers = ["-n", options.workers]
     each: list[str | None] = []
     with tempfile.TemporaryDirectory(prefix="faults-") as directory:
         copy = copied(Path(directory))

@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from tests.support.broker import missing_tools
@@ -14,6 +17,9 @@ pytest.importorskip("kafka", reason="kafka-python is not installed: pip install 
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
 
 from tests.prediction import report, run
+
+if TYPE_CHECKING:
+    from tests.prediction.result import Result
 
 
 @pytest.mark.live
@@ -31,25 +37,35 @@ def test_real_groups_do_what_was_told() -> None:
     assert sum(one.told is not None for one in results) >= 6
 
 
+SWITCHES = ("java", ("switch",), 2), ("librdkafka", ("switch",), 3)
+TOPICS = "librdkafka", ("new topic", "deleted topic"), 4
+
+
+@pytest.fixture(scope="module")
+def played() -> dict[Any, list[Result]]:
+    """Returns the results of three runs, which mostly wait, and so are made side by side."""
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+
+    def play(case: tuple[str, tuple[str, ...], int]) -> list[Result]:
+        leader, events, seed = case
+        return run.run(4, seed, leaders=[leader], brokers=1, minutes=1.5, events=events)
+
+    cases = (*SWITCHES, TOPICS)
+    with ThreadPoolExecutor(len(cases)) as pool:
+        return dict(zip(cases, pool.map(play, cases), strict=True))
+
+
 @pytest.mark.live
-@pytest.mark.parametrize(
-    ("leader", "events", "seed"),
-    [
-        ("java", ("switch",), 2),
-        ("librdkafka", ("switch",), 3),
-        ("librdkafka", ("new topic", "deleted topic"), 4),
-    ],
-)
+@pytest.mark.parametrize("case", [*SWITCHES, TOPICS])
 def test_switches_and_new_topics_end_as_told(
-    leader: str, events: tuple[str, ...], seed: int
+    played: dict[Any, list[Result]], case: tuple[str, tuple[str, ...], int]
 ) -> None:
     """A switch ends as in the plan or a sample; a new topic's partitions end where some member
     order puts them.
     """
-    missing = missing_tools()
-    if missing:
-        pytest.skip(missing)
-    results = run.run(4, seed, leaders=[leader], brokers=1, minutes=1.5, events=events)
+    results = played[case]
     print(report.show(results))
     assert [report.miss(one) for one in results if one.is_miss] == []
     assert sum(one.told is not None for one in results) >= 2

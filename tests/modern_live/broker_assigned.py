@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,7 @@ class BrokerAssigned:
         self.server = members.server
         self.described: dict[str, dict[str, Any]] = {}
         self._directory = directory
+        self._numbers = itertools.count()
         first = [LIB_STREAMS] if kind == "streams" else []
         self._java = JavaMembers(self.server, directory / f"{kind}.log", "BrokerAssigned", first)
 
@@ -83,7 +85,7 @@ class BrokerAssigned:
             raise RuntimeError(f"{failures}")
 
     def start(self, kind: str, stage: Stage, topics: list[str], threads: int = 1) -> str:
-        name = f"{kind}-{next(self.members.numbers)}"
+        name = f"{kind}-{next(self._numbers)}"
         stage.clients[name] = topics
         if kind == "streams":
             stage.threads[name] = threads

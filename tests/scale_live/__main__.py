@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.scale_live [--steps N] [--seed N]`: real groups grow and shrink as told.
 
-Starts a broker and one group of each kind in GROUPS. In each step, a snapshot of every group is
-scaled, then one or two of its members join or leave, any of them. When the group has settled, the
-partitions of its fullest member, the moves and the rebalances are compared with the answer:
+Starts a broker and one group of each kind in GROUPS, which change side by side. In each step, a
+snapshot of a group is scaled, then one or two of its members join or leave, any of them. When the
+group has settled, the partitions of its fullest member, the moves and the rebalances are compared
+with the answer:
 
     as told    they are the figures of the step
     in range   they are in the ranges of the step; or there was one rebalance more, which a note
@@ -19,11 +20,14 @@ wrong, else 1.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -68,6 +72,7 @@ class Stage:
     group_id: str
     topics: dict[str, int]
     clients: list[Client] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
 
 @dataclass(frozen=True)
@@ -85,20 +90,28 @@ class Seen:
 
 def run(steps: int, seed: int) -> Counter[str]:
     """Returns how many steps had each verdict."""
-    random = Random(seed)
     counts: Counter[str] = Counter()
+    turn = threading.Lock()
+
+    def play(name: str, steps: int) -> Stage:
+        random = Random(f"{seed}/{name}")
+        stage = _stage(members, random, name)
+        for _ in range(steps):
+            what, verdict = _step(members, log, random, stage)
+            with turn:
+                counts[verdict.partition(":")[0]] += 1
+                print(f"{stage.group_id}, {what}: {verdict}", flush=True)
+        return stage
+
     with (
         tempfile.TemporaryDirectory() as directory,
         Broker(properties=PROPERTIES) as broker,
         Members(broker.bootstrap_server, Path(directory)) as members,
         OffsetsLog(broker.bootstrap_server) as log,
+        ThreadPoolExecutor(len(GROUPS)) as pool,
     ):
-        stages = [_stage(members, random, name) for name in GROUPS]
-        for n in range(steps):
-            stage = stages[n % len(stages)]
-            what, verdict = _step(members, log, random, stage)
-            counts[verdict.partition(":")[0]] += 1
-            print(f"{stage.group_id}, {what}: {verdict}", flush=True)
+        shares = [len(range(n, steps, len(GROUPS))) for n in range(len(GROUPS))]
+        stages = list(pool.map(play, GROUPS, shares))
         counts["by command"] = _by_command(broker.bootstrap_server, stages[0])
     return counts
 
@@ -124,7 +137,7 @@ def _stage(members: Members, random: Random, name: str) -> Stage:
 
 def _start(members: Members, stage: Stage) -> None:
     library, protocol, assignor = GROUPS[stage.group_id]
-    number = next(members.numbers)
+    number = next(stage.numbers)
     if protocol == "consumer":
         library = (JAVA, LIBRDKAFKA)[number % 2]
     name = f"{stage.group_id}-{number}"

@@ -46,6 +46,7 @@ class JavaMembers:
         program: str = "Consumers",
         first: Sequence[Path] = (),
     ) -> None:
+        self._turn = threading.Lock()
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
                 java(
@@ -76,14 +77,15 @@ class JavaMembers:
         return groups
 
     def send(self, **command: Any) -> dict[str, Any]:
-        """Sends a command and returns its answer. Errors: RuntimeError."""
+        """Sends a command and returns its answer; threads take turns. Errors: RuntimeError."""
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
-        answer: dict[str, Any] = json.loads(
-            self._process.stdout.readline() or '{"error": "the program ended"}'
-        )
+        with self._turn:
+            self._process.stdin.write(json.dumps(command) + "\n")
+            self._process.stdin.flush()
+            answer: dict[str, Any] = json.loads(
+                self._process.stdout.readline() or '{"error": "the program ended"}'
+            )
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return answer

@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 
 NOT_QUICK = ("process", "oracle", "live", "spark", "soak")
 STARTERS = ("subprocess", "multiprocessing")
-SLOW_LIVE = (
-    "test_modern_live",
-    "test_plug_ins",
-    "test_predictions",
-    "test_reality",
-)
-OWN_SPARK = ("test_drivers_python", "test_fleet", "test_kills", "test_probe")
 OURS = tuple(str(Path(__file__).parents[2] / room) for room in ("tests", "tools", "benches"))
 
 
@@ -42,20 +35,6 @@ def marks(item: pytest.Item) -> Iterator[str]:
         fixtures = [found[-1].func for name, found in definitions.items() if name != "request"]
         if any(_reaches_a_process(one) for one in (function, *fixtures)):
             yield "process"
-
-
-def group(item: pytest.Item) -> str | None:
-    """Returns the name of the tests with which a test shares a process; None if it needs none.
-
-    Spark's tests share a session, but for some that run programs with sessions of their own. Live
-    tests mostly wait: at most two of them use a broker at a time. The two groups of a room have
-    about the same duration.
-    """
-    room = item.path.parent.name
-    if room not in ("live", "spark"):
-        return None
-    is_second = item.path.stem in (*SLOW_LIVE, *OWN_SPARK)
-    return f"{room}, second" if is_second else room
 
 
 def is_quick_run(config: pytest.Config) -> bool:

@@ -148,11 +148,11 @@ def _figures(held: str) -> list[tuple[str, str, Shown]]:
     return [
         ("rebalances", "rebalances", str),
         ("moves", "moves", str),
-        (unread(held), "unavailable_ms", _seconds),
-        ("longest s", "longest_gap_ms", _seconds),
-        ("member-s stopped", "stopped_ms", _seconds),
+        (unread(held), "unavailable_ms", seconds),
+        ("longest s", "longest_gap_ms", seconds),
+        ("member-s stopped", "stopped_ms", seconds),
         *([] if held == "task" else [("records behind", "records_behind", "{:,}".format)]),
-        ("stable at s", "settled_ms", _seconds),
+        ("stable at s", "settled_ms", seconds),
     ]
 
 
@@ -232,11 +232,11 @@ def _print_parts(runs: SeedRuns) -> None:
         [
             f"{one.at_ms / 1000:,.1f}",
             cut(one.what, 22),
-            spread_text(one.settled_in_ms, _seconds, "not"),
+            spread_text(one.settled_in_ms, seconds, "not"),
             spread_text(one.rebalances, str),
-            spread_text(one.unavailable_ms, _seconds),
+            spread_text(one.unavailable_ms, seconds),
             spread_text(one.stopped, str),
-            spread_text(one.longest_stop_ms, _seconds),
+            spread_text(one.longest_stop_ms, seconds),
         ]
         for one in runs.part_spreads()
     ]
@@ -249,7 +249,7 @@ def _print_settlings(runs: Mapping[str, SeedRuns]) -> None:
     rows = [
         [
             f"{cut(one.what, 30)} at {one.at_ms / 1000:,.1f} s",
-            *(spread_text(each[place].settled_in_ms, _seconds, "not") for each in parts.values()),
+            *(spread_text(each[place].settled_in_ms, seconds, "not") for each in parts.values()),
         ]
         for place, one in enumerate(next(iter(parts.values())))
     ]
@@ -267,5 +267,3 @@ def _print_totals(runs: Mapping[str, SeedRuns]) -> None:
     print_table(["after the start-up", *runs], rows)
 
 
-def _seconds(ms: int) -> str:
-    return f"{ms / 1000:,.1f}"

@@ -41,6 +41,7 @@ from .options import whole
 from .patterns import add_patterns
 from .tally import Emptied, LeftOut
 from .triage import triaged
+from .weights import add_weights
 
 _TABLE = "tool.kafka-rebalance"
 _FORMATS = ("text", "json", "sarif", "github")
@@ -63,6 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_input(parser, add_patterns)
     add_changes(parser)
+    add_weights(parser)
     options = parser.add_argument_group(
         "settings of clients", "Judged by the rules of docs/settings.md, in place of groups."
     )

@@ -62,6 +62,9 @@ bench: judges $(VENV)/built ## our core and its interfaces against other librari
 	$(BIN)/python -m benches.run
 	$(BIN)/python -m benches.server_side
 
+bench-felt: $(VENV)/built ## what users wait for: the prompt, objects, past rebalances, the first table (10 min)
+	$(BIN)/python -m benches.felt
+
 frames: $(VENV)/built ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
 	own=$$($(BIN)/python -m tools environment build/frames-tools --group frames 'pandas>=3' 'pyarrow>=18' pytest) && \
 	  PYTHONPATH=python $$own -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py
@@ -73,6 +76,10 @@ docs: $(VENV)/built ## build the site of the documentation into build/site; fail
 
 wheel: need-python need-cargo ## build the wheel for Linux x86-64, check it, try it with every Python on the path, or with PYTHONS
 	own=$$($(PYTHON) -m tools environment build/wheel-tools --group wheel) && $$own -m tools.wheel $(PYTHONS)
+
+audit: need-python ## licences and advisories of what the extras need, and of the crates (cargo-deny); names what it skips
+	own=$$($(PYTHON) -m tools environment build/audit-tools 'pip-audit>=2.10' $(call NEEDS_OF,arrow spark kafka confluent aiokafka exporter serve mcp rollout)) && \
+	  $$own -m tools.audit $(STRICT)
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build tools/target tools/*/target benches/peers/franz/franz

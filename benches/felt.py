@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what users wait for: the prompt, which is a new process for one small group.
+"""Measures what users wait for: the prompt, Python objects, past rebalances, the first table.
 
-    python -m benches.felt                      # each command 15 times: two minutes
-    python -m benches.felt --rounds 5 plan compare
+    python -m benches.felt                      # everything: ten minutes at most
+    python -m benches.felt --rounds 5 plan compare    # these prompts alone
+
+A prompt is a new process for one small group:
 
 1. Runs each command once, so that Python's compiled files exist and are in memory.
 2. Runs the commands in turns, with `python -c pass` among them, and takes user and system time of
    each process. Other programs slow all of them alike; the figure is the median of the turns.
+
+`felt_more.py` has the other tables, and how each figure grows with the members.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benches import felt_more
 from kafka_rebalance.data import captured_lines
 
 GROUP = "payments"
@@ -76,6 +81,12 @@ def main() -> None:
         middle = statistics.median(took)
         cells = f"{middle:.0f} | {took[-1]:.0f} | {middle / least:.1f} | {aim:.0f}"
         print(f"| {name} | {cells} |")
+    if not args.commands:
+        script = [sys.executable, "-c", SCRIPT]
+        felt_more.objects(args.rounds)
+        felt_more.history(cpu_ms, script, 100_000)
+        felt_more.first_table(script, 1_000)
+        felt_more.growth()
     print(f"\nload {os.getloadavg()[0]:.1f}, median of {args.rounds}")
 
 

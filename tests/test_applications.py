@@ -12,22 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_rebalance.applications.explanation import explain_task
 from kafka_rebalance.applications.lines import read_application, read_assigned, uuid_text
 from kafka_rebalance.applications.plan import plan_application
-from kafka_rebalance.applications.prediction import FOLLOW_UP, running
+from kafka_rebalance.applications.prediction import FOLLOW_UP, NEW, running
 from kafka_rebalance.applications.replayed import Replay, replay
 from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.notes.applications import application_findings
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from tests.support.recorded_applications import GIVEN, recorded_line, stable_numbers
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
+    from kafka_rebalance.wire.streams_protocol import TaskId
 
 CHANGES = Path(__file__).parent / "data" / "streams_classic_changes.jsonl.gz"
+QUICK = CHANGES.with_name("streams_classic_quick.jsonl.gz")
 FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
+HOSTS = 31
 STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
 WITHHELD = (47, 52)
 
@@ -303,3 +308,163 @@ def test_a_wrong_field_is_named(
     code, _, error = _run(capsys, "plan", file, "--add-members", "1")
     assert code != 0
     assert re.search(problem, error), error
+
+
+def _read(line: dict[str, Any], engine: Engine) -> Replay:
+    read, sent = read_application(line["application"]), read_assigned(line["application"])
+    return replay(line["group_id"], read, sent, GIVEN, engine=engine)
+
+
+def _owners(one: Replay, there: set[str]) -> dict[TaskId, str]:
+    """Returns the process of each active task; NEW for one without a member in `there`."""
+    tasks = present_tasks(one.assigned)
+    return {
+        task: NEW if there.isdisjoint(of) else uuid_text(process_id)
+        for process_id, of in one.processes().items()
+        for member_id in of
+        for task in tasks[member_id].active
+    }
+
+
+def test_copies_restored_before_follow_ups_are_told_before(engine: Engine) -> None:
+    """Recorded by `python -m tests.streams_classic_live --seed 3`: applications whose copies, of 60
+    records, were restored before some follow-ups and not before others.
+
+    After each rebalance, each stateful task is where the plan or its quick course has it; in the
+    end, all tasks are as planned, after as many probing rebalances as told.
+    """
+    with gzip.open(QUICK, "rt", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    between = 0
+    starts = [i for i, line in enumerate(lines) if "change" in line]
+    for start, end in zip(starts, [*(i - 1 for i in starts[1:]), len(lines)], strict=True):
+        before, group = _read(lines[start - 1], engine), GroupSpec.from_dict(lines[start - 1])
+        changes = parse_changes([lines[start]["change"]])
+        planned = plan_application(group, before, changes, session_ms=6_000, engine=engine)
+        looks = [_read(line, engine) for line in lines[start + 1 : end]]
+        there = {one.member_id for one in group.members}
+        new = [one for one, of in looks[0].processes().items() if there.isdisjoint(of)]
+        course = planned.courses[[*looks[0].processes()].index(new[0]) if new else 0]
+        quick = course.quick or course
+        for phase, look in enumerate(looks):
+            owners = _owners(look, there)
+            bounds = course.owners(phase), quick.owners(phase)
+            for task in look.topology.stateful:
+                assert owners[task] in [of[task] for of in bounds]
+            between += owners not in bounds
+        assert owners == course.after
+        assert len(quick.phases) <= len(looks) <= len(course.phases)
+    assert between
+
+
+# Findings -----------------------------------------------------------------------------------------
+
+
+def _findings(one: Replay) -> dict[str, str]:
+    return {note.kind: f"{note.text} {note.partitions}" for note in application_findings(one)}
+
+
+def _with_infos(one: Replay, **changed: Any) -> Replay:
+    """Returns a replay in which the first process has other user data."""
+    first = min(each.info.process_id for each in one.application.threads)
+    threads = tuple(
+        each._replace(info=each.info._replace(**changed)) if each.info.process_id == first else each
+        for each in one.application.threads
+    )
+    return one._replace(application=one.application._replace(threads=threads))
+
+
+def test_a_final_application_has_no_finding() -> None:
+    assert _findings(_replayed(STABLE)) == {}
+
+
+def test_copies_that_are_behind_are_found() -> None:
+    found = _findings(_replayed(LEFT))
+    assert found.keys() == {"behind"}
+    assert found["behind"].startswith("up to 863 records missing where these tasks belong")
+    assert "before the last rebalance" not in found["behind"]
+    assert "before the last rebalance: 1_1" in _findings(_replayed(JOINED))["behind"]
+
+
+def test_uneven_threads_are_found() -> None:
+    text = _findings(_replayed(JOINED))["uneven"]
+    assert text.startswith("1 to 3 active tasks per thread; tasks wait until the processes")
+
+
+def test_missing_standby_tasks_are_found() -> None:
+    found = _findings(_replayed(LEFT, given=GIVEN | {"num.standby.replicas": 2}))
+    assert found["no standby"].startswith("if the process of these tasks ends, their state has to")
+    assert "num.standby.replicas 2 needs 3 processes" in found["no standby"]
+    assert "no standby" not in _findings(_replayed(TAGGED))
+
+
+def test_wrong_end_points_are_found() -> None:
+    one = _replayed(HOSTS)
+    assert "end points" not in _findings(one)
+    ids = [uuid_text(process_id) for process_id in one.processes()]
+    last = max(one.application.threads, key=lambda each: each.info.process_id)
+    other = last.info.user_end_point
+    assert ids[0] in _findings(_with_infos(one, user_end_point=b""))["end points"]
+    shared = _findings(_with_infos(one, user_end_point=other))
+    assert "several processes have the same" in shared["end points"]
+
+
+def test_check(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = _run(capsys, "check", file, "--acceptable-lag", 5, "--fail-on", "behind")
+    assert code == 4
+    assert "FAILS  info     shop: behind: up to 863 records missing" in out
+    code, out, _ = _run(capsys, "describe", file)
+    assert code == 0
+    assert "kafka-rebalance explain 1_2" in out
+
+
+# Explanations -------------------------------------------------------------------------------------
+
+
+def _explained(capsys: pytest.CaptureFixture[str], *args: object) -> str:
+    code, out, _ = _run(capsys, "explain", *args)
+    assert code == 0
+    return " ".join(out.split())
+
+
+def test_a_task_that_waits_is_explained(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = _explained(capsys, "1_2", file)
+    assert out.startswith(
+        "shop: 1_2 is at 164f9b9c, not yet at 0420a007, where it belongs: 0420a007 was 863 records "
+        "behind in the last rebalance, over 0 (acceptable.recovery.lag)."
+    )
+    assert "It warms up at 0420a007." in out
+    assert "moves at the probing rebalance of 2026-11-23 19:07:55 UTC, if 0420a007 restores" in out
+    slow = _explained(capsys, "1_2", file, "--acceptable-lag", 5, "--restore-rate", 1)
+    assert "19:07:55 UTC" not in slow  # 858 records take longer than the interval
+    assert "It moves at the probing rebalance of 2026-11-23 19:17:55 UTC, after 1 other" in slow
+    never = _explained(capsys, "1_2", file, "--restore-rate", 5, "--write-rate", 5)
+    assert "It never moves: 0420a007 is not caught up in any of the next 200 probing" in never
+
+
+def test_other_tasks_are_explained(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _explained(capsys, "clicks-0", file).startswith(
+        "shop: 2_0 is at 164f9b9c, where it belongs. It has no state, so previous owners do not"
+    )
+    assert json.loads(_explained(capsys, "1_2", file, "--json"))["task"] == [1, 2]
+    left = _explained(capsys, "1_0", file, "--acceptable-lag", 5, "--remove-member", "0420")
+    assert "remove-member=0420: 2 rebalances 1[0]: 0420a007 -> 164f9b9c restored before" in left
+    code, _, error = _run(capsys, "explain", "9_9", file)
+    assert code != 0
+    assert '"9_9" is not a task such as 0_0' in error
+
+
+def test_a_process_without_positions_does_not_warm_up() -> None:
+    """Threads of Kafka Streams 2.5 send no positions: their unknown lag counts as the smallest."""
+    one = _replayed(LEFT)
+    ((ideal, task),) = one.warming()
+    sent: dict[str, Any] = {"version": 6, "task_offset_sums": (), "standby_tasks": (task,)}
+    threads = tuple(
+        each._replace(info=each.info._replace(**sent)) if each.info.process_id == ideal else each
+        for each in one.application.threads
+    )
+    old = one._replace(application=one.application._replace(threads=threads))
+    planned = plan_application(_group(LEFT), old)
+    assert planned.likeliest.owners(0)[task] == uuid_text(ideal)
+    assert planned.likeliest.probings == 1
+    assert "Such a lag counts as the smallest" in explain_task(planned, str(task)).reasons[2]

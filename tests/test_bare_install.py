@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rebalance.cli import COMMANDS, EXAMPLES
+from kafka_rebalance.cli.parser import COMMANDS, EXAMPLES
 from kafka_rebalance.report.text.tables import table_lines
 from tests.support.terminal import open_terminal, read_terminal
 from tests.test_shape import OPTIONAL

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.cli import COMMANDS
+from kafka_rebalance.cli.parser import COMMANDS
 from tests.support.prompt import ran as command
 
 if TYPE_CHECKING:
@@ -194,6 +194,7 @@ def test_connect_answers_scripts(tmp_path: Path, engine: Engine) -> None:
     run = command("connect", source, "--json", "--engine", engine)
     answers = [json.loads(line) for line in run.stdout.splitlines()]
     assert run.returncode == 3
+    assert all(answer.pop("summary").endswith(".") for answer in answers[:20])
     assert answers[:20] == [vector["expected"] for vector in vectors]
     assert answers[20] == {"id": "bad", "error": "assignor: missing"}
     assert answers[21]["error"].startswith("line 22: not JSON: ")
@@ -239,7 +240,7 @@ def test_the_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONIOENCODING": "latin-1"},
     )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.decode().startswith("☃\n")
+    assert run.stdout.decode().startswith("☃: 1 rebalance: everything runs at the end.\n")
 
 
 def test_names_that_nobody_has_cost_no_memory(tmp_path: Path) -> None:

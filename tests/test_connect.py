@@ -14,6 +14,7 @@ from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.connect.cluster import RoundAnswer, backing_off, idle
 from kafka_rebalance.connect.cluster_changes import play_events
 from kafka_rebalance.connect.script import Script, play, run_script
+from kafka_rebalance.connect.summary import summary
 from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.report.plans.connect import print_round, print_variation
 
@@ -264,3 +265,28 @@ def test_a_leader_that_leaves_takes_its_memory_along(engine: Engine) -> None:
         delays[who] = rounds[-1][1].result.delay_ms
         assert rounds[-1][1].round.new_leader == (who == "leader")
     assert delays == {"worker": DELAY_MS, "leader": 0}
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "assignor", "sentence"),
+    [
+        ((60_000,), "incremental", "2 rebalances: 2 tasks run nowhere at the end, for 300s more."),
+        (
+            (60_000, 360_000), "incremental",
+            ("3 rebalances: 2 tasks run on another worker; 2 tasks run nowhere for up to 300s; "
+            "everything runs at the end."),
+        ),
+        (
+            (60_000,), "eager",
+            ("2 rebalances, in each of which every worker stops its work: 2 tasks run on another "
+            "worker; everything runs at the end."),
+        ),
+    ],
+)  # fmt: skip
+def test_the_answer_in_words(times_ms: tuple[int, ...], assignor: str, sentence: str) -> None:
+    """Two of four tasks are lost with their worker, and wait for it for five minutes."""
+    config = {"jdbc": 4}
+    rounds = [{"time_ms": 0, "workers": [{"id": "w1"}, {"id": "w2"}], "config": config}]
+    rounds += [{"time_ms": ms, "workers": [{"id": "w1"}], "config": config} for ms in times_ms]
+    script = Script.from_dict({"assignor": f"connect/{assignor}", "rounds": rounds})
+    assert summary(play(script)) == sentence

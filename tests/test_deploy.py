@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from kafka_rebalance.cli import _parser
+from kafka_rebalance.cli.parser import parser
 
 pytest.importorskip("prometheus_client", reason="no prometheus-client: see the extra `exporter`")
 
@@ -58,11 +58,11 @@ def test_the_commands_of_the_manifest_and_the_unit_are_understood() -> None:
     documents = [*yaml.safe_load_all((DEPLOY / "kubernetes.yml").read_text())]
     [deployment] = [one for one in documents if one["kind"] == "Deployment"]
     [container] = deployment["spec"]["template"]["spec"]["containers"]
-    args = _parser(container["args"]).parse_args(container["args"])
+    args = parser(container["args"]).parse_args(container["args"])
     assert (args.host, args.port) == ("0.0.0.0", container["ports"][0]["containerPort"])
     unit = (DEPLOY / "kafka-rebalance-exporter.service").read_text()
     _, *words = shlex.split(unit.partition("ExecStart=")[2].partition("\n")[0])
-    assert _parser(words).parse_args(words).host == "127.0.0.1"
+    assert parser(words).parse_args(words).host == "127.0.0.1"
 
 
 @needs_promtool

@@ -122,6 +122,29 @@ def test_each_recorded_rebalance_is_counted_once_by_its_cause(
     assert value(exporter, "source", source="records") == 0  # the log's thread does not run
 
 
+def test_a_group_that_begins_while_all_are_described_keeps_its_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Descriptions of a large or busy cluster take seconds, and list what was there before."""
+    read = records(VECTORS / "kafka-4.4.0" / "records.jsonl.gz")
+    exporter = of_log(monkeypatch, [])
+
+    def describes(*_: object, **__: object) -> Iterator[dict[str, Any]]:
+        exporter.followed.take(read)
+        yield line("g", a=[0])
+
+    monkeypatch.setattr(exporter_module, "group_lags", lambda *_, **__: {})
+    monkeypatch.setattr(cluster, "snapshot_lines", describes)
+    exporter.followed.look()
+    rebalances = sum(row.is_rebalance for row in rebalance_history(read))
+    assert sum(values(exporter, "rebalances_total")) == rebalances
+    down = {"group_id": None, "error": "brokers: broker 2 does not list its groups"}
+    seen(monkeypatch, exporter, line("g", a=[0]), down)
+    assert sum(values(exporter, "rebalances_total")) == rebalances
+    seen(monkeypatch, exporter, line("g", a=[0]))
+    assert values(exporter, "rebalances_total") == []
+
+
 def test_no_label_names_a_member(monkeypatch: pytest.MonkeyPatch) -> None:
     read = records(VECTORS / "kafka-4.4.0" / "records.jsonl.gz")
     page = page_of(of_log(monkeypatch, read))

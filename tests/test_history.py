@@ -221,7 +221,10 @@ def test_conversions_to_the_consumer_protocol_and_back_are_told(
     """A real group was converted, converted back and again, then deleted and created again."""
     path = str(VECTORS / "every_line-4.4.0.records.jsonl.gz")
     records = list(read_records(path))
-    rows = [row for row in rebalance_history(records) if row.group_id == "migrated"]
+    every = [row for row in rebalance_history(records) if row.group_id == "migrated"]
+    epochs = [(row.generation_id, row.cause) for row in every if row.group_type == "consumer"]
+    assert epochs == [(2, "joined"), (4, "joined"), (5, "left"), (6, "left")]
+    rows = [row for row in every if row.group_type == "classic"]
     told = [(row.generation_id, row.cause, row.causes[0].detail) for row in rows]
     assert told == [
         (0, "created", ""),

@@ -315,7 +315,7 @@ def test_a_change_that_kills_the_leader_is_a_trap_and_an_error(
 
 def test_spark_takes_the_names_that_the_core_has() -> None:
     pytest.importorskip("pyspark", reason="no pyspark: pip install -e '.[spark]'")
-    from kafka_rebalance.spark import calls
+    from kafka_rebalance.bulk import calls
 
     for name in differential.DIALECTS:
         calls.known(name)

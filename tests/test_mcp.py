@@ -16,8 +16,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import TextContent
 
-from kafka_rebalance.cli import _parser
 from kafka_rebalance.cli.mcp import _MOST_CHARACTERS
+from kafka_rebalance.cli.parser import parser
 from kafka_rebalance.data import captured_lines
 from tests.support.prompt import command
 from tests.test_documents import EXAMPLES, PAGES
@@ -170,4 +170,4 @@ def test_a_bad_group_is_an_answer(found: dict[str, Any], name: str, problem: str
 def test_the_page_has_the_settings() -> None:
     settings = json.loads(EXAMPLES["mcp settings"])["mcpServers"]["kafka-rebalance"]
     assert settings["command"] == "kafka-rebalance"
-    assert _parser(settings["args"]).parse_args(settings["args"]).file == "groups.jsonl"
+    assert parser(settings["args"]).parse_args(settings["args"]).file == "groups.jsonl"

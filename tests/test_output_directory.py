@@ -11,9 +11,9 @@ import pytest
 from pyarrow import fs
 
 import kafka_rebalance as kr
-from kafka_rebalance.spark import output_directory as module
-from kafka_rebalance.spark import paths
-from kafka_rebalance.spark.output_directory import output_directory
+from kafka_rebalance.bulk import output_directory as module
+from kafka_rebalance.bulk import paths
+from kafka_rebalance.bulk.output_directory import output_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

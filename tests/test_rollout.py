@@ -356,7 +356,7 @@ def test_wrong_arguments_of_a_forecast() -> None:
 
 def test_threads_of_a_pod_stop_together() -> None:
     group = formed(4, 8, "cooperative-sticky")
-    base = kr.scenario_from_group(group)
+    base = kr.scenario(group)
     now = Variant("", (), base, workload(replicas=2, strategy="Recreate"), ASSUMED)
     scenario = forecast.deployed(now, Random(1), 60_000)
     stops = [one for one in scenario.happenings if one.kind.value == "stop"]

@@ -221,7 +221,7 @@ def test_plans_in_bulk_refuse_it(name: str) -> None:
 
 def test_spark_takes_the_names_that_the_core_has() -> None:
     pytest.importorskip("pyspark", reason="no pyspark: pip install -e '.[spark]'")
-    from kafka_rebalance.spark import calls
+    from kafka_rebalance.bulk import calls
 
     for name in IN_CORE:
         calls.known(name)

@@ -211,3 +211,13 @@ def test_a_cluster_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[s
     options = ["--bootstrap-server", "127.0.0.1:1", "--group", "g", "--timeout", "1"]
     assert main(["simulate", *options]) == 1
     assert "127.0.0.1:1: not connected" in capsys.readouterr().err
+
+
+def test_a_scenario_of_a_group_or_a_name() -> None:
+    made = scenario_from_group(GROUP, ["add-members=1"], seed=3)
+    assert kr.scenario(GROUP, ["add-members=1"], seed=3) == made
+    assert kr.scenario("rolling-bounce") == kr.simulator.load("rolling-bounce")
+    with pytest.raises(kr.GroupError, match="did you mean rolling-bounce"):
+        kr.scenario("roling-bounce")
+    with pytest.raises(TypeError, match="a ready scenario takes no changes"):
+        kr.scenario("rolling-bounce", ["add-members=1"])

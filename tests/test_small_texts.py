@@ -269,8 +269,8 @@ def test_a_fleet_of_one_group_has_one_group_and_one_change(
         "report": "page",
     }
     monkeypatch.setattr(fleet_summary, "write_summary", lambda *_, **__: counts | rest)
-    spark: Any = None
-    assert fleet_summary.summarise(args, spark, plain=True) == 0
+    answered: Any = SimpleNamespace(args=args)
+    assert fleet_summary.summarise(answered) == 0
     assert capsys.readouterr().out.splitlines()[:3] == [
         "All is even.", "", "1 group, 1 change, in 1.0 s",
     ]  # fmt: skip

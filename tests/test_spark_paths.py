@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.bulk.paths import clusters_of, columns_of, overlaps
 from kafka_rebalance.spark import jobs
 from kafka_rebalance.spark.files import assign_files
-from kafka_rebalance.spark.paths import clusters_of, columns_of, overlaps
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_rebalance.cli import COMMANDS
+from kafka_rebalance.cli.parser import COMMANDS
 from kafka_rebalance.data import captured_lines
 from tests.support.imports import loaded
 
@@ -42,7 +42,7 @@ LOADS = {
     "simulate": (80, f"{PLANS} simulator"),  # of the simulator, what its options need
     "connect": (90, f"{PLANS} connect live"),
     "assign": (50, f"{GROUPS} bulk"),  # the core assigns: no plans, no reference
-    "fleet": (80, PLANS),  # Spark starts later
+    "fleet": (90, PLANS),  # Spark starts later, if at all
     "coordinator": (150, f"{GROUPS} coordinator member playback wire"),
     "serve": (50, f"{GROUPS} coordinator wire"),  # the server is loaded when it starts
     "probe": (50, f"{GROUPS} serve"),

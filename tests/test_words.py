@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic
-from kafka_rebalance.cli import COMMANDS, EXAMPLES, _parser, main
+from kafka_rebalance.cli import main
+from kafka_rebalance.cli.parser import COMMANDS, EXAMPLES
+from kafka_rebalance.cli.parser import parser as make_parser
 from kafka_rebalance.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ def test_every_command_has_examples_that_parse(capsys: pytest.CaptureFixture[str
         for example in examples:
             words = shlex.split(example.partition(" > ")[0])
             assert words[0] == name
-            args = _parser(words).parse_args(words)
+            args = make_parser(words).parse_args(words)
             assert callable(args.run)
         with pytest.raises(SystemExit):
             main([name, "--help"])
@@ -165,7 +167,7 @@ def test_zsh_and_fish() -> None:
 def options_of(command: str) -> set[str]:
     """Returns the options of a command and of its subcommands, as its parser has them."""
     found: set[str] = set()
-    parsers = [commands_of(_parser([command]))[command]]
+    parsers = [commands_of(make_parser([command]))[command]]
     while parsers:
         one = parsers.pop()
         found |= {option for action in one._actions for option in action.option_strings}

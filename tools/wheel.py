@@ -3,9 +3,9 @@
 
     python -m tools.wheel [--target TRIPLE | --wheel FILE] [PYTHON ...]
 
-1. maturin builds one wheel for all Pythons from 3.11 on (abi3). zig links it against glibc 2.17,
-   so that it runs on Linux systems with this glibc or a newer one.
-2. auditwheel and abi3audit check that the wheel runs on the systems and Pythons in its name.
+1. maturin builds one wheel for all Pythons from 3.11 on (abi3). On Linux zig links it against glibc
+   2.17, so that it runs with this glibc or a newer one; on macOS and Windows it fits that system.
+2. abi3audit, and on Linux auditwheel, check that the wheel runs where its name promises.
 3. This tool checks that the wheel is small (`MOST_BYTES`), that its metadata are complete, and that
    it contains exactly the package's files in git, the core, and its metadata with a list of the
    crates.
@@ -36,6 +36,9 @@ METADATA = (
     "Keywords", "Classifier", "Project-URL", "Description-Content-Type",
 )  # fmt: skip
 PROMISE = "manylinux_2_17"
+ON_LINUX = sys.platform == "linux"
+ON_WINDOWS = sys.platform == "win32"
+CORE = "kafka_rebalance/_core." + ("pyd" if ON_WINDOWS else "abi3.so")
 _INFO = re.compile(
     r"METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE|sboms/kafka-rebalance\.cyclonedx\.json"
 )
@@ -65,16 +68,17 @@ def main() -> int:
 def build(target: str | None) -> Path:
     shutil.rmtree(OUT, ignore_errors=True)
     where = ("--target", target) if target else ()
-    _run("maturin", "build", "--release", "--locked", "--zig", "--compatibility", "manylinux2014",
-         "--out", str(OUT), *where)  # fmt: skip
+    linked = ("--zig", "--compatibility", "manylinux2014") if ON_LINUX else ()
+    _run("maturin", "build", "--release", "--locked", "--out", str(OUT), *linked, *where)
     (wheel,) = OUT.glob("*.whl")
     return wheel
 
 
 def check(wheel: Path) -> None:
-    shown = " ".join(_run("auditwheel", "show", str(wheel)).split())
-    if f'consistent with the following platform tag: "{PROMISE}_' not in shown:
-        raise WheelError(f"{wheel.name} is not {PROMISE}: {shown}")
+    if ON_LINUX:
+        shown = " ".join(_run("auditwheel", "show", str(wheel)).split())
+        if f'consistent with the following platform tag: "{PROMISE}_' not in shown:
+            raise WheelError(f"{wheel.name} is not {PROMISE}: {shown}")
     report = json.loads(_run("abi3audit", "--strict", "--report", str(wheel)))
     (spec,) = report["specs"].values()
     for one in spec["wheel"]:
@@ -90,7 +94,8 @@ def check(wheel: Path) -> None:
     for problem in wrong_files(wheel, {name.removeprefix("python/") for name in tracked}):
         raise WheelError(f"{wheel.name}: {problem}")
     print(
-        f"{_shown(wheel)}: {size:,} bytes, {PROMISE}, abi3 since {VERSIONS[0]}, metadata complete"
+        f"{_shown(wheel)}: {size:,} bytes, {PROMISE if ON_LINUX else sys.platform}, "
+        f"abi3 since {VERSIONS[0]}, metadata complete"
     )
 
 
@@ -118,7 +123,7 @@ def wrong_files(wheel: Path, tracked: set[str]) -> list[str]:
         names = set(archive.namelist())
     info = {name for name in names if name.split("/")[0].endswith(".dist-info")}
     kinds = {name.partition("/")[2] for name in info}
-    expected = tracked | {"kafka_rebalance/_core.abi3.so"}
+    expected = tracked | {CORE}
     stray = (names - info - expected) | {
         name for name in info if not _INFO.fullmatch(name.partition("/")[2])
     }
@@ -154,7 +159,8 @@ def tried(wheel: Path, python: str) -> str:
     """Installs the wheel into an empty environment, and returns what its smoke test printed."""
     with tempfile.TemporaryDirectory() as directory:
         _run(python, "-m", "venv", directory)
-        installed = str(Path(directory, "bin", "python"))
+        programs = "Scripts" if ON_WINDOWS else "bin"
+        installed = str(Path(directory, programs, "python"))
         _run(installed, "-m", "pip", "install", "--quiet", "--no-index", str(wheel))
         said = _run(installed, "-I", str(ROOT / "tools" / "wheel_smoke.py"), cwd=directory).strip()
         bare, imported = (
@@ -182,7 +188,8 @@ def _run(program: str, *arguments: str, cwd: str | Path = ROOT) -> str:
     started = time.monotonic()
     ran = subprocess.run(
         [shutil.which(program, path=path) or program, *arguments],
-        cwd=cwd, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False,
+        cwd=cwd, env={**os.environ, "PATH": path}, capture_output=True, encoding="utf-8",
+        check=False,
     )  # fmt: skip
     if ran.returncode:
         raise WheelError(f"{program} {' '.join(arguments)}:\n{ran.stdout}{ran.stderr}")

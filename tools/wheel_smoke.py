@@ -31,7 +31,7 @@ def main() -> None:
     for command in COMMANDS:
         ran = subprocess.run(
             [sys.executable, "-I", "-m", "kafka_rebalance", *command.split()],
-            capture_output=True, text=True, check=False,
+            capture_output=True, encoding="utf-8", check=False,
         )  # fmt: skip
         assert ran.returncode == 0, f"{command}:\n{ran.stderr}"
         assert ran.stdout, command

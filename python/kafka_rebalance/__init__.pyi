@@ -17,6 +17,7 @@ from . import rollout as rollout
 from . import scaling as scaling
 from . import simulator as simulator
 from . import switching as switching
+from .assignors import Assignor as Assignor
 from .assignors import assign as assign
 from .assignors import assignor_names as assignor_names
 from .errors import AssignorThrows as AssignorThrows
@@ -50,7 +51,7 @@ from .present import describe as describe
 from .scaling import Scaled as Scaled
 from .scaling import scale as scale
 from .simulator import Scenario as Scenario
-from .simulator import scenario_from_group as scenario_from_group
 from .simulator import simulate as simulate
+from .simulator.from_group import scenario as scenario
 from .switching import Comparison as Comparison
 from .switching import compare as compare

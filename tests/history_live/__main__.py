@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.history_live [--rebalances 300] [--seed 1] [--minutes 30]`,
-or with `--exporter [--copies 2]`.
+with `--exporter [--copies 2]`, or with `--by-broker FILE.jsonl.gz [--minutes 3]`.
 
 A seeded script makes rebalances of known causes with real members on a real broker. Then the
 records and the broker's log are read, and the history is judged: from records alone at most 1% of
@@ -11,6 +11,9 @@ again. `--again` judges the last run, which is kept in build/history_live.pickle
 With `--exporter`, three brokers run, one is killed, and only the counts of `kafka-rebalance
 exporter` are judged: each recorded rebalance is counted once, with the cause that history names.
 
+With `--by-broker`, groups of the consumer protocol (KIP-848) run for that time. Their records go to
+FILE, the changes to a file beside it, and each epoch is judged.
+
 Exit code 0: all demands of `faults` hold; 1: one does not; 2: no broker can run.
 """
 
@@ -19,10 +22,13 @@ from __future__ import annotations
 import argparse
 import pickle
 import sys
+from collections import Counter
 from pathlib import Path
 
+from kafka_rebalance.history import read_records
 from tests.support.broker import BrokerError
 
+from .by_broker import judged, read_script, record
 from .cast import KINDS, LIBRDKAFKA
 from .exported import told
 from .judge import RIGHT, WRONG, Verdict, judge, report
@@ -42,9 +48,17 @@ def main() -> int:
     parser.add_argument(
         "--copies", type=int, default=1, help="groups of each kind, with --exporter (%(default)s)"
     )
+    parser.add_argument("--by-broker", type=Path, metavar="FILE", help="judge consumer groups")
     arguments = parser.parse_args()
     if arguments.copies > 1 and not arguments.exporter:
         parser.error("--copies: the causes are judged by the kinds' names; add --exporter")
+    if arguments.by_broker is not None:
+        record(arguments.seed, arguments.minutes, arguments.by_broker)
+        records = list(read_records(str(arguments.by_broker)))
+        found = Counter(judged(records, read_script(arguments.by_broker)))
+        for (cause, how), count in sorted(found.items()):
+            print(f"{cause}, {how}: {count}")
+        return any(how == WRONG for _, how in found)
     try:
         if arguments.again:
             evidence = pickle.loads(OUT.read_bytes())

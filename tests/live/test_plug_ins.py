@@ -87,6 +87,16 @@ FORMS: dict[str, tuple[str, str, Callable[[], Any]]] = {
 }
 
 
+# Groups with this project's own assignors: one partition in three is heavy.
+WEIGHTS: dict[tuple[str, int], float] = {
+    tp: 100.0 if tp.topic == "t" and tp.partition % 2 == 0 else 1.0 for tp in sorted(ALL)
+}
+OWN: dict[str, tuple[str, Callable[[], Any]]] = {
+    "own-kp": ("kafka-python", lambda: ours_kafka.Weighted(WEIGHTS, "budget=none")),
+    "own-ai": ("aiokafka", lambda: ours_aiokafka.Weighted(WEIGHTS, "budget=none")),
+}
+
+
 def _fresh() -> Any:
     return ours_kafka.CooperativeSticky()
 
@@ -134,21 +144,26 @@ def _create_topics(server: str) -> None:
 
 
 def _play(server: str, ours: PlugInMembers, java: JavaMembers, questions: list[Asked]) -> Played:
-    await_coordinators(server, [*FORMS, "racks-kp", "racks-ai", "resub"])
+    await_coordinators(server, [*FORMS, *OWN, "racks-kp", "racks-ai", "resub"])
     # The first member of a group stays its leader to the end.
     for group_id, (client, _, strategy) in FORMS.items():
         for n in range(3):
             ours.add(client, group_id, f"{group_id}-{n}", strategy(), ["t", "u"])
+    for group_id, (client, weighted) in OWN.items():
+        for n in range(3):
+            ours.add(client, group_id, f"{group_id}-{n}", weighted(), ["t", "u"])
     ours.add(
         "kafka-python", "racks-kp", "rk-0", ours_kafka.CooperativeSticky(rack_id="a"), ["t", "u"]
     )
     ours.add("aiokafka", "racks-ai", "ra-0", ours_aiokafka.Range(rack_id="a"), ["t", "u"])
     ours.add("aiokafka", "resub", "rs-0", ours_aiokafka.Sticky, ["t", "u"])
-    sizes = dict.fromkeys(FORMS, 3) | {"racks-kp": 1, "racks-ai": 1, "resub": 1}
+    sizes = dict.fromkeys((*FORMS, *OWN), 3) | {"racks-kp": 1, "racks-ai": 1, "resub": 1}
     await_stable(server, sizes)
     held = {g: [ours.held(f"{g}-{n}") for n in range(3)] for g in FORMS}
     for group_id, (client, _, strategy) in FORMS.items():
         ours.add(client, group_id, f"{group_id}-3", strategy(), ["t", "u"])
+    for group_id, (client, weighted) in OWN.items():
+        ours.add(client, group_id, f"{group_id}-3", weighted(), ["t", "u"])
     java.tell(
         add=[
             *(_java("racks-kp", n, "cooperative-sticky", client_rack=RACKS[n]) for n in (1, 2)),
@@ -162,10 +177,11 @@ def _play(server: str, ours: PlugInMembers, java: JavaMembers, questions: list[A
         "kafka-python", "racks-kp", "rk-3", ours_kafka.CooperativeSticky(rack_id="a"), ["t", "u"]
     )
     ours.add("aiokafka", "racks-ai", "ra-3", ours_aiokafka.Range(rack_id="a"), ["t", "u"])
-    sizes = dict.fromkeys(FORMS, 4) | {"racks-kp": 4, "racks-ai": 4, "resub": 3}
+    sizes = dict.fromkeys((*FORMS, *OWN), 4) | {"racks-kp": 4, "racks-ai": 4, "resub": 3}
     await_stable(server, sizes)
     for group_id in FORMS:
         held[group_id] += [ours.held(f"{group_id}-{n}") for n in range(4)]
+    held |= {g: [ours.held(f"{g}-{n}") for n in range(4)] for g in OWN}
     # rs-1 drops topic t; when the Java member has left, it changes from u to t.
     ours.subscribe("rs-1", ["u"])
     resubscribed = _await(lambda: ours.held("rs-1"), lambda now: {tp.topic for tp in now} == {"u"})
@@ -194,6 +210,8 @@ def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: O
     """
     last = {}
     for group_id, value in played.stored:
+        if group_id in OWN:
+            continue
         group = asked((), value)
         known = {
             question.topics
@@ -259,3 +277,17 @@ def test_racks_count(played: Played, group_id: str) -> None:
     """In a group's last generation, the members have sent all three racks."""
     value = [value for name, value in played.stored if name == group_id][-1]
     assert {wire.decode_subscription(m.subscription).rack_id for m in value.members} == set(RACKS)
+
+
+@pytest.mark.parametrize("group_id", OWN)
+def test_weights_decide(played: Played, group_id: str) -> None:
+    """Four members have one of the four heavy partitions each, and together have all."""
+    held = played.held[group_id]
+    assert sorted(tp for owned in held for tp in owned) == sorted(ALL)
+    assert [sum(WEIGHTS[tp] == 100.0 for tp in owned) for owned in held] == [1, 1, 1, 1]
+    stored = [value for name, value in played.stored if name == group_id]
+    eager = "-eager" if group_id == "own-ai" else ""
+    assert {value.protocol for value in stored} == {f"kafka-rebalance/weighted{eager}"}
+    sent = [wire.decode_subscription(m.subscription) for value in stored for m in value.members]
+    assert {one.version for one in sent} == {3}
+    assert eager or {one.user_data for one in sent} == {None}

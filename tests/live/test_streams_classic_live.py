@@ -29,4 +29,4 @@ def test_a_new_process_is_as_planned(tmp_path: Path) -> None:
         stage = Stage("app", topics, standbys=1, is_static=False, lag=10_000)
         found = judged(broker.bootstrap_server, [stage], 1, Random(1), tmp_path)
     assert (found.changes, found.declined, found.compared) == (1, 0, 1)
-    assert found.equal == 1, found.lines
+    assert (found.told, found.right_ends) == (1, 1), found.lines

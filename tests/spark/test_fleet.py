@@ -125,6 +125,41 @@ def test_groups_that_never_end_are_counted(command: Run, tmp_path: Path) -> None
     assert "switch-assignor" in explained.stdout + explained.stderr
 
 
+def answers(directory: Path) -> tuple[list[tuple[str, str]], list[str]]:
+    """Returns the names and types of the columns, and the rows in an order of their own."""
+    tables = [pq.ParquetFile(path).read() for path in sorted(directory.glob("*.parquet"))]
+    rows = [json.dumps(row, sort_keys=True) for table in tables for row in table.to_pylist()]
+    return [(one.name, str(one.type)) for one in tables[0].schema], sorted(rows)
+
+
+@pytest.mark.parametrize("word", ["assign", "plan", "compare", "summary"])
+def test_this_process_answers_as_spark(command: Run, tmp_path: Path, word: str) -> None:
+    """Small local files of lines need no Spark: files, report, page and exit code are equal."""
+    (tmp_path / "in/cluster=a b").mkdir(parents=True)
+    (tmp_path / "in/_other").mkdir()
+    lines = [line.encode() for line in captured_lines()]
+    hanging = Path(__file__).parents[1] / "vectors" / "never_ends_smallest.jsonl"
+    (tmp_path / "in/cluster=a b/1.jsonl").write_bytes(b"\n".join([*lines, *bad_lines()]))
+    (tmp_path / "in/2.jsonl").write_bytes(b"\n\n".join([*lines[:9], hanging.read_bytes()]))
+    (tmp_path / "in/_other/3.jsonl").write_bytes(lines[0])  # Spark does not read it
+    given = ("fleet", word, tmp_path / "in", tmp_path / "out")
+    runs = []
+    for more in ((), ("--master", "local[2]")):
+        run = command(*given, *more)
+        told = re.sub(r"in [\d.]+ s.*|/\S+/never-end", "", run.stdout)
+        inner = ("plans", "summary") if word == "summary" else ("",)
+        found = [answers(tmp_path / "out" / name) for name in inner]
+        texts = {
+            path.name: path.read_text(encoding="utf-8")
+            for path in (tmp_path / "out").rglob("*")
+            if path.suffix in (".html", ".jsonl")
+        }
+        runs.append((run.returncode, told, found, texts))
+        shutil.rmtree(tmp_path / "out")
+    assert runs[0] == runs[1]
+    assert runs[0][0] == 3
+
+
 def test_its_own_output_of_parquet_and_wrong_usage(command: Run, tmp_path: Path) -> None:
     table_source = tmp_path / "groups.parquet"
     cases = [case for case in map(json.loads, captured_lines()) if "error" not in case]
@@ -328,11 +363,16 @@ def test_sparks_own_errors_are_one_line(tmp_path: Path) -> None:
 
 def test_without_spark_the_command_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "group.jsonl").write_text("{}", encoding="utf-8")
+    given = ["fleet", "summary", str(tmp_path), f"{tmp_path}-out"]
     code = (
         "import sys; sys.modules['pyspark'] = None; from kafka_rebalance.cli import main; "
-        f"sys.exit(main(['fleet', 'assign', {str(tmp_path)!r}, {str(tmp_path) + '-out'!r}]))"
+        "sys.exit(main(sys.argv[1:]))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    own = [sys.executable, "-c", code, *given]
+    small = subprocess.run(own, capture_output=True, text=True, check=False)
+    assert (small.returncode, small.stderr) == (3, "")  # a group with an error
+    far = [*own, "--overwrite", "--master", "local"]
+    run = subprocess.run(far, capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert "[spark]" in run.stderr
     assert "Traceback" not in run.stderr

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import functions as f
 
 from kafka_rebalance.assignors.registry import BUILT_IN, in_core
+from kafka_rebalance.bulk.calls import unread
 from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_lines, register_functions
-from kafka_rebalance.spark.calls import unread
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from kafka.admin import NewTopic
 
 from kafka_rebalance.applications.lines import read_application, read_assigned, uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course, plan_application
-from kafka_rebalance.applications.prediction import FOLLOW_UP, Call
+from kafka_rebalance.applications.prediction import NEW
 from kafka_rebalance.applications.replayed import Replay, replay
 from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.errors import GroupError
@@ -22,10 +22,12 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.live import snapshot_lines
 from kafka_rebalance.live.cluster import admin_client
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from kafka_rebalance.wire.streams_protocol import TaskId
 from tests.support.broker import LIB_STREAMS
 from tests.support.live_members import JavaMembers
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
     from random import Random
     from typing import TextIO
@@ -50,11 +52,9 @@ class Stage:
     lag: int = 5
     processes: dict[str, int] = field(default_factory=dict)
     planned: ApplicationPlan | None = None
-    phases: list[Call] = field(default_factory=list)
-    last: dict[str, ThreadTasks] = field(default_factory=dict)
+    phase: int = 0
+    next: Course | None = None
     there: set[str] = field(default_factory=set)
-    since: float = 0.0
-    due: float = 0.0
 
     @staticmethod
     def drawn(number: int, random: Random) -> Stage:
@@ -72,9 +72,18 @@ class Found:
     declined: int = 0
     compared: int = 0
     equal: int = 0
-    ahead: int = 0
+    """Rebalances after which all threads had the planned tasks."""
+    planned: int = 0
+    """Rebalances after which all processes had the planned active tasks."""
+    told: int = 0
+    """Rebalances after which each task was where the plan or its quick course had it."""
+    again: int = 0
+    told_again: int = 0
+    """As `told`, but of probing rebalances that were planned from the state before each."""
     ends: int = 0
     right_ends: int = 0
+    right_lengths: int = 0
+    """Changes with as many probing rebalances as the plan said: a number, or between two."""
     probings: int = 0
     on_time: int = 0
     lines: list[str] = field(default_factory=list)
@@ -85,10 +94,12 @@ class Found:
 
     def __str__(self) -> str:
         return (
-            f"{self.changes} changes, {self.declined} declined before; {self.equal} of "
-            f"{self.compared} rebalances as planned, {self.ahead} ahead; {self.right_ends} of "
-            f"{self.ends} ends as planned; probing times right in {self.on_time} of "
-            f"{self.probings}"
+            f"{self.changes} changes, {self.declined} declined before; of {self.compared} "
+            f"rebalances, {self.told} as told, {self.planned} of them with nothing restored before "
+            f"follow-ups, {self.equal} also in threads; {self.told_again} of {self.again} probing "
+            f"rebalances as told from the state before; {self.right_ends} of {self.ends} ends as "
+            f"planned, {self.right_lengths} after as many probing rebalances as told; probing "
+            f"times right in {self.on_time} of {self.probings}"
         )
 
 
@@ -170,11 +181,16 @@ class _Run:
         return found
 
     def _keep(self, line: dict[str, Any]) -> None:
-        """Writes a line to the record, if what the group was assigned has changed."""
+        """Writes a line to the record, if anything but the time has changed."""
         field_ = line.get("application", {})
-        text = json.dumps([field_.get("assigned"), field_.get("end_offsets")])
+        text = json.dumps([field_.get(name) for name in ("assigned", "members", "end_offsets")])
         if self.record and "error" not in line and self.last.get(line["group_id"]) != text:
             self.last[line["group_id"]] = text
+            self.note(**line)
+
+    def note(self, **line: Any) -> None:
+        """Writes a line to the record: a group, its change, or how a rebalance compares."""
+        if self.record:
             self.record.write(json.dumps(line) + "\n")
             self.record.flush()
 
@@ -205,9 +221,13 @@ class _Run:
 
 
 def _is_whole(stage: Stage, one: Replay) -> bool:
-    """Returns whether the group has the expected threads, and no follow-up is due."""
-    threads = sum(stage.processes.values())
-    return len(one.application.threads) == threads and not one.rebalances_at_once
+    """Returns whether the group has the expected threads, all records have been processed, and no
+    follow-up is due.
+    """
+    threads, (orders, returns, _) = sum(stage.processes.values()), stage.topics.values()
+    ends = sum(map(sum, (one.application.end_offsets or {}).values()))
+    is_done = ends == _RECORDS * (orders + returns)  # each record changes one value
+    return len(one.application.threads) == threads and is_done and not one.rebalances_at_once
 
 
 def judged(
@@ -270,8 +290,9 @@ def _change(run: _Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Foun
     changes = parse_changes(texts)
     stage.planned = plan_application(group, one, changes, session_ms=SESSION_MS)
     stage.there = {each.member_id for each in group.members}
-    stage.phases = []
+    stage.phase, stage.next = 0, None
     found.add(f"{stage.group_id}: {texts[0]}, {stage.standbys} standbys")
+    run.note(group_id=stage.group_id, change=texts[0])
     if kind == "add":
         run.start(stage, threads)
     elif kind == "remove":
@@ -285,35 +306,17 @@ def _change(run: _Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Foun
 
 def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
     """Compares all rebalances after the changes of these applications."""
-    looks = run.settled(stages) if stages else {}
     left = list(stages)
-    for stage in stages:
-        stage.phases = _ends(_course(stage, looks[stage.group_id][1]))
+    looks = run.settled(left) if left else {}
     while left:
-        going = []
         for stage in left:
-            look = looks[stage.group_id][1]
-            expected = stage.phases.pop(0)
-            is_due = look.deadline is not None
-            fits = _same(stage, expected.tasks, look) and is_due == bool(stage.phases)
-            # A copy that is restored before a follow-up makes the course shorter: docs/streams.md.
-            ahead = not fits and any(_same(stage, one.tasks, look) for one in stage.phases)
-            found.compared += 1
-            found.equal += fits
-            found.ahead += ahead
-            how = "as planned" if fits else "ahead of the plan" if ahead else "DIFFERS"
-            if not is_due:
-                found.ends += 1
-                stage.phases, expected = [], stage.phases[-1] if stage.phases else expected
-                found.right_ends += _by_process(stage, expected.tasks, look)
-            found.add(f"  {stage.group_id}: {how}; probing {'' if is_due else 'not '}due")
-            if not (fits or ahead):
-                found.add(f"    planned {_renamed(stage, expected.tasks, look)}")
-                found.add(f"    present {present_tasks(look.assigned)}")
-            if is_due:
-                stage.phases = stage.phases or [expected]
-                going.append(stage)
-        left = going
+            group, look = looks[stage.group_id]
+            how = _judged(stage, look, found)
+            run.note(group_id=stage.group_id, compared=how)
+            found.add(f"  {stage.group_id}: {how}; probing {'not ' * (not look.deadline)}due")
+            stage.phase += 1
+            stage.next = plan_application(group, look).likeliest if look.deadline else None
+        left = [one for one in left if one.next]
         if left:
             due = {one.group_id: (looks[one.group_id][1].deadline or ("", 0))[1] for one in left}
             until = max(due.values()) / 1000 - time.time()
@@ -324,20 +327,59 @@ def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
                 found.on_time += _was_on_time(looks[one.group_id][1], due[one.group_id])
 
 
+def _judged(stage: Stage, look: Replay, found: Found) -> str:
+    """Counts how a rebalance compares with the plan; returns it in words."""
+    course, present = _course(stage, look), _owners(look, stage.there)
+    quick = course.quick or course
+    phase = min(stage.phase, len(course.phases) - 1)
+    found.compared += 1
+    found.equal += _renamed(stage, course.phases[phase][-1].tasks, look) == present_tasks(
+        look.assigned
+    )
+    differing = _outside(course, stage.phase, present, look.topology.stateful)
+    is_planned = not any(present[one] != course.owners(stage.phase).get(one) for one in present)
+    found.planned += is_planned
+    found.told += not differing
+    if stage.next is not None:
+        found.again += 1
+        found.told_again += not _outside(stage.next, 0, _owners(look), look.topology.stateful)
+    if look.deadline is None:
+        found.ends += 1
+        found.right_ends += present == course.after
+        found.right_lengths += stage.phase + 1 in range(len(quick.phases), len(course.phases) + 1)
+    if is_planned:
+        return "as planned"
+    return f"DIFFERS: {', '.join(map(str, differing))}" if differing else "between the bounds"
+
+
+def _outside(
+    course: Course, phase: int, present: dict[TaskId, str], stateful: Collection[TaskId]
+) -> list[TaskId]:
+    """Returns the tasks that are where neither the course nor its quick one has them.
+
+    If the two differ in a phase, stateless tasks follow the load, which may be between the two.
+    """
+    slow, quick = (one.owners(phase) for one in (course, course.quick or course))
+    known = stateful if slow != quick else present.keys()
+    return [one for one in known if present.get(one) not in (slow.get(one), quick.get(one))]
+
+
+def _owners(look: Replay, there: set[str] | None = None) -> dict[TaskId, str]:
+    """Returns the process of each active task, as a plan names it that was made when the members
+    `there` were in the group (None: all that are in it now).
+    """
+    tasks = present_tasks(look.assigned)
+    return {
+        task: NEW if there is not None and there.isdisjoint(of) else uuid_text(process_id)
+        for process_id, of in look.processes().items()
+        for one in of
+        for task in tasks[one].active
+    }
+
+
 def _was_on_time(look: Replay, due_ms: int) -> bool:
     """Returns whether the rebalance that was due has taken place."""
     return look.deadline is None or look.deadline[1] > due_ms + PROBING_MS - _ON_TIME_MS
-
-
-def _ends(course: Course) -> list[Call]:
-    """Returns the last call of the change and of each probing rebalance."""
-    ends: list[Call] = []
-    for call in course.calls:
-        if call.cause == FOLLOW_UP:
-            ends[-1] = call._replace(cause=ends[-1].cause)
-        else:
-            ends.append(call)
-    return ends
 
 
 def _course(stage: Stage, look: Replay) -> Course:
@@ -345,24 +387,6 @@ def _course(stage: Stage, look: Replay) -> Course:
     assert stage.planned is not None
     new = [one for one, of in look.processes().items() if not {*of} & stage.there]
     return stage.planned.courses[[*look.processes()].index(new[0]) if new else 0]
-
-
-def _same(stage: Stage, expected: dict[str, ThreadTasks], look: Replay) -> bool:
-    """Returns whether all threads have these tasks; new threads are compared in their order."""
-    return _renamed(stage, expected, look) == present_tasks(look.assigned)
-
-
-def _by_process(stage: Stage, expected: dict[str, ThreadTasks], look: Replay) -> bool:
-    """Returns whether all processes have these tasks, on any of their threads."""
-    lists = (_renamed(stage, expected, look), present_tasks(look.assigned))
-    planned, present = (
-        [
-            [sorted(task for one in members for task in of[one][kind]) for kind in (0, 1)]
-            for members in look.processes().values()
-        ]
-        for of in lists
-    )
-    return planned == present
 
 
 def _renamed(

@@ -145,7 +145,9 @@ class ConnectCluster:
         self._reap(worker)
 
     def create(self, connector: str, *, tasks: int) -> None:
-        """Creates a connector with this number of tasks, and waits until all of them run."""
+        """Creates a connector with this number of tasks, and waits until all of them run and no
+        further rebalance is due.
+        """
         config = {"connector.class": "connectplugin.IdleSource", "tasks.max": str(tasks)}
         created: list[Any] = []
 
@@ -162,6 +164,7 @@ class ConnectCluster:
             return len(states) == 1 + tasks and {one["state"] for one in states} == {"RUNNING"}
 
         self.await_(create, f"connector {connector} runs")
+        self.await_(self._at_rest, f"the group rests after connector {connector} was created")
 
     def rounds(self) -> list[LiveRound]:
         """Returns all rebalances so far, in order."""
@@ -193,6 +196,18 @@ class ConnectCluster:
 
     def _complete(self) -> bool:
         return any(len(found.members) == len(self.workers) for found in self.rounds()[-1:])
+
+    def _at_rest(self) -> bool:
+        """Returns whether no further rebalance is due.
+
+        A worker that reads the new tasks later than the leader joins once more, although all tasks
+        run. Until it has joined, it does not list connectors: REST answers 409, or waits.
+        """
+        if not all(map(_answers, self._processes)):
+            return False
+        last = self.rounds()[-1]
+        revoked = any(one.revoked_connectors or one.revoked_tasks for one in last.members)
+        return not revoked and last.delay_ms == 0
 
     def _request(self, method: str, path: str, body: object = None) -> Any:
         data = None if body is None else json.dumps(body).encode()

@@ -12,6 +12,7 @@ Errors   GroupError with the path of the field.
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -156,6 +157,10 @@ def uuid(value: Any, at: str) -> Uuid:
 def uuid_text(one: Uuid) -> str:
     most, least = (half & (1 << 64) - 1 for half in one)
     return str(UUID(int=most << 64 | least))
+
+
+def utc_text(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _thread(value: Any, at: str) -> StreamThread:

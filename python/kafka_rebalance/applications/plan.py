@@ -36,7 +36,7 @@ from kafka_rebalance.plans.playing import at_change
 from kafka_rebalance.wire.streams_protocol import SubscriptionInfo, TaskId
 
 from .lines import settings, uuid_text
-from .prediction import NEW, PROBING, Call, Restore, Running, running
+from .prediction import FOLLOW_UP, NEW, PROBING, Call, Restore, Running, running
 from .replayed import Replay
 
 SESSION_MS = 45_000
@@ -47,17 +47,47 @@ _MOST_TASKS = 1_000
 
 
 class Course(NamedTuple):
-    """How a plan goes; `before` and `after` have the process of each active task."""
+    """How a plan goes; `before` and `after` have the process of each active task.
+
+    `quick` is the course if copies are restored before follow-ups; None: it would be this one.
+    """
 
     calls: tuple[Call, ...]
     settled: bool
     before: dict[TaskId, str]
     after: dict[TaskId, str]
     probability: float = 1.0
+    quick: "Course | None" = None
 
     @property
     def probings(self) -> int:
         return sum(one.cause == PROBING for one in self.calls)
+
+    @property
+    def phases(self) -> list[list[Call]]:
+        """Returns the calls of the leader, each with its follow-ups."""
+        found: list[list[Call]] = []
+        for one in self.calls:
+            if one.cause == FOLLOW_UP:
+                found[-1].append(one)
+            else:
+                found.append([one])
+        return found
+
+    def owners(self, phase: int) -> dict[TaskId, str | None]:
+        """Returns the process of each active task after a phase, or after the last one."""
+        calls = [call for each in self.phases[: phase + 1] for call in each]
+        return self.before | {one.task: one.now for call in calls for one in call.moved}
+
+    def depending(self) -> list[TaskId]:
+        """Returns the tasks that, after some phase, another process has in the quick course."""
+        if self.quick is None:
+            return []
+        found = set()
+        for phase in range(max(len(self.phases), len(self.quick.phases))):
+            mine, quick = self.owners(phase), self.quick.owners(phase)
+            found |= {task for task, owner in mine.items() if quick.get(task) != owner}
+        return sorted(found)
 
     @property
     def duration_ms(self) -> int:
@@ -74,8 +104,11 @@ class Course(NamedTuple):
         return sorted(task for task, owner in self.after.items() if owner == NEW)
 
     def to_dict(self) -> dict[str, Any]:
-        figures = {"probability": self.probability, "settled": self.settled}
-        return figures | {"moved": self.moved, "rebalances": [one._asdict() for one in self.calls]}
+        figures: dict[str, Any] = {"probability": self.probability, "settled": self.settled}
+        figures |= {"moved": self.moved, "depending": self.depending()}
+        quick = None if self.quick is None else self.quick.to_dict()
+        calls = [one._asdict() for one in self.calls]
+        return figures | {"rebalances": calls, "if_restored_before_follow_ups": quick}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +122,8 @@ class ApplicationPlan:
     changes: tuple[Change, ...]
     courses: tuple[Course, ...]
     new_settings: Mapping[str, Any]
+    restore_rate: int | None = None
+    write_rate: int = 0
 
     @property
     def likeliest(self) -> Course:
@@ -118,12 +153,14 @@ def plan_application(
     *,
     session_ms: int = SESSION_MS,
     restore_rate: int | None = None,
+    write_rate: int = 0,
     engine: Engine = "rust",
 ) -> ApplicationPlan:
     """Plans changes, and new settings after them, each until no rebalance is due.
 
     `restore_rate` counts the records that a copy restores a second; None: all of them before the
-    next probing rebalance. Without changes and settings, the next rebalance is planned.
+    next probing rebalance. `write_rate` counts the records written meanwhile to the changelogs of
+    each task a second. Without changes and settings, the next rebalance is planned.
     """
     adding = [i for i, one in enumerate(changes) if isinstance(one, AddMembers)]
     ids: list[tuple[Uuid | None, float]] = [(None, 1.0)]
@@ -134,12 +171,13 @@ def plan_application(
         raise GroupError(f"changes[{adding[0]}]", f"{replay.application.assignor}: {problem}")
     if len(adding) > 1:
         raise GroupError(f"changes[{adding[1]}]", "plan one new process at a time")
+    restore = partial(_restore, restore_rate, write_rate)
     configs = {name.replace(".", "_"): value for name, value in (new_settings or {}).items()}
 
-    def course(new: Uuid | None, probability: float) -> Course:
-        run = running(replay, new, engine=engine)
+    def course(new: Uuid | None, probability: float, *, is_quick: bool = False) -> Course:
+        run = running(replay, new, is_quick=is_quick, engine=engine)
         now = run.owners
-        played = _Played(group, run, session_ms, partial(_restore, restore_rate), engine)
+        played = _Played(group, run, session_ms, restore, engine)
         for i, change in enumerate(changes):
             try:
                 played.play(change)
@@ -148,15 +186,24 @@ def plan_application(
         if new_settings or not changes:
             own = settings(run.application.settings._asdict() | configs, "--new-setting")
             run.application = run.application._replace(settings=own)
-            played.settle("new settings" if new_settings else "the next rebalance", 0)
-        return Course((*run.calls,), played.settled, now, run.owners, probability)
+            if replay.deadline is None or new_settings:
+                played.settle("new settings" if new_settings else "the next rebalance", 0)
+            else:
+                played.probe()
+        found = Course((*run.calls,), played.settled, now, run.owners, probability)
+        if is_quick or not any(one.is_open for each in found.phases for one in each[:-1]):
+            return found
+        quick = course(new, probability, is_quick=True)
+        same = [one.tasks for one in quick.calls] == [one.tasks for one in found.calls]
+        return found if same else found._replace(quick=quick)
 
     courses = tuple(course(*one) for one in ids)
-    return ApplicationPlan(group, replay, tuple(changes), courses, new_settings or {})
+    rates = restore_rate, write_rate
+    return ApplicationPlan(group, replay, tuple(changes), courses, new_settings or {}, *rates)
 
 
-def _restore(rate: int | None, behind: int, waited_ms: int) -> int:
-    return 0 if rate is None else max(0, behind - rate * waited_ms // 1000)
+def _restore(rate: int | None, write_rate: int, behind: int, waited_ms: int) -> int:
+    return 0 if rate is None else max(0, behind + (write_rate - rate) * waited_ms // 1000)
 
 
 def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
@@ -182,6 +229,12 @@ class _Played:
 
     def settle(self, cause: str, waited_ms: int) -> None:
         self.settled &= self.run.settle(cause, waited_ms, self.restore, engine=self.engine)
+
+    def probe(self) -> None:
+        """Plays the probing rebalance that is due, at its time after the last rebalance."""
+        interval = self.run.application.settings.probing_rebalance_interval_ms
+        self.run.wait(interval, self.restore)
+        self.settle(PROBING, interval)
 
     def play(self, change: Change) -> None:
         if isinstance(change, AddMembers) and self.run.new is not None:

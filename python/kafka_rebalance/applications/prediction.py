@@ -6,7 +6,9 @@
 2. The first thread of a process also sends the positions of the tasks that the process has lost,
    from its disk, until they are deleted (`state.cleanup.delay.ms`). In Kafka, any thread may: that
    matters only for which thread of the process gets the task.
-3. After an answer with withheld tasks the next call follows at once, and nothing is restored.
+3. After an answer with withheld tasks the next call follows at once, a few seconds later at most.
+   Whether a copy is restored by then depends on its records and on which thread rejoins first. So
+   there are two bounds: nothing is restored, or, if `is_quick`, as much as in `FOLLOW_UP_MS`.
 4. Else, if a probing rebalance is due, the next call is at its time; until then, each thread
    restores its tasks.
 5. Without either, the application is stable.
@@ -17,7 +19,7 @@ Assumed  now, all active tasks run, and all standby tasks are caught up, except 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.assignors.streams import engines
@@ -43,6 +45,10 @@ NEW = "new"
 """The name of a process that does not exist yet; any other process is named by its id."""
 CLEANUP_MS = 600_000
 """The default of `state.cleanup.delay.ms`."""
+FOLLOW_UP_MS = 3_000
+"""The default of `heartbeat.interval.ms`: each thread has rejoined for a follow-up by then."""
+_SENDS_POSITIONS = 7
+"""The first version of a subscription with positions; older ones only have the tasks."""
 _MOST_CALLS = 200
 
 
@@ -78,6 +84,19 @@ class Call(NamedTuple):
     standby: tuple[Copy, ...]
     tasks: dict[str, ThreadTasks]
 
+    @property
+    def is_open(self) -> bool:
+        """Returns whether a copy could be restored before the next call."""
+        return bool(self.restored or self.warming or self.standby)
+
+    def only(self, task: TaskId) -> "Call":
+        """Returns the call with nothing but this task."""
+        kinds = ("moved", "restored", "warming", "standby")
+        found: dict[str, Any] = {
+            name: tuple(one for one in getattr(self, name) if one.task == task) for name in kinds
+        }
+        return self._replace(**found, unread=(task,) * (task in self.unread))
+
 
 Restore = Callable[[int, int], int]
 """Returns how many records a copy is behind, from that number some time ago, and the time in ms."""
@@ -98,6 +117,7 @@ class Running:
     behind: dict[Place, int]
     running: set[Place]
     new: Uuid | None = None
+    is_quick: bool = False
     calls: list[Call] = field(default_factory=list)
     owners: dict[TaskId, str] = field(default_factory=dict)
 
@@ -139,6 +159,8 @@ class Running:
             # 3.
             if 0 in later:
                 cause, waited_ms = FOLLOW_UP, 0
+                if self.is_quick:
+                    self.wait(FOLLOW_UP_MS, restore)
             # 4.
             elif later - {None}:
                 cause, waited_ms = PROBING, interval
@@ -153,7 +175,8 @@ class Running:
         had = self._places(active=True) | self._places(active=False)
         for place in list(self.behind):
             if place in had:
-                self.behind[place] = restore(self.behind[place], waited_ms)
+                late = 0 if place in self.running else restore(self.behind[place], waited_ms)
+                self.behind[place] = late
             elif waited_ms >= CLEANUP_MS:
                 del self.behind[place]
         self.running = {one for one in self._places(active=True) if not self.behind.get(one)}
@@ -206,17 +229,23 @@ class Running:
             for place in sorted(own & self.behind.keys())
         }
         active = self.tasks[thread.member_id].active
+        info = thread.info._replace(
+            prev_tasks=(),
+            standby_tasks=(),
+            offset_sums_by_subtopology=(),
+            task_offset_sums=tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
+        )
+        if info.version < _SENDS_POSITIONS:
+            prev = tuple(task for task, total in sums.items() if total == LATEST_OFFSET)
+            standby = tuple(task for task in sums if task not in prev)
+            info = info._replace(prev_tasks=prev, standby_tasks=standby, task_offset_sums=())
+        else:
+            info = info._replace(version=11)
         return thread._replace(
             owned_partitions=tuple(
                 TopicPartition(*tp) for task in active for tp in self.topology.inputs[task]
             ),
-            info=thread.info._replace(
-                prev_tasks=(),
-                standby_tasks=(),
-                offset_sums_by_subtopology=(),
-                version=11,
-                task_offset_sums=tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
-            ),
+            info=info,
         )
 
     def _apply(self, answer: LeaderAnswer) -> None:
@@ -251,7 +280,9 @@ class Running:
         )
 
 
-def running(replay: Replay, new: Uuid | None = None, *, engine: Engine = "rust") -> Running:
+def running(
+    replay: Replay, new: Uuid | None = None, *, is_quick: bool = False, engine: Engine = "rust"
+) -> Running:
     """Returns the application as it runs now (see "Assumed" above); `new` is to join."""
     application, topology = replay.application, replay.topology
     ends = end_offset_sums(application, topology) or {}
@@ -267,6 +298,6 @@ def running(replay: Replay, new: Uuid | None = None, *, engine: Engine = "rust")
         for task in {*tasks[one.member_id].all()} & ends.keys():
             place = one.info.process_id, task
             behind[place] = behind.get(place, ends[task]) if place in warming else 0
-    found = Running(application, topology, ends, tasks, behind, set(), new)
+    found = Running(application, topology, ends, tasks, behind, set(), new, is_quick)
     found.wait(0, lambda behind, _: behind)
     return found

@@ -121,16 +121,15 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
     members = {member.member_id for member in group.members}
     for member_id, partitions in answer.items():
         if partitions and member_id not in members:
-            raise GroupError(
-                "assignment",
-                f"{quoted(name)} gives partitions to {quoted(member_id)}, who is not a member of "
-                "the group; give them to members only",
-            )
+            problem = f"not a member of the group, but {quoted(name)} assigns it partitions"
+            raise GroupError(f"assignment[{quoted(member_id)}]", problem)
     owned = {m.member_id: answer.get(m.member_id, ()) for m in group.members}
     try:
         assignment = {who: tuple(each) for who, each in Assignment.of(owned).items()}
     except GroupError as error:
-        raise GroupError("assignment", f"{quoted(name)} returns a wrong answer: {error}") from None
+        path = f"assignment{error.path.removeprefix('members')}"
+        problem = f"{quoted(name)} returns a wrong answer: {error.problem}"
+        raise GroupError(path, problem) from None
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
     if cooperative and library_of(name) is None:
         validate_cooperative(group, assignment)

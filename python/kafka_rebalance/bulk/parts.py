@@ -5,13 +5,14 @@ A task that runs twice leaves two parts; the caller takes the part that Spark re
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import NO_MEMBERS, SchemaError
 
+from .calls import Call
 from .file_systems import open_file_system
 from .splits import Split, line_batches, row_batches
 
@@ -27,7 +28,7 @@ class Job:
     """The work on each group (`verb`: assign, plan or compare), and the place to write to."""
 
     verb: str
-    arguments: tuple[Any, ...]
+    calls: Sequence[Call]
     is_lines: bool
     wanted: frozenset[str]
     """For Parquet, the paths of the columns to read, as in `row_batches`."""
@@ -35,6 +36,19 @@ class Job:
     """For Parquet, columns that are copied after the answers, with their types in the output."""
     has_cluster: bool
     directory: str
+    has_label: bool = False
+    """Whether the answers have a column `change`, which is the label of their call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The counts of a job, and its seconds of wall time; `errors` includes `never_ends`."""
+
+    groups: int
+    errors: int
+    never_ends: int
+    seconds: float
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,13 @@ class WrittenPart:
     groups: int
     errors: int
     never_ends: int
+
+
+def summed(parts: Iterable[WrittenPart], seconds: float) -> Done:
+    """Returns the counts of a job, from those of its parts."""
+    counts = [(part.groups, part.errors, part.never_ends) for part in parts]
+    groups, errors, never_ends = map(sum, zip(*counts, strict=True))
+    return Done(groups, errors, never_ends, seconds)
 
 
 def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
@@ -101,11 +122,13 @@ def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
     batches = line_batches(split) if job.is_lines else row_batches(split, job.wanted)
     try:
         for batch in batches:
-            answers = pa.record_batch(work(batch, *job.arguments, form))
-            columns = dict(zip(answers.schema.names, answers.columns, strict=True))
-            if job.has_cluster:
-                columns = {"cluster": _cluster(batch, split), **columns}
-            yield pa.record_batch({**columns, **_kept(batch, job.kept, split)})
+            keys = {"cluster": _cluster(batch, split)} if job.has_cluster else {}
+            for label, arguments in job.calls:
+                answers = pa.record_batch(work(batch, *arguments, form))
+                if job.has_label:
+                    keys["change"] = pa.array([label] * len(batch), pa.string())
+                columns = dict(zip(answers.schema.names, answers.columns, strict=True))
+                yield pa.record_batch({**keys, **columns, **_kept(batch, job.kept, split)})
     except TypeError as error:
         raise SchemaError(f"{split.path}: {error}") from error
 
@@ -118,19 +141,19 @@ def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str
     import pyarrow as pa
 
     columns = {}
-    for field in kept:
-        if field.name not in batch.schema.names:
-            columns[field.name] = pa.nulls(len(batch), field.type)
+    for one in kept:
+        if one.name not in batch.schema.names:
+            columns[one.name] = pa.nulls(len(batch), one.type)
             continue
-        found = batch[field.name]
+        found = batch[one.name]
         # Spark has no nanoseconds: it cuts them off.
-        is_time = pa.types.is_timestamp(found.type) and pa.types.is_timestamp(field.type)
+        is_time = pa.types.is_timestamp(found.type) and pa.types.is_timestamp(one.type)
         try:
-            columns[field.name] = found.cast(field.type, safe=not is_time)
+            columns[one.name] = found.cast(one.type, safe=not is_time)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             # A value does not fit, or Arrow has no cast between the two types.
-            problem = f"{found.type} in place of {field.type}: {error}"
-            raise SchemaError(f"{split.path}: {field.name}: {problem}") from error
+            problem = f"{found.type} in place of {one.type}: {error}"
+            raise SchemaError(f"{split.path}: {one.name}: {problem}") from error
     return columns
 
 

@@ -27,6 +27,10 @@ _VALUE_BYTES = 16
 number.
 """
 
+_LEAST_BYTES, _MOST_BYTES = 4 * 1024 * 1024, 128 * 1024 * 1024
+"""The least and the most bytes of a task."""
+_TASKS_A_CORE = 2
+
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 _BUFFER_BYTES = 1024 * 1024
 
@@ -60,6 +64,13 @@ def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Sp
             tasks[-1].append(part)
             left -= part.end - part.start
     return [task for task in tasks if task]
+
+
+def bytes_each(total: int, tasks: int | None, cores: int) -> int:
+    """Returns the bytes of a task. An empty task costs as much CPU as about a megabyte."""
+    if tasks is not None:
+        return -(-total // tasks)
+    return min(max(total // (_TASKS_A_CORE * cores), _LEAST_BYTES), _MOST_BYTES)
 
 
 def line_batches(split: Split) -> "Iterator[pa.RecordBatch]":

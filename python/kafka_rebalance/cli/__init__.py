@@ -3,20 +3,14 @@
 
 from __future__ import annotations
 
-import argparse
+import gc
 import os
-import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 import kafka_rebalance
-from kafka_rebalance.errors import GroupError, KafkaRebalanceError, did_you_mean
+from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 from kafka_rebalance.report.text.terminal import shown_streams
-
-TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name as true
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
 
 # Exit codes.
 DONE = 0
@@ -38,97 +32,27 @@ def of_errors(errors: int) -> int:
     return SOME_ERRORS if errors else DONE
 
 
-COMMANDS = {
-    "demo": "assign 20,000 sample groups on Spark",
-    "snapshot": "read the groups of a live cluster",
-    "describe": "show who owns what in a group, and what is wrong with it",
-    "check": "fail a pipeline if groups, or a change of them, have problems",
-    "history": "show past rebalances with their causes, from __consumer_offsets",
-    "explain": "explain why a partition goes to its owner",
-    "plan": "predict changes: moves, pauses and balance, round by round",
-    "scale": "show which numbers of members help, and what each step costs",
-    "rollout": "predict a deploy on Kubernetes, and what makes it cheaper",
-    "compare": "predict changes with every assignor, and recommend one",
-    "watch": "follow a live group: was each rebalance as predicted?",
-    "exporter": "serve metrics of all groups, for Prometheus",
-    "simulate": "simulate a rebalance in seconds: who stops, and for how long",
-    "connect": "predict the rebalances of a Kafka Connect cluster",
-    "assign": "compute which member owns which partitions",
-    "fleet": "assign many groups on Spark",
-    "coordinator": "step through a group coordinator in virtual time",
-    "serve": "run a coordinator behind a port, for tests of consumers",
-    "probe": "let a real client lead invented groups, and read its answers",
-    "mcp": "answer an agent's questions over the Model Context Protocol",
-    "completion": "complete commands and options in a shell",
-}
-"""Each command with its line in the help; the module of that name has the command's options.
-
-The order is that in which a new user needs the commands.
-"""
-
-_LIVE = "--bootstrap-server broker:9092"
-EXAMPLES = {
-    "demo": ["demo"],
-    "snapshot": [
-        f"snapshot {_LIVE} > groups.jsonl",
-        "snapshot --bootstrap-server broker:9093 --command-config client.properties",
-    ],
-    "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
-    "check": [
-        "check groups.jsonl --fail-on warning --max-spread 2",
-        "check groups.jsonl --group payments --add-members 2 --format github",
-        f"check {_LIVE} --baseline known.json",
-    ],
-    "history": [
-        "history records.jsonl.gz --broker-log server.log",
-        "history records.parquet --group payments --what-if",
-        "history records.jsonl.gz --output history.html",
-    ],
-    "explain": ["explain payments-3 groups.jsonl --group payments --add-members 1"],
-    "plan": [
-        "plan groups.jsonl --group payments --add-members 2",
-        "plan groups.jsonl --partitions payments=24",
-        f"plan {_LIVE} --group payments --bounce-members --output plan.html",
-    ],
-    "scale": [
-        "scale groups.jsonl --group payments --members 8..20",
-        f"scale {_LIVE} --group payments --rate payments=1200 --capacity 100",
-    ],
-    "rollout": [
-        "rollout deployment.yaml groups.jsonl --group payments",
-        f"rollout deployment.yaml {_LIVE} --group payments --setting on_sigterm=dies",
-        f"rollout deployment.yaml {_LIVE} --group payments --gate --for 120",
-    ],
-    "compare": [f"compare {_LIVE} --group payments --add-members 1"],
-    "watch": [f"watch {_LIVE} --group payments --add-members 1 --rebalances 1"],
-    "exporter": [f"exporter {_LIVE}", f"exporter {_LIVE} --group 'orders-*' --port 0"],
-    "simulate": [
-        "simulate rolling-bounce --compare eager,cooperative,static",
-        "simulate --from groups.jsonl --group payments --bounce-members --seeds 20",
-    ],
-    "connect": ['connect --url http://worker:8083 --then "worker host:8083 leaves" --then 300s'],
-    "assign": ["assign groups.jsonl --assignor sticky > assigned.jsonl"],
-    "fleet": ["fleet assign groups.jsonl assigned"],
-    "coordinator": ["coordinator trace.txt"],
-    "serve": ["serve --topic orders=6 --port 9092", "serve --topics-of groups.jsonl --port 0"],
-    "probe": ["probe groups.jsonl --client confluent-kafka --assignor range"],
-    "mcp": ["mcp groups.jsonl", f"mcp {_LIVE}"],
-    "completion": ["completion bash"],
-}
-"""The examples in each command's help; a test parses them."""
-
 _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
+    if arguments is None:
+        # A command makes many objects and few circles: a fifth of a large group's time was the
+        # search for circles after every 700 objects.
+        gc.set_threshold(20_000, 20, 20)
     with shown_streams():
         return _main(sys.argv[1:] if arguments is None else arguments)
 
 
 def _main(given: Sequence[str]) -> int:
+    if [*given] == ["--version"]:  # of scripts: it needs no parser
+        print(f"kafka-rebalance {kafka_rebalance.__version__}")
+        return DONE
     try:
-        args = _parser(given).parse_args(given)
+        from .parser import parser
+
+        args = parser(given).parse_args(given)
         return int(args.run(args))
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -144,94 +68,3 @@ def _main(given: Sequence[str]) -> int:
             text = f"{error.filename}: {error.strerror}"
         print_error(text)
         return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED
-
-
-class _Help(argparse.HelpFormatter):
-    """Formats help: keeps line breaks in indented text, and has room for the longest command."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return "\n\n".join(
-            part if "\n  " in part else super(_Help, self)._fill_text(part, width, indent)
-            for part in text.split("\n\n")
-        )
-
-
-class _Parser(argparse.ArgumentParser):
-    """Prints a usage error as one sentence; a long usage text would push it off the screen."""
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        for line in message.splitlines():  # the streams escape line breaks inside of one write
-            print(line, file=file or sys.stderr)
-
-    def error(self, message: str) -> NoReturn:
-        from kafka_rebalance.report.text.sentences import print_sentence
-
-        usage = self.format_usage()
-        is_short = usage.count("\n") == 1
-        if is_short:
-            sys.stderr.write(usage)
-        print_sentence(f"{self.prog}: error: {message}{self._near(message)}")
-        if not is_short:
-            print_sentence(f"{self.prog} --help shows all options.")
-        self.exit(USAGE)
-
-    def _near(self, message: str) -> str:
-        """Returns the question for a misspelt option or choice, or ""."""
-        if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-            return did_you_mean(found[1], re.findall(r"[\w -]+", found[2]), 0.6)
-        found = re.match(r"unrecognized arguments: (--[^\s=]+)", message)
-        return did_you_mean(found[1], self._option_string_actions) if found else ""
-
-
-class _Command(_Parser):
-    """Accepts FILE before, between and after the options; names the command in usage errors."""
-
-    _is_intermixing = False
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self._subparsers is not None or self._is_intermixing:  # the second: called from below
-            return super().parse_known_args(args, namespace)
-        self._is_intermixing = True
-        # parse_known_args alone takes an optional FILE as left out once it meets an option.
-        found, extra = self.parse_known_intermixed_args(args, namespace)
-        self._is_intermixing = False
-        if extra:
-            self.error(f"unrecognized arguments: {' '.join(extra)}")
-        return found, extra
-
-
-class _Version(argparse.Action):
-    """Prints the version. This loads the compiled core, which the other options need not load."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        print(f"{parser.prog} {kafka_rebalance.__version__}")
-        parser.exit()
-
-
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="kafka-rebalance",
-        formatter_class=_Help,
-        description="Computes Kafka rebalances exactly as Apache Kafka does.",
-        epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors or none has an answer, "
-        "4 `check` or `rollout --gate` fails, 130 interrupted, 1 any other failure. "
-        "docs/glossary.md explains the words of all outputs.",
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
-    commands = parser.add_subparsers(
-        title="commands", required=True, metavar="COMMAND", parser_class=_Command
-    )
-    word = next((one for one in given if not one.startswith("-")), "")
-    is_first = word in COMMANDS and word == given[0]  # else an option before it may ask for all
-    for name in [word] if is_first else COMMANDS:
-        command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)
-        if name == word:
-            module = import_module(f".{name}", __name__)
-            module.add_options(command)
-            command.set_defaults(run=module.run, parser=command)
-            shown = "\n".join(f"  {parser.prog} {example}" for example in EXAMPLES[name])
-            command.epilog = "\n\n".join(filter(None, (f"examples:\n{shown}", command.epilog)))
-    return parser

@@ -2,7 +2,7 @@
 """Options and input of classic Kafka Streams applications, for `describe` and `plan`."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from .options import seconds, whole
 if TYPE_CHECKING:
     from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.applications.replayed import Replay
+    from kafka_rebalance.notes.note import Note
 
 _SETTINGS = {
     "standbys": "num.standby.replicas",
@@ -78,6 +79,13 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
         help="how many records a copy of a task's state restores a second (default: all of them "
         "before the next probing rebalance)",
     )
+    options.add_argument(
+        "--write-rate",
+        type=whole(0),
+        default=0,
+        metavar="N",
+        help="with --restore-rate: records written for each task a second (default: 0)",
+    )
 
 
 def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "Replay | None":
@@ -101,6 +109,19 @@ def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "
     return replay(group.group_id, application, assigned, given, engine=args.engine)
 
 
+def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> Iterable["Note"]:
+    """Returns the findings on a classic Kafka Streams application, if it can be read."""
+    try:
+        one = replayed(args, group, noted)
+    except GroupError:
+        return ()
+    if one is None:
+        return ()
+    from kafka_rebalance.notes.applications import application_findings
+
+    return application_findings(one)
+
+
 def planned_application(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
 ) -> "ApplicationPlan":
@@ -112,13 +133,31 @@ def planned_application(
         raise GroupError(FIELD, one.problem)
     new = dict(text.partition("=")[::2] for text in args.new_setting)
     session_ms = round(args.session_timeout * 1000)
-    options = {"restore_rate": args.restore_rate, "engine": args.engine}
-    return plan_application(group, one, changes, new, session_ms=session_ms, **options)
+    return plan_application(
+        group,
+        one,
+        changes,
+        new,
+        session_ms=session_ms,
+        restore_rate=args.restore_rate,
+        write_rate=args.write_rate,
+        engine=args.engine,
+    )
 
 
 def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.application import print_application_plan, summary
+    from kafka_rebalance.report.plans.application import print_application_plan, print_task, summary
 
+    if args.explain is not None:
+        from kafka_rebalance.applications.explanation import explain_task
+
+        explained = explain_task(plan, args.explain)
+        if args.json:
+            line = {"group_id": plan.group.group_id, **explained._asdict()}
+            print(contract.dumps(line), flush=True)
+        else:
+            print_task(plan, explained)
+        return
     if args.json:
         print(contract.dumps(plan.to_dict() | {"summary": summary(plan)}), flush=True)
         return

@@ -35,13 +35,13 @@ from kafka_rebalance.settings.rule import Surroundings
 from kafka_rebalance.simulator.typed_values import ms
 
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
+from .applications import add_settings
 from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import whole
 from .patterns import add_patterns
 from .tally import Emptied, LeftOut
 from .triage import triaged
-from .weights import add_weights
 
 _TABLE = "tool.kafka-rebalance"
 _FORMATS = ("text", "json", "sarif", "github")
@@ -64,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_input(parser, add_patterns)
     add_changes(parser)
-    add_weights(parser)
+    add_settings(parser)
     options = parser.add_argument_group(
         "settings of clients", "Judged by the rules of docs/settings.md, in place of groups."
     )

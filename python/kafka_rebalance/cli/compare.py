@@ -25,7 +25,6 @@ from kafka_rebalance.switching.comparison import Comparison, alone_label, compar
 from .groups import add_arguments, answers, given
 from .options import add_leader
 from .tally import Tally
-from .weights import add_weights
 
 # Each assignor plays the changes as if the group ran it, so `compare` has no switch changes.
 _COMPARED = [
@@ -52,7 +51,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "of the library too that led the group last; the brokers' too for their groups)",
     )
     add_leader(parser)
-    add_weights(parser)
 
 
 def run(args: argparse.Namespace) -> int:

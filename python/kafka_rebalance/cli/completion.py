@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from . import COMMANDS
+    from .parser import COMMANDS
 
     options = {name: sorted(_options(name)) for name in COMMANDS}
     lines = _fish(COMMANDS, options) if args.shell == "fish" else _bash(options)

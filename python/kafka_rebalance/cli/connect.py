@@ -3,14 +3,15 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.bulk.lines import error_line, group_id_of
 from kafka_rebalance.connect.cluster import RoundAnswer
 from kafka_rebalance.connect.cluster_changes import play_events, workers_that_leave
-from kafka_rebalance.connect.script import DEFAULT_MAX_DELAY_MS, Script, play, run_script, to_dict
+from kafka_rebalance.connect.script import DEFAULT_MAX_DELAY_MS, Script, play, to_dict
+from kafka_rebalance.connect.summary import summary
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
@@ -94,12 +95,13 @@ def _run_file(args: argparse.Namespace) -> int:
 
 
 def _show(value: Any, args: argparse.Namespace) -> None:
-    if args.json:
-        print(contract.dumps(run_script(value, engine=args.engine)), flush=True)
-        return
     script = Script.from_dict(object_(value, "line"))
     answers = play(script, engine=args.engine)
-    _print(script.id or "script", (("", answer) for answer in answers))
+    if args.json:
+        line = {"summary": summary(answers), "rounds": [to_dict(one) for one in answers]}
+        print(contract.dumps(line if script.id is None else {"id": script.id} | line), flush=True)
+        return
+    _print(script.id or "script", [("", answer) for answer in answers])
 
 
 def _run_url(args: argparse.Namespace) -> int:
@@ -113,15 +115,19 @@ def _run_url(args: argparse.Namespace) -> int:
         print_note(note)
     running = {worker["id"]: Work.from_dict(worker) for worker in cluster["workers"]}
     delay_ms = DEFAULT_MAX_DELAY_MS if args.max_delay_ms is None else args.max_delay_ms
-    rounds = play_events(
-        running, cluster["config"], args.then, max_delay_ms=delay_ms, engine=args.engine
+    rounds = list(
+        play_events(
+            running, cluster["config"], args.then, max_delay_ms=delay_ms, engine=args.engine
+        )
     )
-    answers = [{"cause": cause, **to_dict(answer)} for cause, answer in rounds] if args.json else []
     if not args.json:
         _print(url, rounds)
     found = vary(running, cluster["config"], args.then, max_delay_ms=delay_ms, engine=args.engine)
     if args.json:
-        print(contract.dumps({"id": url, "rounds": answers, "varies": found.to_dict()}))
+        answers = [{"cause": cause, **to_dict(answer)} for cause, answer in rounds]
+        said = summary([answer for _, answer in rounds])
+        line = {"id": url, "summary": said, "rounds": answers, "varies": found.to_dict()}
+        print(contract.dumps(line))
     else:
         print()
         print_variation(found)
@@ -131,8 +137,8 @@ def _run_url(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _print(title: str, rounds: Iterable[tuple[str, RoundAnswer]]) -> None:
-    print(title)
+def _print(title: str, rounds: Sequence[tuple[str, RoundAnswer]]) -> None:
+    print_wrapped(f"{title}: {summary([answer for _, answer in rounds])}")
     before: RoundAnswer | None = None
     start_ms = 0
     for number, (cause, answer) in enumerate(rounds, 1):

@@ -116,14 +116,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _summary(spark: Any, output: Path) -> Path:
     """Plans changes of all groups, such as one more member; returns the path of the page."""
+    from kafka_rebalance.spark.session import spark_errors
+
     from . import fleet
+    from .fleet_jobs import OnSpark
     from .fleet_summary import write_summary
 
     print_sentence("planning changes of every group …")
     parser = argparse.ArgumentParser()
     fleet.add_options(parser)
     words = ["summary", str(output / "groups"), str(output / "summary")]
-    write_summary(parser.parse_args([*words, "--change", "add-members=1"]), spark, plain=True)
+    args = parser.parse_args([*words, "--change", "add-members=1"])
+    with spark_errors():
+        write_summary(OnSpark(args, spark, plain=True))
     return output / "summary" / "report.html"
 
 

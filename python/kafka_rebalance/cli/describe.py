@@ -19,7 +19,6 @@ from .options import cluster_configs
 from .patterns import add_patterns, is_pattern
 from .snapshot import note_left_out
 from .triage import add_selection, described, show_all
-from .weights import add_weights
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +39,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_selection(parser)
     add_settings(parser)
-    add_weights(parser)
 
 
 def run(args: argparse.Namespace) -> int:

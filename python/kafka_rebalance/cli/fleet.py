@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet`: assigns, plans, compares or summarises every group, on Spark."""
+"""`kafka-rebalance fleet`: assigns, plans, compares or summarises every group.
+
+Spark does it, except for small local files of lines, which need no Spark.
+"""
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -11,18 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, in_core, misspelt
+from kafka_rebalance.bulk.paths import check_local, local
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.text.names import counted
 
 from . import of_errors
-from .fleet_jobs import command, read
+from .fleet_jobs import OnSpark, command
 from .groups import add_changes
 from .options import add_max_partitions, whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kafka_rebalance.spark.jobs import Done
+    from kafka_rebalance.bulk.parts import Done
+
+    from .fleet_here import Here
 
 _EXAMPLES = 20
 """The largest number of groups in the file that `_advice` writes."""
@@ -50,7 +57,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Answers every group of INPUT and writes OUTPUT as Parquet, one row for each group. For a "
         "bad group only the columns error and error_kind are set; the job continues with the "
-        "others. Paths are Spark's: local ones, hdfs://, s3a:// and others."
+        "others. Paths are Spark's: local ones, hdfs://, s3a:// and others. Local files of lines "
+        "below 100 MB are answered without Spark, if no --master is given."
     )
     words = parser.add_subparsers(title="words", required=True, metavar="WORD", dest="word")
     for word, line in _WORDS.items():
@@ -109,7 +117,9 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
         "driver and executors need access by pyarrow (default: for local paths)",
     )
     spark.add_argument(
-        "--master", help="Spark's master (default: local[*]; under spark-submit: the one there)"
+        "--master",
+        help="Spark's master (default: local[*], or no Spark for small local files of lines; under "
+        "spark-submit: the one there)",
     )
     spark.add_argument("--remote", metavar="URL", help="a Spark Connect server: sc://host:port")
     spark.add_argument(
@@ -132,38 +142,43 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "records" and args.topics is None:
         raise GroupError("--topics", "missing; records do not have the topics' partition counts")
     plain = _check_paths(args)
-    with _session(args) as spark:
-        if args.word == "summary":
-            from .fleet_summary import summarise
+    if _is_here(args):
+        from .fleet_here import Here, files_here
 
-            return summarise(args, spark, plain=plain)
-        return _answer(args, spark, plain=plain)
+        if (files := files_here(args)) is not None:
+            return _answer(Here(args, files))
+    from kafka_rebalance.spark.session import spark_errors
+
+    with _session(args) as spark, spark_errors():
+        return _answer(OnSpark(args, spark, plain=plain))
+
+
+def _is_submitted() -> bool:
+    """Returns `session.is_submitted()`, without importing pyspark."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ or "pyspark.sql" in sys.modules:
+        from kafka_rebalance.spark.session import is_submitted
+
+        return is_submitted()
+    return False
 
 
 def _is_here(args: argparse.Namespace) -> bool:
     """Returns whether driver and executors run on this machine."""
-    from kafka_rebalance.spark.session import is_submitted
-
     is_local = args.master is None or args.master.startswith("local")
-    return args.remote is None and is_local and not is_submitted()
+    return args.remote is None and is_local and not _is_submitted()
 
 
 def _check_paths(args: argparse.Namespace) -> bool:
     """Checks local paths; returns whether paths without a scheme are local."""
-    from kafka_rebalance.spark.paths import check_local
-    from kafka_rebalance.spark.session import is_submitted
-
     if _is_here(args) or args.shared_files:
         check_local(args.input, args.output, overwrite=args.overwrite)
         return True
-    _refuse_files(args, plain=args.remote is None and not is_submitted())
+    _refuse_files(args, plain=args.remote is None and not _is_submitted())
     return False
 
 
 def _refuse_files(args: argparse.Namespace, *, plain: bool) -> None:
     """Refuses local paths: on a cluster, each executor would write to its own disk."""
-    from kafka_rebalance.spark.paths import local
-
     for name in ("input", "output"):
         path = getattr(args, name)
         if local(path, plain=plain) is not None:
@@ -191,24 +206,15 @@ def _session(args: argparse.Namespace) -> "Iterator[SparkSession]":
         spark.stop()
 
 
-def _answer(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> int:
-    from kafka_rebalance.spark.consumer_offsets import count_causes
-    from kafka_rebalance.spark.session import spark_errors
+def _answer(fleet: "OnSpark | Here") -> int:
+    args = fleet.args
+    if args.word == "summary":
+        from .fleet_summary import summarise
 
-    from .fleet_jobs import answer, answer_files, reads_files
-
-    with spark_errors():
-        left_out: dict[str, int] = {}
-        if reads_files(args, spark, plain=plain):
-            done = answer_files(args, spark)
-        else:
-            done, left_out = answer(args, spark, plain=plain)
-        advice = _advice(args, spark, plain=plain) if done.never_ends else None
-        causes = {}
-        if done.errors and args.topics is not None:
-            rows = count_causes(spark.read.parquet(args.output)).groupBy("cause").sum("records")
-            causes = {row[0]: row[1] for row in rows.collect()}
-    _report(args, done, left_out, causes, advice)
+        return summarise(fleet)
+    done, left_out = fleet.answer()
+    advice = _advice(fleet) if done.never_ends else None
+    _report(args, done, left_out, fleet.causes() if done.errors else {}, advice)
     return of_errors(done.errors)
 
 
@@ -251,17 +257,10 @@ def _report(
     print(f"written to {args.output}")
 
 
-def _advice(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> str:
+def _advice(fleet: "OnSpark | Here") -> str:
     """Writes some groups whose assignor never ends to a file; returns a command for the first."""
-    from kafka_rebalance.spark import jobs, schema
-
-    groups, _ = read(args, spark, plain=plain)
-    answers = spark.read.parquet(args.output)
-    clusters = schema.keys(answers.schema)
-    endless = answers.where("error_kind = 'never-ends' and group_id is not null")
-    rows = endless.select(*clusters, "group_id").orderBy("group_id").limit(_EXAMPLES).collect()
-    wanted = [(row["cluster"] if clusters else None, row["group_id"]) for row in rows]
-    lines = jobs.contract_lines(groups, wanted)
+    args, wanted = fleet.args, fleet.endless(_EXAMPLES)
+    lines = fleet.contract_lines(wanted)
     place = Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "never-end.jsonl"
     place.write_text("".join(f"{line}\n" for line in lines.values()), encoding="utf-8")
     return command(args, place, wanted[0][1], args.changes if args.word != "assign" else [])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the job of `fleet assign`, `plan` or `compare`: on Spark's rows, or on files in tasks."""
+"""The jobs of `fleet` on Spark."""
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -11,30 +13,147 @@ from urllib.parse import unquote
 from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import shell_option, shell_word
+from kafka_rebalance.report.fleet import Bin
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from kafka_rebalance.spark.jobs import Done
+    from kafka_rebalance.bulk.parts import Done
 
 
-def read(
-    args: argparse.Namespace, spark: "SparkSession", *, plain: bool
-) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function to call after the job: it counts the rest."""
-    from kafka_rebalance.spark import jobs
+class OnSpark:
+    """The fleet of any INPUT, answered on Spark; `plain` is as in `paths.local`."""
 
-    groups, passed_over = jobs.read_groups(
-        spark,
-        args.input,
-        format=args.format,
-        topics=args.topics,
-        assume_assigned=args.assume_assigned,
-        partitions=args.tasks,
-        plain=plain,
-    )
-    left, left_out = jobs.assignable(groups)
-    return left, lambda: {**left_out(), **passed_over()}
+    def __init__(self, args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> None:
+        self.args = args
+        self.plain = plain
+        self._spark = spark
+        self._plans: DataFrame | None = None
+
+    @cached_property
+    def _read(self) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
+        """The groups to assign, and a function to call after the job: it counts the rest."""
+        from kafka_rebalance.spark import jobs
+
+        args = self.args
+        groups, passed_over = jobs.read_groups(
+            self._spark,
+            args.input,
+            format=args.format,
+            topics=args.topics,
+            assume_assigned=args.assume_assigned,
+            partitions=args.tasks,
+            plain=self.plain,
+        )
+        left, left_out = jobs.assignable(groups)
+        return left, lambda: {**left_out(), **passed_over()}
+
+    def answer(self) -> tuple["Done", dict[str, int]]:
+        """Runs the job of `fleet assign`, `plan` or `compare`, on rows, or on files in tasks.
+
+        Also returns how many groups and records it left out.
+        """
+        from kafka_rebalance.spark import files, functions, jobs
+
+        args, counts = self.args, _counts(self.args.word)
+        if reads_files(args, self._spark, plain=self.plain):
+            how = {name: getattr(args, name) for name in ("format", "tasks", "overwrite")}
+            run = getattr(files, f"{args.word}_files")
+            done: Done = run(self._spark, args.input, args.output, **how, **asked(args))
+            columns = [column.alias(name) for name, column in counts.items()]
+            (row,) = self._spark.read.parquet(args.output).agg(*columns).collect()
+            return replace(done, counts=row.asDict()), {}
+        left, left_out = self._read
+        answers = getattr(functions, f"{args.word}_groups")(left, **asked(args))
+        how = {"overwrite": args.overwrite, "plain": self.plain}
+        done = jobs.write(answers, args.output, counts=counts, **how)
+        return done, left_out()
+
+    def causes(self) -> dict[str, int]:
+        """Returns the causes of errors in records, with their numbers of records."""
+        from kafka_rebalance.spark.consumer_offsets import count_causes
+
+        if self.args.topics is None:
+            return {}
+        found = count_causes(self._spark.read.parquet(self.args.output))
+        return {row[0]: row[1] for row in found.groupBy("cause").sum("records").collect()}
+
+    def endless(self, most: int) -> list[tuple[str | None, str]]:
+        """Returns (cluster, id) of the first groups by id whose assignor never ends."""
+        from kafka_rebalance.spark import schema
+
+        answers = self._spark.read.parquet(self.args.output)
+        clusters = schema.keys(answers.schema)
+        found = answers.where("error_kind = 'never-ends' and group_id is not null")
+        rows = found.select(*clusters, "group_id").orderBy("group_id").limit(most).collect()
+        return [(row["cluster"] if clusters else None, row["group_id"]) for row in rows]
+
+    def contract_lines(
+        self, wanted: Iterable[tuple[str | None, str]]
+    ) -> dict[tuple[str | None, str], str]:
+        """Returns the contract lines of a few groups, by (cluster, id)."""
+        from kafka_rebalance.spark import jobs
+
+        return jobs.contract_lines(self._read[0], wanted)
+
+    def left_out(self) -> dict[str, int]:
+        """Returns how many groups and records the plans left out."""
+        return self._read[1]()
+
+    def racks(self) -> list[str]:
+        """Returns the racks of members and replicas, sorted."""
+        from kafka_rebalance.spark.summary import racks_of
+
+        return sorted(row["rack"] for row in racks_of(self._read[0]).limit(1000).collect())
+
+    def plan(self, changes: Sequence[str], output: str) -> None:
+        """Writes the plan of each change alone for each group."""
+        from kafka_rebalance.spark import jobs
+        from kafka_rebalance.spark.functions import plan_each_change
+
+        args = self.args
+        how = {"assignor": args.assignor, "max_partitions": args.max_partitions}
+        planned = plan_each_change(self._read[0], changes, **how)
+        # The change is a column, never a directory name: it may contain a rack, any string.
+        target = f"{output}/plans"
+        jobs.write(planned, target, overwrite=args.overwrite, plain=self.plain)
+        self._plans = self._spark.read.parquet(target)
+
+    def summary(self, output: str, worst: int) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Writes the summary; returns its rows, and the totals of each change over all clusters."""
+        from kafka_rebalance.spark import jobs
+        from kafka_rebalance.spark.summary import fleet_summary
+
+        assert self._plans is not None
+        target = f"{output}/summary"
+        summary = fleet_summary(self._plans, worst=worst)
+        jobs.write_plain(summary, target, overwrite=self.args.overwrite)
+        rows = whole = self._spark.read.parquet(target).collect()
+        if "cluster" in self._plans.columns:
+            whole = fleet_summary(self._plans.drop("cluster"), worst=1).collect()
+        return rows, {row["change"]: row for row in whole}
+
+    @cached_property
+    def _histogram(self) -> list[Any]:
+        from kafka_rebalance.spark.summary import fleet_histogram
+
+        assert self._plans is not None
+        rows = fleet_histogram(self._plans.where("change = ''")).collect()
+        return sorted(rows, key=lambda row: row["low"])
+
+    def bins(self, figure: str) -> list[Bin]:
+        """Returns a histogram over all groups, of the next rebalance."""
+        found = [row for row in self._histogram if row["figure"] == figure]
+        return [Bin(row["low"], row["high"], row["groups"]) for row in found]
+
+    def most_frequent_error(self) -> dict[str, Any]:
+        """Returns the most frequent error text, and the number of groups that have this error."""
+        from pyspark.sql import functions as f
+
+        assert self._plans is not None
+        errors = self._plans.where("change = '' and error is not null").groupBy("error").count()
+        row = errors.orderBy(f.desc("count"), "error").limit(1).collect()[0]
+        return {"error": row["error"], "groups": row["count"]}
 
 
 def command(
@@ -56,7 +175,7 @@ def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool)
     If the rows may be groups of other kinds, Spark has to filter them. Errors: GroupError at
     `--direct`.
     """
-    from kafka_rebalance.spark import paths
+    from kafka_rebalance.bulk import paths
 
     if args.word == "summary" or args.direct is False:
         return False
@@ -81,7 +200,8 @@ def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool)
 
 def _refused(groups: "DataFrame", source: str) -> str | None:
     """Returns why tasks cannot read these rows from the files, or None."""
-    from kafka_rebalance.spark import paths, schema
+    from kafka_rebalance.bulk import paths
+    from kafka_rebalance.spark import schema
 
     if {"kind", "state"} <= {*groups.columns}:
         return "Spark leaves out the groups that are not consumer groups with members"
@@ -92,38 +212,15 @@ def _refused(groups: "DataFrame", source: str) -> str | None:
     return None
 
 
-def answer_files(args: argparse.Namespace, spark: "SparkSession") -> "Done":
-    """Runs the job in tasks that read and write files."""
-    from dataclasses import replace
-
-    from kafka_rebalance.spark.files import assign_files, compare_files, plan_files
-
-    runs: dict[str, Any] = {"assign": assign_files, "plan": plan_files, "compare": compare_files}
-    how = {name: getattr(args, name) for name in ("format", "tasks", "overwrite")}
-    done: Done = runs[args.word](spark, args.input, args.output, **how, **_asked(args))
-    counts = [column.alias(name) for name, column in _counts(args.word).items()]
-    (row,) = spark.read.parquet(args.output).agg(*counts).collect()
-    return replace(done, counts=row.asDict())
-
-
-def answer(
-    args: argparse.Namespace, spark: "SparkSession", *, plain: bool
-) -> tuple["Done", dict[str, int]]:
-    """Runs the job on Spark's rows; also returns how many groups and records it left out."""
-    from kafka_rebalance.spark import jobs
-    from kafka_rebalance.spark.functions import assign_groups, compare_groups, plan_groups
-
-    runs: dict[str, Any] = {"assign": assign_groups, "plan": plan_groups, "compare": compare_groups}
-    left, left_out = read(args, spark, plain=plain)
-    answers, counts = runs[args.word](left, **_asked(args)), _counts(args.word)
-    done = jobs.write(answers, args.output, overwrite=args.overwrite, plain=plain, counts=counts)
-    return done, left_out()
-
-
-def _asked(args: argparse.Namespace) -> dict[str, Any]:
+def asked(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the job's parameters that this command has as options: `assign` has no changes."""
     names = ("assignor", "changes", "max_partitions")
     return {name: vars(args)[name] for name in names if name in vars(args)}
+
+
+def recommendable() -> list[str]:
+    """Returns the assignors that a comparison may recommend."""
+    return [name for name, row in BUILT_IN.items() if row.clients]
 
 
 def _counts(word: str) -> "dict[str, Column]":
@@ -145,7 +242,6 @@ def _counts(word: str) -> "dict[str, Column]":
         "another_recommended": f.count_if(other),
         **{
             f"recommended {name}": f.count_if(f.col("recommended") == name)
-            for name, row in BUILT_IN.items()
-            if row.clients
+            for name in recommendable()
         },
     }

@@ -10,22 +10,26 @@ DIR/worst         the contract lines of the groups that the page lists as the wo
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kafka_rebalance.bulk.output_directory import whole_directory
+from kafka_rebalance.bulk.paths import local
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.report.fleet import Bin, ChangeTotals, ClusterTotals, FleetReport, WorstGroup
+from kafka_rebalance.report.fleet import ChangeTotals, ClusterTotals, FleetReport, WorstGroup
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
 from . import of_errors
-from .fleet_jobs import command, read
+from .fleet_jobs import OnSpark, command
 from .lines import written
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from .fleet_here import Here
+
+Fleet: TypeAlias = "OnSpark | Here"
 
 _WORST = 20
 _MOST_RACKS = 12
@@ -33,15 +37,16 @@ _MOST_CLUSTERS = 50
 _USUAL = ("add-members=1", "remove-members=1")
 
 
-def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> int:
+def summarise(fleet: Fleet) -> int:
     """Runs the job, and prints its counts; returns the exit code."""
-    done = write_summary(args, spark, plain=plain)
+    args, done = fleet.args, write_summary(fleet)
     if args.json:
         print(json.dumps(done))
     else:
         asked = f"{counted(done['groups'], 'group')}, {counted(len(done['changes']), 'change')}"
         print_wrapped(done["summary"])
-        print(f"\n{asked}, in {done['seconds']} s")
+        print()
+        print(f"{asked}, in {done['seconds']} s")
         if done["most_frequent_error"] is not None:
             print(_cause(done["most_frequent_error"]))
         for name, count in done["left_out"].items():
@@ -50,60 +55,47 @@ def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -
     return of_errors(done["errors"])
 
 
-def write_summary(
-    args: argparse.Namespace, spark: "SparkSession", *, plain: bool
-) -> dict[str, Any]:
+def write_summary(fleet: Fleet) -> dict[str, Any]:
     """Runs the job with the command's `args`, writes the page, and returns the counts."""
-    from kafka_rebalance.spark import jobs, paths
-    from kafka_rebalance.spark.session import spark_errors
-
-    here = paths.local(args.output, plain=plain)
+    args = fleet.args
+    here = local(args.output, plain=fleet.plain)
     if args.report is None and here is None:
         problem = f"missing; {args.output} is not a local directory, and the page needs one"
         raise GroupError("--report", problem)
     directory = None if args.report is None else Path(args.report)
-    with spark_errors():
-        found = read(args, spark, plain=plain)
-        if here is None:
-            assert directory is not None
-            return _write(args, spark, found, args.output, directory, plain=plain)
-        with jobs.whole_directory(here, overwrite=args.overwrite) as written:
-            written.mkdir()
-            return _write(args, spark, found, str(written), directory or written, plain=plain)
+    if here is None:
+        assert directory is not None
+        return _write(fleet, args.output, directory)
+    with whole_directory(here, overwrite=args.overwrite) as written:
+        written.mkdir()
+        return _write(fleet, str(written), directory or written)
 
 
-def _write(
-    args: argparse.Namespace,
-    spark: "SparkSession",
-    found: tuple["DataFrame", Callable[[], dict[str, int]]],
-    output: str,
-    directory: Path,
-    *,
-    plain: bool,
-) -> dict[str, Any]:
+def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
     from kafka_rebalance.report.fleet import fleet_page
-    from kafka_rebalance.spark.summary import fleet_histogram
 
-    start = time.perf_counter()
-    left, left_out = found
-    lost = {f"remove-rack={rack}": rack for rack in _racks(args, left)}
+    args, start = fleet.args, time.perf_counter()
+    lost = {f"remove-rack={rack}": rack for rack in _racks(fleet)}
     given = [str(change) for change in args.changes] or list(_USUAL)
     changes = list(dict.fromkeys(["", *given, *lost]))
-    plans = _written_plans(args, spark, left, changes, output, plain=plain)
-    rows, totals = _summary(args, spark, plans, output)
-    bins = fleet_histogram(plans.where("change = ''")).collect()
+    fleet.plan(changes, output)
+    rows, sums = fleet.summary(output, _WORST)
+    # Of equally bad groups, the page shows the change that was named first.
+    rows = sorted(rows, key=lambda row: changes.index(row["change"]))
+    totals = {change: _totals(row) for change, row in sums.items()}
     now = totals[""] if "" in totals else ChangeTotals("", *[0] * 14)
-    error = _most_frequent_error(plans) if now.errors else None
+    error = fleet.most_frequent_error() if now.errors else None
     seconds = round(time.perf_counter() - start, 1)
+    left_out = fleet.left_out()
     report = FleetReport(
         f"{counted(now.groups, 'group')}: balance, moves and racks",
-        _notes(args, now, error, left_out()),
-        _bins(bins, "spread_before"),
-        _bins(bins, "spread_possible"),
+        _notes(args, now, error, left_out),
+        fleet.bins("spread_before"),
+        fleet.bins("spread_possible"),
         [totals[change] for change in changes if change in totals],
         {rack: totals[change] for change, rack in lost.items() if change in totals},
         _clusters(rows),
-        _keep_worst(args, left, rows, directory),
+        _keep_worst(fleet, rows, directory),
     )
     directory.mkdir(parents=True, exist_ok=True)
     with written(directory / "report.html") as path:
@@ -115,56 +107,17 @@ def _write(
         "most_frequent_error": error,
         "uneven": now.uneven,
         "changes": changes,
-        "left_out": left_out(),
+        "left_out": left_out,
         "seconds": seconds,
         "output": args.output,
         "report": str(Path(args.report or args.output) / "report.html"),
     }
 
 
-def _written_plans(
-    args: argparse.Namespace,
-    spark: "SparkSession",
-    groups: "DataFrame",
-    changes: Sequence[str],
-    output: str,
-    *,
-    plain: bool,
-) -> "DataFrame":
-    """Plans every group with each change, and returns the plans as they were written."""
-    from kafka_rebalance.spark import jobs
-    from kafka_rebalance.spark.functions import plan_each_change
-
-    planned = plan_each_change(
-        groups, changes, assignor=args.assignor, max_partitions=args.max_partitions
-    )
-    # The change is a column, never a directory name: it may contain a rack, which is any string.
-    jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain)
-    return spark.read.parquet(f"{output}/plans")
-
-
-def _summary(
-    args: argparse.Namespace, spark: "SparkSession", plans: "DataFrame", output: str
-) -> tuple[Sequence[Any], dict[str, ChangeTotals]]:
-    """Writes the summary; returns its rows, and the totals of each change over all clusters."""
-    from kafka_rebalance.spark import jobs
-    from kafka_rebalance.spark.summary import fleet_summary
-
-    summary = fleet_summary(plans, worst=_WORST)
-    jobs.write_plain(summary, f"{output}/summary", overwrite=args.overwrite)
-    rows = spark.read.parquet(f"{output}/summary").collect()
-    whole = rows
-    if "cluster" in plans.columns:
-        whole = fleet_summary(plans.drop("cluster"), worst=1).collect()
-    return rows, {row["change"]: _totals(row) for row in whole}
-
-
-def _racks(args: argparse.Namespace, groups: "DataFrame") -> list[str]:
-    from kafka_rebalance.spark.summary import racks_of
-
-    if args.racks is not None:
-        return [rack for rack in args.racks.split(",") if rack]
-    found = sorted(row["rack"] for row in racks_of(groups).limit(1000).collect())
+def _racks(fleet: Fleet) -> list[str]:
+    if fleet.args.racks is not None:
+        return [rack for rack in fleet.args.racks.split(",") if rack]
+    found = fleet.racks()
     if len(found) > _MOST_RACKS:
         problem = f"{len(found)} racks; only the first {_MOST_RACKS} are lost, --racks names others"
         print_note(problem)
@@ -176,15 +129,6 @@ def _totals(row: Any) -> ChangeTotals:
     found |= {f"moves_{name}": row["group_moves"][name] or 0 for name in ("p50", "p99", "max")}
     found |= {one.name: row[one.name] for one in fields(ChangeTotals) if one.name not in found}
     return ChangeTotals(**found)
-
-
-def _most_frequent_error(plans: "DataFrame") -> dict[str, Any]:
-    """Returns the most frequent error text, and the number of groups that have this error."""
-    from pyspark.sql import functions as f
-
-    errors = plans.where("change = '' and error is not null").groupBy("error").count()
-    row = errors.orderBy(f.desc("count"), "error").limit(1).collect()[0]
-    return {"error": row["error"], "groups": row["count"]}
 
 
 def _cause(most: dict[str, Any]) -> str:
@@ -216,11 +160,6 @@ def _notes(
     return notes
 
 
-def _bins(rows: Sequence[Any], figure: str) -> list[Bin]:
-    found = [Bin(row["low"], row["high"], row["groups"]) for row in rows if row["figure"] == figure]
-    return sorted(found, key=lambda one: one.low)
-
-
 def _clusters(rows: Sequence[Any]) -> list[ClusterTotals]:
     if not rows or "cluster" not in rows[0]:
         return []
@@ -230,21 +169,20 @@ def _clusters(rows: Sequence[Any]) -> list[ClusterTotals]:
     return sorted(found, key=lambda one: (-one.groups, one.cluster))[:_MOST_CLUSTERS]
 
 
-def _keep_worst(
-    args: argparse.Namespace, groups: "DataFrame", rows: Sequence[Any], directory: Path
-) -> list[WorstGroup]:
+def _keep_worst(fleet: Fleet, rows: Sequence[Any], directory: Path) -> list[WorstGroup]:
     """Returns the worst groups, and writes the contract line of each to its own file."""
-    from kafka_rebalance.spark import jobs
-
+    args = fleet.args
     found = [(row, one) for row in rows for one in row["worst"] or () if any(_badness(one)[:3])]
-    found.sort(key=lambda pair: _badness(pair[1]), reverse=True)
     has_cluster = bool(rows) and "cluster" in rows[0]
+    if has_cluster:
+        found.sort(key=lambda pair: pair[0]["cluster"] or "")
+    found.sort(key=lambda pair: _badness(pair[1]), reverse=True)
     first: dict[tuple[str | None, str], tuple[Any, Any]] = {}
     for row, one in found:
         cluster = row["cluster"] if has_cluster else None
         first.setdefault((cluster, one["group_id"]), (row, one))
     kept = list(first.items())[:_WORST]
-    lines = jobs.contract_lines(groups, [key for key, _ in kept])
+    lines = fleet.contract_lines([key for key, _ in kept])
     place = directory / "worst"
     place.mkdir(parents=True, exist_ok=True)
     final = Path(args.report or args.output) / "worst"

@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     table = PlanTable()
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args, tally)):
         if not isinstance(answer, _Answer):
-            if only_one:
+            if args.output is not None or args.curve:
                 args.parser.error(
                     f"{args.one_group}; it shows no classic Kafka Streams application"
                 )

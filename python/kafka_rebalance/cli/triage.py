@@ -28,6 +28,7 @@ from kafka_rebalance.present.triage import (
 from kafka_rebalance.report.text.sentences import print_note
 
 from . import of_errors
+from .applications import findings
 from .groups import BadGroup, cluster_groups, no_such_group, read_groups, report_bad
 from .lines import Leaderless
 from .options import cluster_configs
@@ -263,7 +264,7 @@ def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> l
 def _counting(
     records: Iterable["OffsetsRecord"], since_ms: float, epochs: Counter[str]
 ) -> Iterator["OffsetsRecord"]:
-    """Yields the records; counts the epochs of consumer groups (KIP-848), which have no rows."""
+    """Yields the records; counts the epochs of consumer groups (KIP-848)."""
     from kafka_rebalance.history.all_groups import group_of, is_consumer_group, read_key
 
     for record in records:
@@ -301,7 +302,7 @@ def described(
     }
     leaderless: list[TopicPartition] = []
     lags = _lags(args, read, leaderless)
-    return [
+    found = [
         describe(
             group,
             lags=lags.get(group.group_id),
@@ -310,6 +311,7 @@ def described(
         )
         for group in groups
     ]
+    return [one.also(findings(args, one.group, noted)) for one in found]
 
 
 def _lags(

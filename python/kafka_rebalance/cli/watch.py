@@ -259,7 +259,8 @@ def _document(one: FollowedRebalance, far: int | None) -> dict[str, Any]:
     if one.judged is not None:
         judged = one.judged.to_dict()
     more = {} if far is None else {"told_elsewhere": far}
-    return judged | more | {"causes": [asdict(cause) for cause in row.causes]}
+    causes = [asdict(cause) for cause in row.causes]
+    return judged | more | {"summary": _line(one, far), "causes": causes}
 
 
 def _beginning(group: GroupSpec, source: str) -> str:

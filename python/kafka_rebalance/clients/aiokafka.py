@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MethodType
 from typing import Any, ClassVar
 
+from kafka_rebalance.assignors.registry import BALANCED, WEIGHTED
 from kafka_rebalance.errors import MissingExtra, WireError
 from kafka_rebalance.wire.consumer_protocol import Subscription, decode_subscription
 from kafka_rebalance.wire.sent_members import sent_member
 
+from .balance import EAGER, Options, Source, leading
 from .caller import NO_GENERATION, ClientNames, calling, log, memory
 from .leader import answer
 
@@ -62,7 +64,10 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     """Makes a consumer's subscription, remembers its last assignment, and assigns if it leads."""
 
     name: ClassVar[str]
+    sent_as: ClassVar[str | None] = None
+    """The assignor of Kafka whose user data members send; None: that of this name."""
     rack_id: str | None = None
+    options: Options | None = None
 
     def __init__(self, *, rack_id: str | None = None) -> None:
         self.rack_id = rack_id
@@ -71,14 +76,20 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
         """Returns each member's ConsumerProtocolMemberAssignment; `members` are in join order."""
         called = calling(CLIENT)
-        group_id = getattr(_consumer(called), "group_id", "")
+        consumer = _consumer(called)
+        group_id = getattr(consumer, "group_id", "")
         group = [
-            sent_member(member_id, sent, self.name, group_instance_id=instance_id)
+            sent_member(member_id, sent, self.sent_as or self.name, group_instance_id=instance_id)
             for member_id, instance_id, sent in _joined(called, members)
         ]
+        decide = None
+        if self.options is not None:
+            known = memory(consumer or self, self.name)
+            decide = leading(known, self.options, consumer).decide
+        given = answer(CLIENT, group_id, cluster, group, self.name, decide)
         return {
             member_id: ConsumerProtocolMemberAssignment(_VERSION, topics, None)
-            for member_id, topics in answer(CLIENT, group_id, cluster, group, self.name).items()
+            for member_id, topics in given.items()
         }
 
     @_OfBoth
@@ -87,7 +98,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         subscribed = frozenset(topics)
         consumer = _consumer(calling(CLIENT))
         known = memory(consumer or self, self.name)
-        user_data = known.user_data(self.name, subscribed)
+        user_data = known.user_data(self.sent_as or self.name, subscribed)
         generation_id = consumer.generation if consumer else known.generation_id
         rack_id = self.rack_id or None
         return _Subscription(_VERSION, sorted(subscribed), user_data, [], generation_id, rack_id)
@@ -141,3 +152,39 @@ class Sticky(_Assignor):
     """`org.apache.kafka.clients.consumer.StickyAssignor`: sends owned partitions as user data."""
 
     name = "sticky"
+
+
+class Balanced(_Assignor):
+    """`balanced` (docs/balance.md): `settings` as in "prefer=moves,rack,topics", or a budget."""
+
+    name = EAGER[BALANCED]
+    sent_as = "sticky"
+    options = Options(BALANCED)
+
+    def __init__(self, settings: str = "", *, rack_id: str | None = None) -> None:
+        super().__init__(rack_id=rack_id)
+        self.options = Options(BALANCED, settings)
+
+
+class Weighted(_Assignor):
+    """`weighted` (docs/balance.md): takes nothing from an owner until it has fresh `weights`.
+
+    `weights` is a `Load`, another function of group id and partitions, or a mapping from (topic,
+    partition). `settings` are as in "budget=3&tolerance=5%". The leader requests a rebalance itself
+    only with `rebalance_every`, at most once in so many seconds; each stops the group as a whole.
+    """
+
+    name = EAGER[WEIGHTED]
+    sent_as = "sticky"
+    options = Options(WEIGHTED)
+
+    def __init__(
+        self,
+        weights: Source | None = None,
+        settings: str = "",
+        *,
+        rebalance_every: float | None = None,
+        rack_id: str | None = None,
+    ) -> None:
+        super().__init__(rack_id=rack_id)
+        self.options = Options(WEIGHTED, settings, weights, rebalance_every)

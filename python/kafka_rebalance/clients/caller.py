@@ -10,12 +10,15 @@ import inspect
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.errors import shown
 from kafka_rebalance.group.model import TopicPartition
+
+if TYPE_CHECKING:
+    from .balance import Leading
 
 NO_GENERATION = -1
 
@@ -44,10 +47,14 @@ class ClientNames(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerMemory:
-    """The last assignment of one consumer's assignor, and the generation of that assignment."""
+    """The last assignment of one consumer's assignor, and the generation of that assignment.
+
+    `leading` is what the consumer knows as a leader, under this project's own assignors.
+    """
 
     owned: tuple[TopicPartition, ...] | None = None
     generation_id: int = NO_GENERATION
+    leading: "Leading | None" = None
 
     def still(self, topics: frozenset[str]) -> tuple[TopicPartition, ...]:
         """Returns the owned partitions of `topics`, the consumer's present subscription."""
@@ -56,6 +63,8 @@ class ConsumerMemory:
     def learn(self, partitions: Iterable[tuple[str, int]], generation_id: int) -> None:
         self.owned = tuple(TopicPartition(*tp) for tp in partitions)
         self.generation_id = generation_id
+        if self.leading is not None:
+            self.leading.end_round()
 
     def user_data(self, assignor: str, topics: frozenset[str]) -> bytes | None:
         owned = None if self.owned is None else self.still(topics)

@@ -13,14 +13,15 @@ Differs  from kafka-python's own assignors: its range loses some static members,
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.assignors.registry import BALANCED, WEIGHTED
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.wire.consumer_protocol import Subscription, by_topic
 from kafka_rebalance.wire.sent_members import sent_member
 
+from .balance import COOPERATIVE, Options, Source, leading
 from .caller import ClientNames, ConsumerMemory, calling, memory
-from .leader import answer
+from .leader import Decide, answer
 
 try:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -46,18 +47,23 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._rack_id = rack_id
 
     def supported_protocols(self) -> list[Any]:
-        if BUILT_IN[self.name].withholds:
-            return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
         return [RebalanceProtocol.EAGER]
 
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
         """Returns a ConsumerProtocolAssignment for each of `members` (decoded from JoinGroup)."""
-        group_id = getattr(calling(CLIENT).get("self"), "group_id", "")
+        consumer = calling(CLIENT).get("self")
+        group_id = getattr(consumer, "group_id", "")
         group = [self._member(member) for member in members]
+        decide = self._decide(consumer)
+        given = answer(CLIENT, group_id, cluster, group, self.name, decide)
         return {
             member_id: ConsumerProtocolAssignment(version=_VERSION, assigned_partitions=topics)
-            for member_id, topics in answer(CLIENT, group_id, cluster, group, self.name).items()
+            for member_id, topics in given.items()
         }
+
+    def _decide(self, consumer: Any) -> Decide | None:
+        """Returns the function that computes the answer; None: that of Kafka's assignor."""
+        return None
 
     def metadata(self, topics: Iterable[str]) -> Any:
         """Returns the subscription that the consumer sends when it joins."""
@@ -69,7 +75,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         return ConsumerProtocolSubscription(
             version=_VERSION,
             topics=sorted(subscribed),
-            user_data=known.user_data(self.name, subscribed),
+            user_data=self._user_data(known, subscribed),
             owned_partitions=[entry(topic=t, partitions=numbers) for t, numbers in held.items()],
             generation_id=(
                 consumer.group_metadata().generation_id if consumer else known.generation_id
@@ -79,6 +85,9 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         self._memory(calling(CLIENT).get("self")).learn(assignment.partitions(), generation)
+
+    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
+        return known.user_data(self.name, subscribed)
 
     def _memory(self, consumer: Any) -> ConsumerMemory:
         return memory(consumer or self, self.name)
@@ -123,14 +132,15 @@ class Sticky(_Assignor):
     name = "sticky"
 
 
-class CooperativeSticky(_Assignor):
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`.
+class _Cooperative(_Assignor):
+    """A member that keeps its partitions when it joins.
 
     A consumer whose list also contains an eager assignor is eager, as in Java. The first of the two
     rolling restarts by which a group changes from an eager assignor to this one depends on that.
     """
 
-    name = "cooperative-sticky"
+    def supported_protocols(self) -> list[Any]:
+        return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
@@ -142,3 +152,53 @@ class CooperativeSticky(_Assignor):
             return ()
         held = consumer._subscription.assigned_partitions()
         return (tp for tp in held if tp.topic in subscribed)
+
+
+class CooperativeSticky(_Cooperative):
+    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`."""
+
+    name = "cooperative-sticky"
+
+
+class _OfBalance(_Cooperative):
+    """Sends no user data, so the group can change to the consumer protocol (KIP-848) later."""
+
+    _options: Options
+
+    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
+        return None
+
+    def _decide(self, consumer: Any) -> Decide | None:
+        return leading(self._memory(consumer), self._options, consumer).decide
+
+
+class Balanced(_OfBalance):
+    """`balanced` (docs/balance.md): `settings` as in "prefer=moves,rack,topics", or a budget."""
+
+    name = COOPERATIVE[BALANCED]
+
+    def __init__(self, settings: str = "", *, rack_id: str | None = None) -> None:
+        super().__init__(rack_id=rack_id)
+        self._options = Options(BALANCED, settings, is_cooperative=True)
+
+
+class Weighted(_OfBalance):
+    """`weighted` (docs/balance.md): takes nothing from an owner until it has fresh `weights`.
+
+    `weights` is a `Load`, another function of group id and partitions, or a mapping from (topic,
+    partition). `settings` are as in "budget=3&tolerance=5%". The leader requests a rebalance itself
+    only with `rebalance_every`, at most once in so many seconds.
+    """
+
+    name = COOPERATIVE[WEIGHTED]
+
+    def __init__(
+        self,
+        weights: Source | None = None,
+        settings: str = "",
+        *,
+        rebalance_every: float | None = None,
+        rack_id: str | None = None,
+    ) -> None:
+        super().__init__(rack_id=rack_id)
+        self._options = Options(WEIGHTED, settings, weights, rebalance_every, is_cooperative=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes a leader's answer from the client library's data, in the form that the library sends."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -17,12 +17,17 @@ from .caller import ClientNames, log
 
 
 def answer(
-    client: ClientNames, group_id: str, cluster: Any, members: Sequence[Member], assignor: str
+    client: ClientNames,
+    group_id: str,
+    cluster: Any,
+    members: Sequence[Member],
+    assignor: str,
+    decide: "Decide | None" = None,
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Returns each member's partitions, as a list of topics with partition numbers.
 
-    A topic without metadata, as in the consumer's first join, counts as missing. The client joins
-    again when it has received the topic's metadata.
+    `decide` computes the answer in place of `legal`. A topic without metadata, as in the consumer's
+    first join, counts as missing. The client joins again when it has received the topic's metadata.
     """
     subscribed = dict.fromkeys(topic for member in members for topic in member.topics)
     counts = {
@@ -37,7 +42,7 @@ def answer(
         Topic(topic, count, _racks(client, cluster, topic, count, brokers))
         for topic, count in counts.items()
     )
-    assignment = legal(group_id, topics, tuple(members), assignor)
+    assignment = (decide or legal)(group_id, topics, tuple(members), assignor)
     return {member_id: list(by_topic(owned).items()) for member_id, owned in assignment.items()}
 
 
@@ -58,6 +63,7 @@ def _racks(
 
 
 LegalAnswer = Mapping[str, Sequence[TopicPartition]]
+Decide = Callable[[str, tuple[Topic, ...], tuple[Member, ...], str], LegalAnswer]
 
 _COOPERATIVE = "cooperative-sticky"
 _NO_LIMIT = 2**31 - 1

@@ -26,7 +26,6 @@ from kafka_rebalance.java.order import by_name
 from . import facts
 from . import sticky as sticky_facts
 from .facts import Fact, holders
-from .general_sticky import WatchedGeneral, general_steps, librdkafka_steps
 
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
@@ -212,6 +211,8 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
         yield from _constrained(constrained_build, tp)
         target = constrained_build.assignment
     else:
+        from .general_sticky import WatchedGeneral, general_steps
+
         general_build = WatchedGeneral(name, claims, racks)
         yield from general_steps(general_build, tp)
         target = general_build.answer()
@@ -224,12 +225,18 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
                 yield sticky_facts.Withheld(member_id, others or claimants)
 
 
+def _librdkafka_steps(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
+    from .general_sticky import librdkafka_steps
+
+    return librdkafka_steps(group, tp)
+
+
 _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
     "range": _range,
     "roundrobin": _round_robin,
     "sticky": partial(_sticky, name="sticky"),
     "cooperative-sticky": partial(_sticky, name="cooperative-sticky"),
-    "librdkafka/cooperative-sticky": librdkafka_steps,
+    "librdkafka/cooperative-sticky": _librdkafka_steps,
 }
 """Assignor of a leader -> the function that yields its facts."""
 

@@ -102,6 +102,8 @@ class FollowedCluster:
         self._looks: dict[str, int] = {}
         self._between: dict[str, tuple[int, float]] = {}
         self._history = FollowedHistory(is_wanted)
+        self._there: set[str] = set()  # groups when all were last described
+        self._recent: set[str] = set()  # groups with records since that began
         self._log_is_known, self._ended = threading.Event(), threading.Event()
 
     def group(self, group_id: str) -> GroupSpec | None:
@@ -142,6 +144,7 @@ class FollowedCluster:
 
     def _describe_all(self) -> None:
         there, missing = set[str](), ""
+        self._recent = set()
 
         def left_out(group_id: str, why: str) -> None:
             if group_id != "*" and self._is_wanted(group_id):
@@ -164,12 +167,11 @@ class FollowedCluster:
                 there.add(group_id)
                 self._take_line(group_id, line)
         self._report(GROUPS, NotReachedError(missing) if missing else None)
-        if missing:
-            there |= self._lines.keys()
-        for group_id in self._lines.keys() - there:
-            del self._lines[group_id]
-            for kept in (self._states, self._looks, self._between):
+        there |= self._recent | (self._there if missing else set())
+        for group_id in self._there - there:
+            for kept in (self._lines, self._states, self._looks, self._between):
                 kept.pop(group_id, None)
+        self._there = there
         self._has_begun = True
         self._listener.listed(there)
 
@@ -268,6 +270,7 @@ class FollowedCluster:
                     self._listener.rebalanced(FollowedRebalance(found.row), is_old=True)
                 else:
                     rows.append(found)
+        self._recent.update(found.row.group_id for found in rows)  # before they are counted
         names = frozenset[str]().union(*map(topics_read, rows))
         topics: dict[str, dict[str, Any]] = {}
         with suppress(ClusterError):  # then the rebalances are seen, but not judged

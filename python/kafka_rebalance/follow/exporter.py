@@ -71,7 +71,8 @@ class Exporter:
             self._of(group_id).without_description(why, _now_ms())
 
     def listed(self, group_ids: Set[str]) -> None:
-        asked = [one for one in group_ids if self._groups[one].members == 0]
+        with self._lock:
+            asked = [one for one in group_ids if self._of(one).members == 0]
         lags: dict[str, dict[TopicPartition, int]] = {}
         if asked:
             with suppress(ClusterError):  # the next descriptions report it

@@ -46,10 +46,6 @@ class GivenWeights:
     weights: dict[tuple[str, int | None], float] = field(default_factory=dict)
     capacities: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    @classmethod
-    def of_partitions(cls, weights: Mapping[TopicPartition, float]) -> "GivenWeights":
-        return cls({(tp.topic, tp.partition): weight for tp, weight in weights.items()})
-
     def topics(self) -> list[str]:
         return list(dict.fromkeys(topic for topic, _ in self.weights))
 

@@ -4,6 +4,7 @@
 To save time, only the key of a commit is decoded, and decoded keys are cached.
 """
 
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -12,6 +13,7 @@ from operator import attrgetter
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import decode_record
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
@@ -23,11 +25,14 @@ from kafka_rebalance.wire.group_records import (
 )
 
 from .departures import CommitTimes
+from .group_epochs import SESSION_MS, GroupEpochs, group_name
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 from .records import OffsetsRecord
 
+_UUID = struct.Struct(">qq")
+_WITH_ID = b"\0\4"  # the version of committed offsets with topic ids
 CONSUMER_GROUP_KEY = 3
 """The version of the key of a group in the consumer protocol (ConsumerGroupMetadataKey.json)."""
 
@@ -37,26 +42,31 @@ Recorded = Sequence[_Row]
 """Rows, each with the generation of its record; None if that is unreadable or no longer needed."""
 
 
-def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalance]:
-    """Returns a row for each metadata record of a classic group, in the order of time.
+def rebalance_history(
+    records: Iterable[OffsetsRecord], *, session_ms: int = SESSION_MS
+) -> list[RecordedRebalance]:
+    """Returns a row for each metadata record of a classic group, and for each epoch of a group in
+    the consumer protocol (KIP-848), in the order of time.
 
-    The records may come in any order; tombstones and records of other kinds have no row. A record
+    The records may come in any order; tombstones and records of other kinds have no row. Without
+    `session_ms`, consumer groups have the default of `group.consumer.session.timeout.ms`. A record
     whose value cannot be read becomes a row with an `error`.
 
     Errors   TypeError at `records` for anything but records.
     """
-    return [row for row, _ in recorded_generations(records)]
+    return [row for row, _ in recorded_generations(records, session_ms=session_ms)]
 
 
 def recorded_generations(
-    records: Iterable[OffsetsRecord],
+    records: Iterable[OffsetsRecord], *, session_ms: int = SESSION_MS
 ) -> list[_Row]:
     """Returns each row of `rebalance_history` with the generation in its record, or None.
 
     Errors   TypeError at `records` for anything but records.
     """
     checked = each_of(records, "records", OffsetsRecord, "read_records yields them")
-    return in_time(recorded_in_order(sorted(checked, key=attrgetter("partition", "offset"))))
+    ordered = sorted(checked, key=attrgetter("partition", "offset"))
+    return in_time(recorded_in_order(ordered, session_ms=session_ms))
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:
@@ -64,7 +74,10 @@ def in_time(recorded: Iterable[_Row]) -> list[_Row]:
 
 
 def recorded_in_order(
-    records: Iterable[OffsetsRecord], group_id: str | None = None
+    records: Iterable[OffsetsRecord],
+    group_id: str | None = None,
+    *,
+    session_ms: int = SESSION_MS,
 ) -> Iterator[_Row]:
     """Yields the rows of each partition; `records` are in the order of partition and offset.
 
@@ -72,56 +85,63 @@ def recorded_in_order(
     `group_id` is set, only this group's rows are returned.
     """
     for _, log in groupby(records, key=attrgetter("partition")):
-        yield from _of_partition(log, group_id)
+        yield from _of_partition(log, group_id, session_ms)
 
 
-def _of_partition(log: Iterable[OffsetsRecord], group_id: str | None) -> Iterator[_Row]:
+def _of_partition(
+    log: Iterable[OffsetsRecord], group_id: str | None, session_ms: int
+) -> Iterator[_Row]:
     groups: dict[str, list[OffsetsRecord | dict[TopicPartition, CommitTimes]]] = {}
+    names: dict[Uuid, str] = {}
     whole = WholeFrom()
     for record in log:
         whole.add(record.offset)
         try:
             key = read_key(record.key)
-            name = group_of(key)
         except WireError:
             continue
-        if isinstance(key, OffsetCommitKey) and record.value is not None:
+        if isinstance(key, OffsetCommitKey):
             # A commit before the group's first record shows nothing.
-            if group := groups.get(key.group_id):
+            if record.value is not None and (group := groups.get(key.group_id)):
                 _add_commit(group, TopicPartition(key.topic, key.partition), record.timestamp_ms)
-        elif name is not None and group_id in (None, name):
-            _add_record(groups.setdefault(name, []), record)
+                _name_topic(names, key, record.value)
+            continue
+        name = key.group_id if isinstance(key, GroupMetadataKey) else group_name(record.key)
+        if name is not None and group_id in (None, name):
+            groups.setdefault(name, []).append(record)
     for group in groups.values():
         history = GroupHistory(whole.offset)
+        epochs = GroupEpochs(history, names, session_ms)
         for one in group:
             if isinstance(one, dict):
                 for tp, times in one.items():
-                    history.commit(tp, times)
+                    epochs.commit(tp, times)
+            elif isinstance(key := read_key(one.key), GroupMetadataKey):
+                yield from epochs.end()
+                yield from read_record(history, key, one)
             else:
-                yield from read_record(history, read_key(one.key), one)
+                yield from epochs.add(one)
+        yield from epochs.end()
+
+
+def _name_topic(names: dict[Uuid, str], key: OffsetCommitKey, value: bytes) -> None:
+    """Stores the topic's id, which brokers of Kafka 4.4 write at the end of a committed offset."""
+    if value[:2] == _WITH_ID and len(value) > _UUID.size:
+        names[_UUID.unpack(value[-_UUID.size :])] = key.topic
 
 
 def _add_commit(
     group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], tp: TopicPartition, time_ms: int
 ) -> None:
-    """Adds a commit to the commits since the group's last record, if that record is classic."""
+    """Adds a commit to the commits since the group's last record."""
     commits = group[-1]
     if not isinstance(commits, dict):
-        if is_consumer_group(commits):
-            return
         commits = {}
         group.append(commits)
     if known := commits.get(tp):
         known.add(CommitTimes(time_ms, time_ms))
     else:
         commits[tp] = CommitTimes(time_ms, time_ms)
-
-
-def _add_record(
-    group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], record: OffsetsRecord
-) -> None:
-    if not (is_consumer_group(record) and group and is_consumer_group(group[-1])):
-        group.append(record)
 
 
 def is_consumer_group(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) -> bool:

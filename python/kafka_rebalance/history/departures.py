@@ -18,6 +18,10 @@ the partitions that it was given. So:
    member that was stuck between two polls, and left by itself. A static member does not leave.
 6. Else the records do not show why the member is missing.
 
+In the consumer protocol (KIP-848), only heartbeats start the session again, and these stand behind
+each record of the member itself. A commit is a sign of life at most a heartbeat interval, a third
+of a session, after a heartbeat. The session is not in the records, so no departure is exact.
+
 Differs  in Kafka, a transactional commit does not start the session again; here it counts as one
          that does.
 """
@@ -27,7 +31,9 @@ from dataclasses import dataclass, field
 from kafka_rebalance.group.model import TopicPartition
 
 from .group_log import RecordedGeneration, RecordedMember
-from .recorded import Cause
+from .recorded import Cause, Certainty
+
+_ALIVE = 2 / 3
 
 
 @dataclass(slots=True)
@@ -65,15 +71,20 @@ class CommitsSeen:
         else:
             known.add(times)
 
-    def end_generation(self, before: RecordedGeneration | None) -> None:
-        """Called at a new generation: stores `usual_ms` of the old one's members that committed."""
+    def end_generation(
+        self, before: RecordedGeneration | None, kept: frozenset[TopicPartition] = frozenset()
+    ) -> None:
+        """Called at a new generation: stores `usual_ms` of the old one's members that committed.
+
+        The commits of `kept` partitions are kept.
+        """
         members = before.members if before is not None else ()
         for member in members:
             if self.of_member(member):
                 self.committers[member.member_id] = self.usual_ms(member)
         ids = {member.member_id for member in members}
         self.committers = {name: d for name, d in self.committers.items() if name in ids}
-        self.since = {}
+        self.since = {tp: times for tp, times in self.since.items() if tp in kept}
 
     def last_ms(self, member: RecordedMember) -> int | None:
         return max((one.last_ms for one in self.of_member(member)), default=None)
@@ -100,17 +111,17 @@ def departure(
     """
     who, session = (member.member_id,), member.session_timeout_ms
     lived = after.joined_ms - armed_ms
+    is_classic = after.group_type == "classic"
+    sure: Certainty = "exact" if is_classic else "likely"
     # 1.
     if lived < session:
-        return Cause(
-            "left", "exact", who, f"{_s(lived)} after it had joined, session {_s(session)}"
-        )
+        return Cause("left", sure, who, f"{_s(lived)} after it had joined, session {_s(session)}")
     last = commits.last_ms(member)
     # 2.
     silence = after.joined_ms - max(armed_ms, last or armed_ms)
     told = f"silent for {_s(silence)}, session {_s(session)}"
-    if silence < session:
-        return Cause("left", "exact", who, told)
+    if silence < (session if is_classic else session * _ALIVE):
+        return Cause("left", sure, who, told)
     # 3.
     if why := _shows_nothing(member, before, after, commits, silence):
         return Cause("gone", "unknown", who, why)

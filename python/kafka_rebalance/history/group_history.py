@@ -95,6 +95,7 @@ class GroupHistory:
         self._greatest: dict[str, int] = {}
         # Static members replaced in this generation -> when their session timeout started, in ms.
         self._armed: dict[str, int] = {}
+        self._known: dict[str, Cause] = {}  # why a member is gone
         self._kinds: set[str] = set()  # the causes of the last record
         self._new_leader = False
         self._missed: dict[str, int] = {}  # member id -> the generation whose assignment it missed
@@ -135,9 +136,28 @@ class GroupHistory:
         place = (record.partition, record.offset, record.timestamp_ms, record.timestamp_ms)
         return RecordedRebalance(group_id, *place, causes=(cause,))
 
+    def converted(self, first: RecordedGeneration) -> None:
+        """Called after the row of a conversion, with the first generation of the new protocol."""
+        self._before, self._before_ms = first, first.joined_ms
+        self._kinds = {"converted"}
+
+    def forget_members(self) -> None:
+        """Called for the deletion of a group in the consumer protocol."""
+        self._forget()
+
+    def heard(self, member_id: str, time_ms: int) -> None:
+        """Called for a record that only a heartbeat of this member writes."""
+        self._armed[member_id] = time_ms
+
+    def known(self, member_id: str, cause: Cause) -> None:
+        """Called before the record that lacks a member, if other records show why it is gone."""
+        self._known[member_id] = cause
+
     def record(self, now: RecordedGeneration) -> RecordedRebalance:
         before = self.newest
-        if before is not None and now.generation_id < before.generation_id:
+        if before is not None and (
+            now.generation_id < before.generation_id or now.group_type != before.group_type
+        ):
             self._forget()
             before = None
         again = before is not None and now.generation_id == before.generation_id
@@ -153,7 +173,7 @@ class GroupHistory:
         row = _row(before, now, diff, sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
         self._remember(before, now, row.causes, diff, again=again)
         self._before_ms = now_ms
-        self._is_consumer, self._deleted_ms = False, None
+        self._is_consumer, self._deleted_ms = now.group_type == "consumer", None
         return replace(
             row, time_ms=now_ms, seconds=seconds, gap=gap, gap_reason=gap_reason, again=again
         )
@@ -161,14 +181,16 @@ class GroupHistory:
     def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
         """Returns the number of generations before this one that have no record, and the reason."""
         if before is None:
-            if self._is_consumer:
+            if self._is_consumer and now.group_type == "classic":
                 return 0, ""
-            missing = now.generation_id - 1
+            missing = now.generation_id - _first(now)
             return (missing, _BEFORE) if missing > 0 and now.members else (0, "")
         missing = now.generation_id - before.generation_id - 1
         if missing <= 0:
             return 0, ""
-        return missing, _NEVER_SYNCED if before.offset >= self.whole_from else _COMPACTED
+        is_classic = now.group_type == "classic"
+        is_whole = before.offset >= self.whole_from
+        return missing, _NEVER_SYNCED if is_classic and is_whole else _COMPACTED
 
     def _compare(
         self, before: RecordedGeneration | None, now: RecordedGeneration, now_ms: int
@@ -220,9 +242,9 @@ class GroupHistory:
     ) -> Iterator[Cause]:
         if before is None and now.generation_id == 0 and not now.members:
             yield Cause("created")
-        elif before is None and self._is_consumer and now.members:
+        elif before is None and self._is_consumer and now.members and now.group_type == "classic":
             yield Cause("converted", detail="from the consumer protocol")
-        elif before is None and now.generation_id > 1:
+        elif before is None and now.generation_id > _first(now):
             yield Cause("first record", "unknown")
         elif before is None or not before.members:
             yield Cause("started", members=tuple(now.by_id))
@@ -242,7 +264,9 @@ class GroupHistory:
             yield Cause("joined", members=tuple(one.member_id for one in diff.joined))
         for member in diff.left:
             armed_ms = self._armed.get(member.member_id, before.joined_ms)
-            cause = departure(member, before, now, self._commits, armed_ms)
+            cause = self._known.get(member.member_id) or departure(
+                member, before, now, self._commits, armed_ms
+            )
             if cause.certainty == "likely" and not is_known:
                 cause = Cause("gone", "unknown", cause.members, "records before it are missing")
             yield cause
@@ -255,8 +279,11 @@ class GroupHistory:
             yield Cause("second round", members=before.must_revoke, detail=told)
 
     def _of_topics(self, before: RecordedGeneration, now: RecordedGeneration) -> Iterator[Cause]:
-        if now.protocol and before.protocol and now.protocol != before.protocol:
-            yield Cause("assignor switch", detail=f"{before.protocol} to {now.protocol}")
+        # A consumer group in which nobody names an assignor has the brokers' default.
+        default = None if now.group_type == "classic" else "the default"
+        old, new = before.protocol or default, now.protocol or default
+        if old and new and old != new and now.members:
+            yield Cause("assignor switch", detail=f"{old} to {new}")
         if changed := resubscribed(before, now):
             yield Cause("resubscription", members=changed)
         grown = {
@@ -271,6 +298,11 @@ class GroupHistory:
 
     def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
         """Returns the cause of a rebalance whose record does not differ from the record before."""
+        if now.group_type == "consumer":
+            if now.metadata_hash != before.metadata_hash:
+                detail = "more partitions, other racks, or a topic that came or went"
+                return Cause("topics changed", detail=detail)
+            return Cause("requested", "unknown", detail="nothing differs in the records")
         if "converted" in self._kinds:
             return Cause("follow-up", detail="all join again after the conversion")
         if self._other_topics:
@@ -309,10 +341,21 @@ class GroupHistory:
             self._greatest[topic] = max(count, self._greatest.get(topic, count))
         if again:
             self._armed |= {member.member_id: now.written_ms for member in diff.restarted}
-        else:
+        elif now.group_type == "classic":
             self._armed = {}
             self._commits.end_generation(before)
+        else:
+            self._armed = {name: ms for name, ms in self._armed.items() if name in now.by_id}
+            self._known = {}
+            old = before.owners if before is not None else {}
+            kept = frozenset(tp for tp, owner in old.items() if now.owners.get(tp) == owner)
+            self._commits.end_generation(before, kept)
         self._before = now
+
+
+def _first(now: RecordedGeneration) -> int:
+    """Returns the first generation, or the first group epoch with a member."""
+    return 1 if now.group_type == "classic" else 2
 
 
 def _written_again(diff: _Diff) -> tuple[Cause, ...]:
@@ -389,4 +432,5 @@ def _row(
         moves.revoked,
         emptied=before is not None and not before.members and before.generation_id > 0,
         causes=tuple(causes),
+        group_type=now.group_type,
     )

@@ -73,6 +73,9 @@ class RecordedMember:
 class RecordedGeneration:
     """A group's record. All members had joined at `joined_ms`; the leader answered at `written_ms`.
 
+    For a group in the consumer protocol (KIP-848), see `group_epochs.py`. `metadata_hash` is the
+    broker's hash of the subscribed topics there; 0 for classic groups.
+
     No record has the time at which the rebalance began. In a record of version 0 or 1, which has no
     `joined_ms`, it is `written_ms`.
     """
@@ -87,6 +90,8 @@ class RecordedGeneration:
     protocol: str | None
     leader: str | None
     members: tuple[RecordedMember, ...]
+    group_type: str = "classic"
+    metadata_hash: int = 0
 
     @cached_property
     def by_id(self) -> dict[str, RecordedMember]:
@@ -123,6 +128,8 @@ class RecordedGeneration:
 
     @cached_property
     def leader_library(self) -> str | None:
+        if self.group_type != "classic":
+            return None  # the broker assigns
         written = [member.assignment for member in self.members]
         versions = [m.subscription.version for m in self.members if m.subscription]
         return leader_library(written, versions)

@@ -30,6 +30,7 @@ CAUSES = {
     "assignor switch": "the group changed its assignor",
     "resubscription": "a member changed its topics",
     "partitions added": "a topic has more partitions",
+    "topics changed": "the subscribed topics changed: not known how",
     "second round": "a member revoked partitions and joined again",
     "static restart": "a static member restarted within its session",
     "follow-up": "a member saw the last rebalance's result, and joined again",
@@ -74,6 +75,18 @@ class BackMember(NamedTuple):
     silent_ms: int | None
 
 
+class Revocation(NamedTuple):
+    """A member that the broker asked to revoke partitions (KIP-848).
+
+    `took_ms`  from the record of the request to that of the member's answer; None if the member was
+               gone before it answered.
+    """
+
+    member_id: str
+    partitions: int
+    took_ms: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedRebalance:
     """A row of the history: one record of one group.
@@ -91,6 +104,15 @@ class RecordedRebalance:
     `error`           why the record cannot be read; then only its group, place and times are known.
 
     A conversion to the consumer protocol (KIP-848) has a row, too, without generation and members.
+
+    Rows of a group in that protocol have the `group_type` "consumer", and the group epoch as
+    `generation_id`; moves are those of the targets. Only they have these fields:
+
+    `revocations`    the members that were asked to revoke partitions, and had answered or left
+                     before the next epoch.
+    `between_ms`     the longest time that a partition was between two owners; None if none was.
+    `reconciled_ms`  from the epoch to the time when all members had their targets; None if the next
+                     epoch came first.
     """
 
     group_id: str
@@ -120,6 +142,10 @@ class RecordedRebalance:
     again: bool = False
     causes: tuple[Cause, ...] = field(default=())
     error: str | None = None
+    group_type: str = "classic"
+    revocations: tuple[Revocation, ...] = ()
+    between_ms: int | None = None
+    reconciled_ms: int | None = None
 
     @property
     def cause(self) -> str:
@@ -133,6 +159,7 @@ class RecordedRebalance:
     def to_dict(self) -> dict[str, Any]:
         row = asdict(self)
         row["back"] = [one._asdict() for one in self.back]
+        row["revocations"] = [one._asdict() for one in self.revocations]
         return {**row, "cause": self.cause}
 
 

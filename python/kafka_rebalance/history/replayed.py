@@ -101,6 +101,8 @@ def replay(
     found = []
     made = "each row of recorded_generations has one, or None, as its second part"
     for one in each_of(generations, "generations", RecordedGeneration, made):
+        if one.group_type != "classic":
+            continue
         is_again = last.get(one.group_id) == one.generation_id
         last[one.group_id] = one.generation_id
         if one.members and not is_again and one.protocol_type == CONSUMER:

@@ -4,8 +4,9 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import BALANCED
+from kafka_rebalance.assignors.registry import BALANCED, OURS
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.plans.clients import who_lists_ours
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
@@ -69,15 +70,20 @@ def _idle(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields where an answer of `balanced` can be run, which no client library has."""
-    if plan.assignor.partition("?")[0] == BALANCED:
-        yield Note(
-            "nowhere",
-            "No consumer can list this assignor today: it is this project's own (docs/balance.md). "
-            "Brokers can run it as consumer/balanced (docs/balance-broker.md). "
-            "Members that call assign() in place of subscribe() can read the answer (--json). Else "
-            "the plan shows what the group could have; compare shows what its clients can run.",
-        )
+    """Yields where an answer of `balanced` or `weighted` can be run."""
+    name = plan.assignor.partition("?")[0]
+    if name in OURS:
+        may_list, words = who_lists_ours(plan.group)
+        text = f"{name} is this project's own assignor: {words}."
+        if name == BALANCED:
+            text += " Brokers can run it as consumer/balanced (docs/balance-broker.md)."
+        if not may_list:
+            text += (
+                " Members that call assign() in place of subscribe() can read the answer (--json). "
+                "Else the plan shows what the group could have; compare shows what its clients can "
+                "run."
+            )
+        yield Note("nowhere", text)
 
 
 def _lists(plan: RebalancePlan) -> Iterator[Note]:

@@ -19,7 +19,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 FindingKind = Literal[
     "leaderless", "stopped", "unread", "not ready", "hangs", "doubled", "storm", "flapping",
     "idle", "uneven", "stale", "missing", "mixed", "moves", "mismatch", "waits", "old topology",
-    "no standby", "rebalancing", "reconciling", "assigning", "behind", "eager",
+    "no standby", "end points", "rebalancing", "reconciling", "assigning", "behind", "eager",
     "across racks", "one subscriber",
 ]  # fmt: skip
 
@@ -72,7 +72,9 @@ FINDINGS: dict[FindingKind, Finding] = {
     "old topology": Finding("warning", "with an old topology",
         "members run an older version of the application"),
     "no standby": Finding("warning", "without standby",
-        "stateful tasks have no standby task, while other stateful tasks have one"),
+        "stateful tasks have no standby task, although one is asked for or others have one"),
+    "end points": Finding("warning", "with wrong end points",
+        "processes of a Kafka Streams application have no end point, or share one"),
     "rebalancing": Finding("info", "rebalancing",
         "the group is in the middle of a rebalance"),
     "reconciling": Finding("info", "reconciling",

@@ -169,6 +169,20 @@ def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
     return [name for name in names if name in certain]
 
 
+def who_lists_ours(group: GroupSpec) -> tuple[bool, str]:
+    """Returns whether members may list OURS of the registry, which only Python plug-ins have, and
+    the reason in words.
+    """
+    others = sure_to_run(group, [JAVA.name, LIBRDKAFKA.name])
+    if others:
+        return False, f"{' and '.join(others)} cannot list it, so brokers would refuse the members"
+    if {*EITHER_PYTHON} <= {*clients_of(group)}:
+        return False, (
+            "kafka-python's plug-in is cooperative and aiokafka's eager: brokers refuse the mix"
+        )
+    return True, "members of kafka-python or aiokafka can list its plug-in (docs/balance.md)"
+
+
 def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
     return {clients_for(member, group.group_id) for member in group.members}
 

@@ -7,7 +7,7 @@ rebalance, as in `plan`; without a known assignor, findings about it are left ou
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_rebalance.assignors.registry import (
@@ -96,6 +96,11 @@ class Description(WithLag):
         kinds = {one.kind for one in self.findings}
         told = [one.meaning.partition(";")[0] for kind, one in FINDINGS.items() if kind in kinds]
         return f"{self.group.group_id}: {'; '.join(told) or 'nothing is wrong'}."
+
+    def also(self, findings: Iterable[Note]) -> "Description":
+        """Returns the description with more findings."""
+        found = sorted((*self.findings, *findings), key=lambda one: rank(one.kind))
+        return replace(self, findings=tuple(found))
 
     def to_dict(self) -> dict[str, Any]:
         return {

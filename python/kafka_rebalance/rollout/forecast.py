@@ -216,12 +216,13 @@ def _uneven(base: Scenario, random: Random) -> Scenario:
     """Returns the scenario with members that differ a little, as real ones do.
 
     After a rebalance, all members of a classic group send heartbeats at one time. Java's heartbeat
-    thread looks at the clock every 100 ms (retry.backoff.ms), so their times soon differ. And a new
-    process needs up to _COLD_MS for its first JoinGroup response: a slow member can miss a round.
+    thread looks at the clock every 100 ms (retry.backoff.ms), or when a poll wakes it: the more
+    rarely members poll, the sooner their times differ. And a new process needs up to _COLD_MS for
+    its first JoinGroup response: a slow member can miss a round.
     """
 
     def late(config: MemberConfig) -> MemberConfig:
-        late_ms = random.randrange(config.retry_backoff_ms)
+        late_ms = round(random.randrange(config.retry_backoff_ms) * rarely)
         is_classic = isinstance(config, ConsumerConfig) and config.is_classic
         every_ms = config.heartbeat_interval_ms + late_ms * is_classic
         return replace(config, heartbeat_interval_ms=every_ms)
@@ -229,7 +230,7 @@ def _uneven(base: Scenario, random: Random) -> Scenario:
     def cold(work: Costs) -> Costs:
         return replace(work, cold_ms=work.cold_ms + random.randrange(coldest_ms))
 
-    coldest_ms = random.randrange(1, _COLD_MS)  # all pods run one program
+    coldest_ms, rarely = random.randrange(1, _COLD_MS), random.random()  # all pods run one program
     each = (replace(one, config=late(one.config), work=cold(one.work)) for one in base.members)
     return replace(base, members=tuple(each))
 

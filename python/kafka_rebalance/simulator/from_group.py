@@ -110,6 +110,26 @@ def scenario_from_group(
     return maker.scenario(changes, seed)
 
 
+def scenario(
+    of: GroupSpec | str, changes: Iterable[Change | str] = (), **settings: Any
+) -> Scenario:
+    """Returns the scenario of a group and changes, or a ready one.
+
+    `of` is a group, or the name of a ready scenario (`kafka_rebalance.simulator.ready()`), or the
+    path of a TOML file. Of a group, `settings` are those of `simulator.scenario_from_group`.
+
+    Errors   those of `scenario_from_group`; GroupError at `scenario` for a name that is not known;
+             TypeError for changes or settings of a scenario that is ready.
+    """
+    if not isinstance(of, str):
+        return scenario_from_group(of, changes, **settings)
+    if settings or (changes := list(changes)):
+        raise TypeError(f"{quoted(of)}: a ready scenario takes no changes and no settings")
+    from .scenario_files import load
+
+    return load(of)
+
+
 _PLAYED_BY_BROKER = ("consumer/uniform", "consumer/range")
 
 

@@ -9,6 +9,7 @@ They need no JVM gateway, so they also work on Spark Connect. Set
 much more memory.
 """
 
+from kafka_rebalance.bulk.parts import Done
 from kafka_rebalance.errors import MissingExtra, SchemaError
 
 try:
@@ -36,7 +37,6 @@ from .functions import (
     plan_groups,
 )
 from .group_records import GroupRecords, Inventories
-from .jobs import Done
 from .kafka_records import (
     BOUNDS_SCHEMA,
     RECORDS_SCHEMA,

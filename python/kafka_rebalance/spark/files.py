@@ -22,16 +22,25 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from kafka_rebalance.bulk import paths
+from kafka_rebalance.bulk.calls import (
+    NOT_COMPARED,
+    NOT_PLANNED,
+    Call,
+    assign_call,
+    compare_call,
+    plan_call,
+    unread,
+)
 from kafka_rebalance.bulk.file_systems import file_sizes, split_path
-from kafka_rebalance.bulk.parts import Job, WrittenPart
-from kafka_rebalance.bulk.splits import Split, cut
+from kafka_rebalance.bulk.output_directory import output_directory
+from kafka_rebalance.bulk.parts import Done, Job, WrittenPart, summed
+from kafka_rebalance.bulk.splits import Split, bytes_each, cut
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.plans.changes.change import Change
 
-from . import jobs, paths, schema
-from .calls import NOT_COMPARED, NOT_PLANNED, Call, assign_call, compare_call, plan_call, unread
-from .output_directory import output_directory
+from . import schema
 from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA, answers_type, kept_fields
 from .workers import map_in_workers
 
@@ -39,9 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _REPORT = "name string, groups bigint, errors bigint, never_ends bigint"
-_LEAST_BYTES, _MOST_BYTES = 4 * 1024 * 1024, 128 * 1024 * 1024
-"""The least and the most bytes of a task."""
-_TASKS_A_CORE, _CORES = 2, 16
+_CORES = 16
 
 
 def assign_files(
@@ -55,7 +62,7 @@ def assign_files(
     format: str | None = None,
     tasks: int | None = None,
     overwrite: bool = False,
-) -> jobs.Done:
+) -> Done:
     """Assigns every group of the files in `source`, and writes `target`: Parquet, OUTPUT_SCHEMA.
 
     Each row is that of `assign_groups`, for about a third of its CPU (docs/cluster.md).
@@ -88,7 +95,7 @@ def plan_files(
     format: str | None = None,
     tasks: int | None = None,
     overwrite: bool = False,
-) -> jobs.Done:
+) -> Done:
     """Plans like `plan_groups`, but from files to files (`assign_files`): PLAN_SCHEMA."""
     call = plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
@@ -107,7 +114,7 @@ def compare_files(
     format: str | None = None,
     tasks: int | None = None,
     overwrite: bool = False,
-) -> jobs.Done:
+) -> Done:
     """Compares like `compare_groups`, but from files to files (`assign_files`): COMPARE_SCHEMA."""
     call = compare_call(changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
@@ -133,7 +140,7 @@ class _Work:
         answers_schema: str,
         keep: Sequence[str],
         more: Sequence[str] = (),
-    ) -> jobs.Done:
+    ) -> Done:
         """Runs the module's five steps. The core reads the columns `more` beside the contract's."""
         start = time.perf_counter()
         if self.tasks is not None and self.tasks < 1:
@@ -158,17 +165,12 @@ class _Work:
         kept = to_arrow_schema(t.StructType([frame.schema[name] for name in keep]))
         columns = frozenset({*wanted, "cluster"})
         with output_directory(self.target, overwrite=self.overwrite) as output:
-            job = Job(verb, call[1], is_lines, columns, kept, has_cluster, output.parts)
+            job = Job(verb, [call], is_lines, columns, kept, has_cluster, output.parts)
             # If all files are empty, one task writes a part without rows.
             work = cut(files, self._bytes_each(files), lines=is_lines) or [files[:1]]
             parts = _run(self.spark, job, work)
             output.commit([part.name for part in parts if part.name is not None])
-        return jobs.Done(
-            sum(part.groups for part in parts),
-            sum(part.errors for part in parts),
-            sum(part.never_ends for part in parts),
-            time.perf_counter() - start,
-        )
+        return summed(parts, time.perf_counter() - start)
 
     def _is_lines(self) -> bool:
         format = self.format or paths.format_of(self.source)
@@ -229,14 +231,10 @@ class _Work:
         ]
 
     def _bytes_each(self, files: list[Split]) -> int:
-        """Returns the bytes of a task. An empty task costs as much CPU as about a megabyte."""
-        total = sum(file.end for file in files)
-        if self.tasks is not None:
-            return -(-total // self.tasks)
         # Spark Connect does not show the number of cores.
         is_classic = isinstance(self.spark, SparkSession)
         cores = self.spark.sparkContext.defaultParallelism if is_classic else _CORES
-        return min(max(total // (_TASKS_A_CORE * cores), _LEAST_BYTES), _MOST_BYTES)
+        return bytes_each(sum(file.end for file in files), self.tasks, cores)
 
 
 def _run(spark: SparkSession, job: Job, work: list[list[Split]]) -> list[WrittenPart]:

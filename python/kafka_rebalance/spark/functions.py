@@ -9,13 +9,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
-from kafka_rebalance.errors import GroupError, SchemaError
-from kafka_rebalance.group.field_paths import a_type
-from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
-from kafka_rebalance.plans.changes.change import Change
-
-from . import schema
-from .calls import (
+from kafka_rebalance.bulk.calls import (
     NOT_COMPARED,
     NOT_PLANNED,
     Call,
@@ -26,6 +20,12 @@ from .calls import (
     texts_of,
     unread,
 )
+from kafka_rebalance.errors import GroupError, SchemaError
+from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
+from kafka_rebalance.plans.changes.change import Change
+
+from . import schema
 from .group_records import GroupRecords
 from .schema import (
     COMPARE_SCHEMA,

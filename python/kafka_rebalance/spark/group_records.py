@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
 import kafka_rebalance._core as _core
+from kafka_rebalance.bulk.calls import Call
 
-from .calls import Call
 from .compaction import GROUP_KEYS, check_records, last_records, require_columns
 from .schema import with_keys
 from .workers import map_in_workers

@@ -2,37 +2,24 @@
 """The bulk jobs: read groups from a path that Spark can read, write Parquet, count answers."""
 
 import json
-import os
-import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
+from kafka_rebalance.bulk import paths
+from kafka_rebalance.bulk.output_directory import whole_directory
+from kafka_rebalance.bulk.parts import Done
 from kafka_rebalance.errors import GroupError
 
-from . import paths, schema
+from . import schema
 from .consumer_offsets import OTHER_KINDS, current_groups, kind_of_record
 from .summary import failed
 
 _BLANK = r"\A[ \t\r\n\x0b\f]*\z"
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The counts of a job, and its seconds of wall time; `errors` includes `never_ends`."""
-
-    groups: int
-    errors: int
-    never_ends: int
-    seconds: float
-    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_groups(
@@ -176,22 +163,6 @@ def write(
 def write_plain(frame: DataFrame, target: str, *, overwrite: bool = False) -> None:
     """Writes a small frame as one Parquet file, without counting its rows."""
     frame.coalesce(1).write.mode("overwrite" if overwrite else "error").parquet(target)
-
-
-@contextmanager
-def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; at the end, moves the directory there to `path`."""
-    path = path.absolute()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    written, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("new", "old"))
-    try:
-        yield written
-        if overwrite and path.exists():
-            path.rename(old)
-        written.rename(path)
-    finally:
-        for left in (written, old):
-            shutil.rmtree(left, ignore_errors=True)
 
 
 def contract_lines(

@@ -43,7 +43,9 @@ HISTORY_SCHEMA = (
     "resubscribed array<string>, moved int, gained int, revoked int, seconds double, "
     "emptied boolean, gap int, gap_reason string, again boolean, "
     "causes array<struct<kind: string, certainty: string, members: array<string>, "
-    "detail: string>>, error string, cause string"
+    "detail: string>>, error string, group_type string, "
+    "revocations array<struct<member_id: string, partitions: int, took_ms: bigint>>, "
+    "between_ms bigint, reconciled_ms bigint, cause string"
 )
 """The columns of `rebalance_history`, after `cluster string` if the records contain that column.
 

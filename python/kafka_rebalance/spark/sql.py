@@ -16,9 +16,9 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.functions import arrow_udf
 
+from kafka_rebalance.bulk.calls import known
 from kafka_rebalance.group.model import MAX_PARTITIONS
 
-from .calls import known
 from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA
 from .session import use_this_python
 from .workers import core_importer

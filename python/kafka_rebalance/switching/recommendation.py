@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
-from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
+from kafka_rebalance.assignors.registry import BUILT_IN, OURS, library_of, protocol_name
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.clients import (
     CLIENTS,
@@ -40,6 +40,7 @@ from kafka_rebalance.plans.clients import (
     ClientLibrary,
     clients_for,
     sure_to_run,
+    who_lists_ours,
 )
 from kafka_rebalance.plans.figures import Figures
 from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
@@ -97,17 +98,23 @@ def recommend(
     elif len(possible) == 1 < len(settled):
         reason = f"{best.assignor} is the only one that settles and that the clients have"
     if settled.index(ranked[0]) < settled.index(best):
-        lacking = lacking_clients(group, ranked[0].assignor)
-        who, verb = " and ".join(lacking), "does" if len(lacking) == 1 else "do"
-        is_certain = sure_to_run(group, lacking)
-        how = f", but {who} {verb}" if is_certain else f" if no member runs {who}, which {verb}"
-        if (row := BUILT_IN.get(ranked[0].assignor)) is not None and not row.clients:
-            how = ", but client libraries do"
-        reason += f"; {ranked[0].assignor} would do better{how} not have it"
+        reason += f"; {ranked[0].assignor} would do better{_why_not(group, ranked[0].assignor)}"
     if alone is not None:
         reason += "; the members list an eager assignor too: the rolling bounce to "
         reason += f"{alone.assignor} alone is missing"
     return best.assignor, reason
+
+
+def _why_not(group: GroupSpec, assignor: str) -> str:
+    """Returns why a better assignor is not recommended, as the end of a sentence."""
+    if assignor.partition("?")[0] in OURS:
+        may_list, words = who_lists_ours(group)
+        return f", {'and' if may_list else 'but'} {words}"
+    lacking = lacking_clients(group, assignor)
+    who, verb = " and ".join(lacking), "does" if len(lacking) == 1 else "do"
+    if sure_to_run(group, lacking):
+        return f", but {who} {verb} not have it"
+    return f" if no member runs {who}, which {verb} not have it"
 
 
 def _is_alike(group: GroupSpec, assignor: str) -> bool:

@@ -136,7 +136,7 @@ pub fn shed(loads: &Loads, owned: &[Owned], level: Level, most: usize) -> Option
     let weight = |i: Part| loads.weight[i as usize];
     for Owned { owner, load, parts } in owned {
         let mut excess = load.saturating_sub(loads.room(*owner, level));
-        for (n, &i) in parts.iter().enumerate() {
+        for &i in parts {
             if excess == 0 {
                 break;
             }
@@ -145,8 +145,7 @@ pub fn shed(loads: &Loads, owned: &[Owned], level: Level, most: usize) -> Option
                 gone.push(i);
                 continue;
             }
-            let mut lightest = parts[n..].iter().rev();
-            gone.extend(lightest.find(|&&j| weight(j) >= excess));
+            gone.push(parts[parts.partition_point(|&j| weight(j) >= excess) - 1]);
             break;
         }
         if gone.len() > most {

@@ -96,12 +96,7 @@ pub struct State<'s> {
 }
 
 /// A step: its cost, the level of the fuller member afterwards, and the partitions that change.
-struct Step {
-    cost: i64,
-    after: Level,
-    give: Part,
-    back: Option<Part>,
-}
+type Step = (i64, Level, Part, Option<Part>);
 
 impl<'s> State<'s> {
     pub fn new(loads: &'s Loads, places: Vec<Place>, effort: &'s Effort) -> Self {
@@ -144,15 +139,11 @@ impl<'s> State<'s> {
         let at = self.has[to as usize].partition_point(|&j| j < i);
         self.has[to as usize].insert(at, i);
         self.places[i as usize] = to;
-        for (m, is_sender) in [(sender, true), (to, false)] {
+        for (m, more) in [(sender, weight.wrapping_neg()), (to, weight)] {
             let order = &mut self.order[self.loads.pool_of[m as usize] as usize];
             let load = &mut self.load[m as usize];
             order.remove(&(*load, m));
-            *load = if is_sender {
-                *load - weight
-            } else {
-                *load + weight
-            };
+            *load = load.wrapping_add(more);
             order.insert((*load, m));
         }
     }
@@ -214,13 +205,7 @@ impl<'s> State<'s> {
         for &give in self.has[m as usize].iter().filter(|&&i| reads(i, theirs)) {
             let cost = self.cost(give, m, other);
             if weight(give) > 0 && cost <= most {
-                let (after, back) = (after(weight(give)), None);
-                step(Step {
-                    cost,
-                    after,
-                    give,
-                    back,
-                });
+                step((cost, after(weight(give)), give, None));
             }
             let Some(least) = Level::from(weight(give)).checked_sub(ideal) else {
                 continue;
@@ -232,13 +217,7 @@ impl<'s> State<'s> {
                     self.effort.spend(1);
                     let cost = cost + self.cost(j, other, m);
                     if cost <= most && weight(j) < weight(give) {
-                        let (after, back) = (after(weight(give) - weight(j)), Some(j));
-                        step(Step {
-                            cost,
-                            after,
-                            give,
-                            back,
-                        });
+                        step((cost, after(weight(give) - weight(j)), give, Some(j)));
                         break;
                     }
                 }
@@ -257,19 +236,25 @@ impl<'s> State<'s> {
             }
             let (mut best, mut chosen) = ((level, 0, 0), None);
             let most = budget as i64 - self.taken;
+            // No step leaves the member with less: then one that takes one partition is enough.
+            let heaviest = self.loads.weight[self.has[m as usize][0] as usize];
+            let lowest = target.max(self.loads.level(m, self.load[m as usize] - heaviest));
             for other in self.partners(m) {
-                self.steps(m, other, most, |step| {
-                    let key = (step.after.max(target), step.cost, step.after);
+                self.steps(m, other, most, |(cost, after, give, back)| {
+                    let key = (after.max(target), cost, after);
                     if key < best {
-                        (best, chosen) = (key, Some((step, other)));
+                        (best, chosen) = (key, Some((give, back, other)));
                     }
                 });
+                if (best.0, best.1) < (lowest, 2) {
+                    break;
+                }
             }
-            let Some((step, other)) = chosen else {
+            let Some((give, back, other)) = chosen else {
                 return;
             };
-            self.shift(step.give, other);
-            if let Some(back) = step.back {
+            self.shift(give, other);
+            if let Some(back) = back {
                 self.shift(back, m);
             }
         }

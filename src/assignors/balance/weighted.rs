@@ -20,6 +20,7 @@ use crate::group::spec::GroupSpec;
 pub const NAME: &str = "weighted";
 const MOST_WORK: i64 = 20_000_000;
 const STARTS: u128 = 13;
+const LARGE: usize = 1000;
 const WHOLE: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +96,7 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// An answer: what it reached, and why no more partitions are taken.
+#[derive(Default)]
 struct Found {
     places: Vec<Place>,
     greatest: Level,
@@ -138,12 +140,8 @@ fn solve(group: &GroupSpec, loads: &Loads, options: Options) -> Found {
     let total = loads.parts.len();
     if total == 0 {
         return Found {
-            places: Vec::new(),
-            greatest: 0,
-            bound: 0,
             exact: true,
-            exhausted: false,
-            kept_because: None,
+            ..Found::default()
         };
     }
     let mut budget = match options.budget {
@@ -259,17 +257,27 @@ impl<'s> Stage<'s> {
             kept.kept_because = (!kept.exact).then_some("tolerance");
             return kept;
         }
+        let whole = Level::from(WHOLE);
+        let least = kept.greatest * (whole - Level::from(self.options.min_gain));
+        if self.bound * whole > least {
+            kept.kept_because = Some("min_gain");
+            return kept;
+        }
         // 3.
+        let total = self.loads.parts.len();
+        let is_free = total < LARGE && self.budget >= total;
+        if is_free {
+            self.target = self.bound;
+        }
         let mut found = self.best(self.starts(&kept, even), self.budget);
-        if self.target < found.greatest && found.greatest < self.above(found.greatest) {
-            // The bound is out of reach: the best level found takes its place.
-            self.target = self.above(found.greatest);
+        let level = self.above(found.greatest);
+        if found.greatest < level && (is_free || self.target < found.greatest) {
+            // The best level found takes the place of the bound.
+            self.target = level;
             let again = std::iter::once(found.places).chain(self.starts(&kept, even));
             found = self.best(again, self.budget);
         }
         // 4.
-        let whole = Level::from(WHOLE);
-        let least = kept.greatest * (whole - Level::from(self.options.min_gain));
         if found.greatest * whole > least {
             kept.kept_because = Some("min_gain");
             return kept;
@@ -292,15 +300,16 @@ impl<'s> Stage<'s> {
             emptied
         };
         let (greatest, low) = (kept.greatest, self.bound / 2);
-        let first = kept.places.clone();
-        (0..STARTS + 3).filter_map(move |n| match n {
-            0 => Some(first.clone()),
+        let (first, target) = (kept.places.clone(), self.target);
+        (0..STARTS + 4).filter_map(move |n| match n {
             n if n <= STARTS => {
-                let level = greatest - (greatest - low) * (n - 1) / STARTS;
+                let lower = |n: u128| greatest - (greatest - low) * n / STARTS;
+                let level = n.checked_sub(1).map_or(target, lower);
                 let gone = bound::shed(self.loads, &self.owned, level, self.budget)?;
                 Some(emptied(&gone))
             }
-            n if n == STARTS + 1 => even.map(|even| even()),
+            n if n == STARTS + 1 => Some(first.clone()),
+            n if n == STARTS + 2 => even.map(|even| even()),
             _ => Some(emptied(&self.loads.parts)),
         })
     }
@@ -310,8 +319,8 @@ impl<'s> Stage<'s> {
         let (loads, target) = (self.loads, self.target);
         let total = loads.parts.len();
         let least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
-        // In large groups, one partition in a thousand more is as good as the least.
-        let enough = budget.min(least + total / 1000);
+        // In large groups, the first start that reaches the target is nearly always the best.
+        let enough = budget.min(if total < LARGE { least } else { budget });
         let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {
             hand_out(loads, &mut start, self.effort);
@@ -342,9 +351,7 @@ impl<'s> Stage<'s> {
             greatest: self.greatest(&places),
             places,
             bound: self.bound,
-            exact: false,
-            exhausted: false,
-            kept_because: None,
+            ..Found::default()
         };
         if total <= MOST_PARTS {
             self.search_whole(&mut found, budget, least);

@@ -13,6 +13,7 @@ Source   budget: Aggarwal, Motwani, Zhu: The load rebalancing problem, J. Algori
 Mirror   `src/assignors/balance/bound.rs`.
 """
 
+from collections.abc import Callable
 from itertools import accumulate
 
 from .levels import cut
@@ -44,10 +45,13 @@ def _room(loads: Loads, members: list[int], level: int) -> int:
 def _least_level(loads: Loads, weight: int, members: list[int], low: int) -> int:
     """Returns the least level, from `low` on, at which these classes have enough room."""
     high = max(low, weight * max(loads.factor))
+    return _least(low, high, lambda level: _room(loads, members, level) >= weight)
+
+
+def _least(low: int, high: int, fits: Callable[[int], bool]) -> int:
     while low < high:
         middle = (low + high) // 2
-        fits = _room(loads, members, middle) >= weight
-        low, high = (low, middle) if fits else (middle + 1, high)
+        low, high = (low, middle) if fits(middle) else (middle + 1, high)
     return low
 
 
@@ -105,12 +109,5 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
 
 def within_budget(loads: Loads, owned: list[list[int]], budget: int) -> int:
     """Returns the least level at which owners must give up at most `budget` partitions."""
-    low, high = (
-        0,
-        max(loads.level(loads.owner[of[0]], sum(loads.weight[i] for i in of)) for of in owned),
-    )
-    while low < high:
-        middle = (low + high) // 2
-        fits = shed(loads, owned, middle, budget) is not None
-        low, high = (low, middle) if fits else (middle + 1, high)
-    return low
+    high = max(loads.level(loads.owner[of[0]], sum(loads.weight[i] for i in of)) for of in owned)
+    return _least(0, high, lambda level: shed(loads, owned, level, budget) is not None)

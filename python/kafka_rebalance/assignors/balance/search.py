@@ -127,11 +127,16 @@ def improve(state: State, target: int, budget: int) -> None:
         if level <= target or state.effort.left <= 0:
             return
         best, chosen = (level, 0, 0), None
+        # No step leaves the member with less: then one that takes one partition is enough.
+        heaviest = state.loads.weight[state.has[m][0]]
+        lowest = max(target, state.loads.level(m, state.load[m] - heaviest))
         for other in state.partners(m):
             for cost, after, give, back in _steps(state, m, other, budget - state.taken):
                 key = max(after, target), cost, after
                 if key < best:
                     best, chosen = key, (give, back, other)
+            if best < (lowest, 2):
+                break
         if chosen is None:
             return
         give, back, other = chosen

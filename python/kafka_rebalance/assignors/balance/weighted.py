@@ -4,7 +4,8 @@
 The best result is NP-hard to find: two members are the problem of partition. So the order of
 preference is exact, the answer comes with a bound, and a target says when to stop.
 
-1. The bound is the least level that `bound.py` can prove, the target is `tolerance` above it.
+1. The bound is the least level that `bound.py` can prove, the target is `tolerance` above it:
+   above the best level found, if there is no budget and the group is small, or if it is higher.
 2. Hand out the partitions without an owner. If no member is above the target, this is the answer.
 3. Else take as few partitions from their owners as bring all members to the target, at most
    `budget`; or if the target is not reached, as low as found. All results up to the target are
@@ -36,9 +37,8 @@ from .search import Effort, State, bring_home, hand_out, improve
 from .weights import NOBODY, Loads, loads_of
 
 NAME = "weighted"
-MOST_WORK = 20_000_000
-STARTS = 13
-_WHOLE = 10**6
+MOST_WORK, STARTS = 20_000_000, 13
+_WHOLE, _LARGE = 10**6, 1000
 
 
 class Options(NamedTuple):
@@ -212,14 +212,21 @@ class _Stage:
         if kept.greatest <= self.target:
             kept.kept_because = None if kept.exact else "tolerance"
             return kept
+        least = kept.greatest * (_WHOLE - self.options.min_gain)
+        if self.bound * _WHOLE > least:
+            kept.kept_because = "min_gain"
+            return kept
         # 3.
+        is_free = len(self.loads.parts) < _LARGE and self.budget >= len(self.loads.parts)
+        self.target = self.bound if is_free else self.target
         found = self.best(self.starts(kept, even), self.budget)
-        if self.target < found.greatest < self.above(found.greatest):
-            # The bound is out of reach: the best level found takes its place.
-            self.target = self.above(found.greatest)
+        level = self.above(found.greatest)
+        if found.greatest < level and (is_free or self.target < found.greatest):
+            # The best level found takes the place of the bound.
+            self.target = level
             found = self.best(chain([found.where], self.starts(kept, even)), self.budget)
         # 4.
-        if found.greatest * _WHOLE > kept.greatest * (_WHOLE - self.options.min_gain):
+        if found.greatest * _WHOLE > least:
             kept.kept_because = "min_gain"
             return kept
         is_short = found.greatest > self.above(self.free_bound) and self.bound > self.free_bound
@@ -227,16 +234,16 @@ class _Stage:
         return found
 
     def starts(self, kept: Found, even: Callable[[], list[int]] | None) -> Iterator[list[int]]:
-        yield kept.where
         home = list(kept.where)
         for i in self.loads.parts:
             home[i] = self.loads.owner[i]
         low = self.bound // 2
-        for n in range(STARTS):
-            level = kept.greatest - (kept.greatest - low) * n // STARTS
+        lower = [kept.greatest - (kept.greatest - low) * n // STARTS for n in range(STARTS)]
+        for level in [self.target, *lower]:
             gone = bound.shed(self.loads, self.owned, level, self.budget)
             if gone is not None:
                 yield _emptied(home, gone)
+        yield kept.where
         if even is not None:
             yield even()
         yield _emptied(home, self.loads.parts)
@@ -245,8 +252,8 @@ class _Stage:
         """Returns the best of the assignments that steps from these starts reach."""
         loads, target = self.loads, self.target
         least_taken = len(bound.shed(loads, self.owned, target, len(loads.parts)) or ())
-        # In large groups, one partition in a thousand more is as good as the least.
-        enough = min(budget, least_taken + len(loads.parts) // 1000)
+        # In large groups, the first start that reaches the target is nearly always the best.
+        enough = min(budget, least_taken) if len(loads.parts) < _LARGE else budget
         best: tuple[int, ...] = ()
         where: list[int] = []
         for start in starts:

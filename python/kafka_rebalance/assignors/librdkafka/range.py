@@ -18,6 +18,7 @@ Source   librdkafka 2.16 (rd_kafka_range_assignor_assign_cb); KIP-881.
 Differs  from Kafka's in the order of subscribers and of the answer, and in step 3.
 """
 
+from collections import deque
 from itertools import groupby
 
 from kafka_rebalance.assignors.classic.racks import racks_matter, replica_racks
@@ -58,7 +59,7 @@ def _topic_shares(group: GroupSpec) -> list[TopicShare]:
                 by_instance(members),
                 racks,
                 racks_matter({m.rack for m in members if m.rack is not None}, racks),
-                list(range(partitions)),
+                deque(range(partitions)),
                 *divmod(partitions, len(members)),
             )
         )

@@ -154,6 +154,7 @@ LOOKS = {
     "assignor switch": ("#9a5b91", "W"),
     "resubscription": ("#2a8a85", "R"),
     "partitions added": ("#5a5fb0", "P"),
+    "topics changed": ("#7a6fa8", "t"),
     "second round": ("#47799d", "2"),
     "static restart": ("#a0662a", "S"),
     "follow-up": ("#5f7d64", "f"),

@@ -103,13 +103,48 @@ def print_group(
         ]
         for row in shown
     ]
-    columns = ["time (UTC)", "generation", "after s", "members", "moves", "cause"]
+    epochs = {row.group_type for row in rows} == {"consumer"}
+    columns = [
+        "time (UTC)",
+        "epoch" if epochs else "generation",
+        "after s",
+        "members",
+        "moves",
+        "cause",
+    ]
     print_table(columns, cells, left=(5,))
     if any(cause.certainty == "likely" for row in shown for cause in row.causes):
         print("? likely: the records hint at it, but do not prove it")
+    _print_reconciled(shown)
     for one in patterns:
         print_wrapped(pattern_text(one, names), "", "  ")
     print(GLOSSARY)
+
+
+def _print_reconciled(rows: Sequence[RecordedRebalance]) -> None:
+    """Prints the slowest epochs of a consumer group (KIP-848), if there are any."""
+    texts = []
+    if took := [row for row in rows if row.reconciled_ms is not None]:
+        row = max(took, key=lambda one: one.reconciled_ms or 0)
+        texts.append(f"longest until all had their targets: {_after(row, row.reconciled_ms)}")
+    asked = [(one, row) for row in rows for one in row.revocations if one.took_ms is not None]
+    if asked:
+        one, row = max(asked, key=lambda pair: pair[0].took_ms or 0)
+        name = short_names([one.member_id])[one.member_id]
+        partitions = counted(one.partitions, "partition")
+        texts.append(f"slowest to revoke: {name}, {partitions}, {_after(row, one.took_ms)}")
+    if between := [row for row in rows if row.between_ms is not None]:
+        row = max(between, key=lambda one: one.between_ms or 0)
+        texts.append(
+            f"longest time of a partition between two owners: {_after(row, row.between_ms)}"
+        )
+    if texts:
+        text = "; ".join(texts)
+        print_wrapped(f"{text[0].upper()}{text[1:]}.")
+
+
+def _after(row: RecordedRebalance, ms: int | None) -> str:
+    return f"{(ms or 0) / 1000:.1f} s (epoch {row.generation_id})"
 
 
 def print_patterns(patterns: Sequence[Pattern]) -> None:

@@ -5,11 +5,11 @@ Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 a
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 
-from kafka_rebalance.applications.lines import uuid_text
+from kafka_rebalance.applications.explanation import TaskExplanation
+from kafka_rebalance.applications.lines import utc_text, uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
-from kafka_rebalance.applications.prediction import FOLLOW_UP, Call
+from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, Call
 from kafka_rebalance.applications.replayed import Replay
 from kafka_rebalance.applications.topology import missing_tasks, present_tasks
 from kafka_rebalance.group.model import TopicPartition
@@ -97,10 +97,9 @@ def _state(one: Replay, names: Mapping[str, str]) -> str:
     if one.deadline is None:
         return "Its state is final: no rebalance is due."
     member_id, at_ms = one.deadline
-    when = datetime.fromtimestamp(at_ms / 1000, UTC)
     return (
         f"Not final: a task is not where it belongs, because its state there is not caught up. "
-        f"The next probing rebalance is at {when:%Y-%m-%d %H:%M:%S} UTC, by process "
+        f"The next probing rebalance is at {utc_text(at_ms)}, by process "
         f"{names[uuid_text(one.process_of(member_id))]}, which led the last one."
     )
 
@@ -120,13 +119,40 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
         played = sum(one.probability for one in plan.courses)
         which = "" if played > _CERTAIN else f" Other ranks ({1 - played:.0%}) are not played."
         print_wrapped(f"In the order of ids.{which} Below, the likeliest one:")
-    found = phases(course)
+    if course.quick is not None:
+        print_wrapped(_if_quick(course, course.quick))
+    found = course.phases
     for phase in found if everything else found[:_MOST_SHOWN]:
         _print_phase(phase, names)
     if len(found) > _MOST_SHOWN and not everything:
         print_wrapped(f"… and {len(found) - _MOST_SHOWN} more rebalances (--all shows them)")
     print()
     print_assumed(plan.replay)
+
+
+def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:
+    """Prints why a task is where it is, and its rebalances in the likeliest course of changes."""
+    names, (first, *more) = _names(plan.replay), one.reasons
+    print_wrapped(shortened(f"{plan.group.group_id}: {first}", names))
+    for reason in more:
+        print_wrapped(shortened(reason, names), "  ", "  ")
+    for phase in plan.likeliest.phases if plan.changes else ():
+        calls = [call.only(one.task) for call in phase]
+        if any(call.moved or call.is_open for call in calls):
+            _print_phase(calls, names)
+    print()
+    print_assumed(plan.replay)
+
+
+def _if_quick(course: Course, quick: Course) -> str:
+    text = (
+        f"Not known before: which copies are restored within the {time_text(FOLLOW_UP_MS)} before "
+    )
+    text += "a follow-up; below, none. If all are, the plan has "
+    text += f"{counted(quick.probings, 'probing rebalance')} in place of {course.probings}"
+    if depending := course.depending():
+        text += f", and {tasks_text(depending)} can be at another process in between"
+    return f"{text}."
 
 
 def _figures(one: Course) -> tuple[str, str, str]:
@@ -169,17 +195,6 @@ def summary(plan: ApplicationPlan) -> str:
         text += ". The new process's id is random, and its rank among the others decides: "
         text += f"whatever it is, {tasks_text(common)} move" if common else "no move is certain"
     return f"{text}."
-
-
-def phases(course: Course) -> list[list[Call]]:
-    """Returns the calls of the leader, each with its follow-ups."""
-    found: list[list[Call]] = []
-    for one in course.calls:
-        if one.cause == FOLLOW_UP:
-            found[-1].append(one)
-        else:
-            found.append([one])
-    return found
 
 
 def _print_phase(phase: list[Call], names: Mapping[str, str]) -> None:

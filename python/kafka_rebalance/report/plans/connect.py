@@ -6,6 +6,7 @@ from itertools import groupby
 
 from kafka_rebalance.assignors.connect.work import Work, task_key
 from kafka_rebalance.connect.cluster import RoundAnswer, backing_off, idle
+from kafka_rebalance.connect.summary import seconds
 from kafka_rebalance.group.html_tables import clipped
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.live.connect_draws import Item, Variation, Varying
@@ -20,7 +21,7 @@ def print_round(
     """Prints the work that starts, stops, stays or is idle; times are relative to `start_ms`."""
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
-    print(_cut("  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])))
+    print(_cut("  ".join([f"round {number}", seconds(now_ms - start_ms), *changes])))
     rows = []
     for worker in answer.running:
         started = answer.result.assigned[worker]
@@ -35,7 +36,7 @@ def print_round(
         until = ""
         if one.until_ms is not None and one.until_ms > now_ms:
             left_ms = one.until_ms - now_ms
-            until = f", until {_seconds(one.until_ms - start_ms)} ({_seconds(left_ms)} from now)"
+            until = f", until {seconds(one.until_ms - start_ms)} ({seconds(left_ms)} from now)"
         connectors, tasks = len(one.work.connectors), len(one.work.tasks)
         counts = f"{counted(connectors, 'connector')}, {counted(tasks, 'task')}"
         print(_cut(f"  nowhere: {counts}: {_names(one.work)}"))
@@ -113,7 +114,3 @@ def _names(work: Work) -> str:
     for connector, tasks in groupby(work.tasks, key=lambda task: task.connector):
         parts.append(f"{connector}[{runs([task.task for task in tasks])}]")
     return ", ".join(parts)
-
-
-def _seconds(ms: int) -> str:
-    return f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + "s"

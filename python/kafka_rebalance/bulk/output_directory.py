@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A directory of Parquet into which files are moved only after all of them were written."""
 
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
-from kafka_rebalance.bulk.file_systems import open_file_system
 from kafka_rebalance.errors import GroupError
 
 from . import paths
-from .jobs import whole_directory
+from .file_systems import open_file_system
 
 _TEMPORARY = "_temporary"
 _SUCCESS = "_SUCCESS"
@@ -89,3 +91,19 @@ def output_directory(target: str, *, overwrite: bool = False) -> Iterator[Output
         directory = OutputDirectory(str(written))
         directory.prepare()
         yield directory
+
+
+@contextmanager
+def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yields a temporary path beside `path`; at the end, moves the directory there to `path`."""
+    path = path.absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("new", "old"))
+    try:
+        yield written
+        if overwrite and path.exists():
+            path.rename(old)
+        written.rename(path)
+    finally:
+        for left in (written, old):
+            shutil.rmtree(left, ignore_errors=True)

@@ -9,8 +9,9 @@ from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from kafka_rebalance.bulk.file_systems import place
 from kafka_rebalance.errors import GroupError
+
+from .file_systems import place
 
 LINES = "lines"
 PARQUET = "parquet"
@@ -42,6 +43,11 @@ def local(path: str, *, plain: bool = True) -> Path | None:
     return None
 
 
+def is_pattern(path: str) -> bool:
+    """Returns whether Spark reads the path as a pattern of paths."""
+    return not _PATTERN.isdisjoint(path)
+
+
 def has_scheme(path: str) -> bool:
     return _SCHEME.match(path) is not None
 
@@ -65,7 +71,7 @@ def check_local(source: str, target: str, *, overwrite: bool) -> None:
     Errors: GroupError at INPUT or OUTPUT.
     """
     here, there = local(source), local(target)
-    if here is not None and not here.exists() and not set(source) & _PATTERN:
+    if here is not None and not here.exists() and not is_pattern(source):
         raise GroupError("INPUT", f"there is no {source}")
     if here is not None and there is not None and overlaps(target, [source]):
         raise GroupError("OUTPUT", f"{target} overlaps INPUT, which would be overwritten")
@@ -143,7 +149,7 @@ def _below(source: str) -> str:
     """
     here = local(source)
     inner = place(source)[2] if here is None else str(here)
-    top = "/".join(takewhile(lambda name: not set(name) & _PATTERN, inner.split("/")))
+    top = "/".join(takewhile(lambda name: not is_pattern(name), inner.split("/")))
     top = posixpath.normpath(top or "/" * inner.startswith("/"))
     if here is not None and Path(top).exists():
         top = os.path.abspath(top)  # noqa: PTH100 Spark follows no links, as resolve() does

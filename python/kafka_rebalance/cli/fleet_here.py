@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fleet in local files of contract lines, answered in this process: it takes seconds less than
+to start Spark. Files and reports are those of Spark.
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance.bulk import paths
+from kafka_rebalance.bulk.calls import assign_call, compare_call, plan_call
+from kafka_rebalance.bulk.local_files import answer_files, files_of, read_columns
+from kafka_rebalance.bulk.plan_totals import READ, PlanTotals, write_totals
+from kafka_rebalance.bulk.splits import Split, line_batches
+from kafka_rebalance.report.fleet import Bin
+
+from .fleet_jobs import asked, recommendable
+
+if TYPE_CHECKING:
+    from kafka_rebalance.bulk.parts import Done
+
+MOST_BYTES = 100_000_000
+"""From this size of INPUT on, Spark answers."""
+
+
+def files_here(args: argparse.Namespace) -> list[Split] | None:
+    """Returns the files if this process is to answer: lines, local and small, Spark not asked."""
+    spark_is_asked = (
+        args.master is not None
+        or args.remote is not None
+        or args.direct is False
+        or args.topics is not None
+        or (args.direct and args.word == "summary")
+    )
+    if spark_is_asked or paths.is_pattern(args.input):
+        return None
+    if paths.local(args.input) is None or paths.local(args.output) is None:
+        return None
+    if (args.format or paths.format_of(args.input)) != paths.LINES:
+        return None
+    files = files_of(args.input)
+    return files if files and sum(file.end for file in files) < MOST_BYTES else None
+
+
+class Here:
+    """The fleet of these files, as `OnSpark` is the fleet of all others."""
+
+    plain = True
+
+    def __init__(self, args: argparse.Namespace, files: Sequence[Split]) -> None:
+        self.args = args
+        self._files = files
+        self._has_cluster = any(file.cluster is not None for file in files)
+        self._answers = str(paths.local(args.output))
+        self._changes: dict[tuple[str | None, str], PlanTotals] = {}
+
+    def answer(self) -> tuple["Done", dict[str, int]]:
+        """Runs the job of `fleet assign`, `plan` or `compare`."""
+        args = self.args
+        calls: dict[str, Any] = {"assign": assign_call, "plan": plan_call, "compare": compare_call}
+        call = calls[args.word](**asked(args))
+        how = {"tasks": args.tasks, "overwrite": args.overwrite}
+        done = answer_files(self._files, args.output, args.word, [call], **how)
+        return replace(done, counts=_COUNTS[args.word](self._answers)), {}
+
+    def causes(self) -> dict[str, int]:
+        return {}  # only records have them
+
+    def endless(self, most: int) -> list[tuple[str | None, str]]:
+        """Returns (cluster, id) of the first groups by id whose assignor never ends."""
+        found = [
+            (row.get("cluster"), row["group_id"])
+            for row in self._rows("group_id", "error_kind")
+            if row["error_kind"] == "never-ends" and row["group_id"] is not None
+        ]
+        return sorted(found, key=lambda pair: pair[1])[:most]
+
+    def contract_lines(
+        self, wanted: Iterable[tuple[str | None, str]]
+    ) -> dict[tuple[str | None, str], str]:
+        """Returns the contract lines of a few groups, by (cluster, id)."""
+        pairs = set(wanted)
+        found = {}
+        for cluster, line, group in _read(self._files) if pairs else ():
+            key = (cluster, str(group.get("group_id")))
+            if key in pairs:
+                found[key] = line
+        return found
+
+    def left_out(self) -> dict[str, int]:
+        return {}
+
+    def racks(self) -> list[str]:
+        """Returns the racks of members and replicas, sorted."""
+        found = set()
+        for _, _, group in _read(self._files):
+            racks = [one.get("rack_id") for one in _all(dict, group.get("members"))]
+            for topic in _all(dict, group.get("topics")):
+                racks += [rack for one in _all(list, topic.get("racks")) for rack in one]
+            found.update(_all(str, racks))
+        return sorted(found - {""})
+
+    def plan(self, changes: Sequence[str], output: str) -> None:
+        """Writes the plan of each change alone for each group, and adds up the figures."""
+        args, self._answers = self.args, f"{output}/plans"
+        calls = [
+            (text, plan_call(args.assignor, [text] if text else [], args.max_partitions)[1])
+            for text in changes
+        ]
+        answer_files(
+            self._files, self._answers, "plan", calls,
+            tasks=args.tasks, has_label=True, overwrite=args.overwrite,
+        )  # fmt: skip
+        for row in self._rows("change", *READ):
+            key = (row.get("cluster"), row["change"])
+            self._changes.setdefault(key, PlanTotals()).add(row)
+
+    def summary(self, output: str, worst: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Writes the summary; returns its rows, and the totals of each change over all clusters."""
+        whole: dict[str, PlanTotals] = {}
+        for (_, change), one in self._changes.items():
+            whole.setdefault(change, PlanTotals()).merge(one)
+        rows = []
+        for (cluster, change), one in self._changes.items():
+            keys = {"cluster": cluster} if self._has_cluster else {}
+            rows.append({**keys, "change": change, **one.row(worst)})
+        write_totals(rows, f"{output}/summary")
+        return rows, {change: {"change": change, **one.row(1)} for change, one in whole.items()}
+
+    def bins(self, figure: str) -> list[Bin]:
+        """Returns a histogram over all groups, whose bins are those of `fleet_histogram`."""
+        found: Counter[int] = Counter()
+        for (_, change), one in self._changes.items():
+            if change == "":
+                found.update(n if n < 2 else 1 << n.bit_length() - 1 for n in one.values[figure])
+        return [Bin(low, low if low < 2 else 2 * low - 1, found[low]) for low in sorted(found)]
+
+    def most_frequent_error(self) -> dict[str, Any]:
+        """Returns the most frequent error text, and the number of groups that have this error."""
+        errors: Counter[str] = Counter()
+        for (_, change), one in self._changes.items():
+            if change == "":
+                errors += one.errors
+        error, groups = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
+        return {"error": error, "groups": groups}
+
+    def _rows(self, *names: str) -> Iterator[dict[str, Any]]:
+        keys = ["cluster"] * self._has_cluster
+        for table in read_columns(self._answers, [*keys, *names]):
+            yield from table.to_pylist()
+
+
+def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, Any]]]:
+    """Yields (cluster, line, group) of each line that is an object of JSON."""
+    for file in files:
+        for batch in line_batches(file):
+            for line in batch.column(0).to_pylist():
+                try:
+                    text = line.decode().rstrip("\r\n")
+                    group = json.loads(text)
+                except (ValueError, RecursionError):
+                    continue  # its answer has an error
+                if isinstance(group, dict):
+                    yield file.cluster, text, group
+
+
+def _all(kind: type, value: Any) -> list[Any]:
+    """Returns the items of a list of JSON that have this type."""
+    return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
+
+
+def _count_assigned(output: str) -> dict[str, int]:
+    tables = read_columns(output, ["anomalies"])
+    return {"with_anomalies": sum(len(one) - one["anomalies"].null_count for one in tables)}
+
+
+def _count_planned(output: str) -> dict[str, int]:
+    names = ("moves", "error", "settled", "unavailable")
+    tables = read_columns(output, names)
+    rows = [row for table in tables for row in table.to_pylist()]
+    return {
+        "not_affected": sum(row["moves"] is None and row["error"] is None for row in rows),
+        "unsettled": sum(row["settled"] is False for row in rows),
+        "moves": sum(row["moves"] or 0 for row in rows),
+        "without_a_reader": sum(row["unavailable"] or 0 for row in rows),
+    }
+
+
+def _count_compared(output: str) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for table in read_columns(output, ("assignor", "recommended", "candidates", "error")):
+        texts = [table[name].to_pylist() for name in ("assignor", "recommended", "error")]
+        bare = table["candidates"].is_null().to_pylist()
+        for own, other, error, is_bare in zip(*texts, bare, strict=True):
+            found["not_affected"] += is_bare and error is None
+            found["another_recommended"] += own is not None and other not in (None, own)
+            found[f"recommended {other}"] += 1
+    names = ("not_affected", "another_recommended", *(f"recommended {n}" for n in recommendable()))
+    return {name: found[name] for name in names}
+
+
+_COUNTS = {"assign": _count_assigned, "plan": _count_planned, "compare": _count_compared}

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a consumer knows as the leader of a group that runs `balanced` or `weighted`.
+
+Each rebalance is answered in these steps:
+
+1. If members and topics are those of the last answer, and that answer withheld partitions or is
+   younger than `FREEZE_S`, the weights stay those of the last answer. If all claims agree with its
+   target, the target is the answer again: a second round takes nothing from anybody.
+2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
+   nothing from its owner; it hands out partitions without an owner, by their number.
+3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
+   member does, however old that claim is: the other member may still read it.
+
+While the consumer leads, a thread reads the weights. A consumer that led the last rebalance but not
+this one ends its thread, so a group's offsets are read by one member only.
+
+Source   docs/balance.md; for step 3, KIP-429 and CooperativeStickyAssignor (Kafka 4.4.0).
+"""
+
+import asyncio
+import math
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kafka_rebalance.assignors.registry import BALANCED, WEIGHTED, row_of
+from kafka_rebalance.group.model import Member, Topic, TopicPartition
+
+from .caller import ConsumerMemory, log
+from .leader import LegalAnswer, legal
+
+COOPERATIVE = {name: f"kafka-rebalance/{name}" for name in (BALANCED, WEIGHTED)}
+EAGER = {name: f"{listed}-eager" for name, listed in COOPERATIVE.items()}
+"""The names in JoinGroup. They differ, because brokers then refuse a mix of eager and cooperative
+members: a cooperative leader would withhold what an eager member never asks for again."""
+
+FREEZE_S = 60.0
+MAX_AGE_S = 600.0
+READ_EVERY_S = 60.0
+PAYS_IN_A_ROW = 3
+_MOST_WEIGHT = 2**53
+
+Weights = Mapping[tuple[str, int], float]
+Source = Weights | Callable[[str, Sequence[TopicPartition]], Weights]
+"""Weights by (topic, partition), or a function of group id and partitions that reads them."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a plug-in. Times are in seconds.
+
+    `settings` are those of an assignor's name, as "budget=3&tolerance=5%". `rebalance_every` is the
+    shortest time between two rebalances that the leader requests itself; None: it requests none.
+
+    Errors   GroupError for wrong settings; ValueError for a wrong `rebalance_every`.
+    """
+
+    assignor: str
+    settings: str = ""
+    weights: Source | None = None
+    rebalance_every: float | None = None
+    is_cooperative: bool = False
+
+    def __post_init__(self) -> None:
+        row_of(self.named)
+        if self.rebalance_every is not None and not self.rebalance_every > FREEZE_S:
+            problem = f"give more than {FREEZE_S:.0f} seconds, or None"
+            raise ValueError(f"rebalance_every: {self.rebalance_every!r} is too short; {problem}")
+
+    @property
+    def named(self) -> str:
+        return f"{self.assignor}?{self.settings}" if self.settings else self.assignor
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer, and the question: the topics and members, as the leader received them."""
+
+    group_id: str
+    topics: tuple[Topic, ...]
+    members: tuple[Member, ...]
+    weights: Weights
+    target: LegalAnswer
+    withheld: bool
+    since: float
+
+    def is_of(self, topics: Sequence[Topic], members: Sequence[Member]) -> bool:
+        """Returns whether members, subscriptions and topics are those of this answer."""
+        return bool(_group(topics, members) == _group(self.topics, self.members))
+
+    def agrees(self, members: Sequence[Member]) -> bool:
+        """Returns whether no member claims a partition that the target gives to another one."""
+        return all(
+            set(member.owned_partitions) <= set(self.target[member.member_id]) for member in members
+        )
+
+
+def _group(topics: Sequence[Topic], members: Sequence[Member]) -> Any:
+    counts = {topic.name: topic.partitions for topic in topics}
+    return counts, {member.member_id: frozenset(member.topics) for member in members}
+
+
+class Leading:
+    """The answers of one consumer as the leader; `rejoin` requests a rebalance."""
+
+    def __init__(self, options: Options, rejoin: Callable[[], None]) -> None:
+        self.options, self._rejoin = options, rejoin
+        self._last: Answered | None = None
+        self._read: tuple[Weights, float] | None = None
+        self._has_led = False
+        self._pays = 0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def decide(
+        self, group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], _listed: str
+    ) -> LegalAnswer:
+        """Returns each member's partitions; the parameters are those of `leader.legal`."""
+        self._has_led = True
+        members = tuple(map(_with_history, members))
+        last, now = self._last, time.monotonic()
+        # 1.
+        frozen = last is not None and last.is_of(topics, members)
+        if last is not None and frozen and (last.withheld or now - last.since < FREEZE_S):
+            weights, since = last.weights, last.since
+            target = last.target if last.agrees(members) else None
+        else:
+            weights, since, target = self.fresh(now), now, None
+        # 2.
+        if target is None:
+            target = self._target(group_id, topics, members, weights)
+        # 3.
+        given = _without_claimed(target, members) if self.options.is_cooperative else target
+        withheld = sum(map(len, given.values())) < sum(map(len, target.values()))
+        self._last = Answered(group_id, topics, members, weights, target, withheld, since)
+        self._start()
+        return given
+
+    def fresh(self, now: float) -> Weights:
+        """Returns the last weights that were read; none if they are older than `MAX_AGE_S`."""
+        source = self.options.weights
+        if isinstance(source, Mapping):
+            return _sound(source)
+        found = self._read
+        return found[0] if found is not None and now - found[1] <= MAX_AGE_S else {}
+
+    def end_round(self) -> None:
+        """Ends the thread if another member led the rebalance that has just ended."""
+        if not self._has_led:
+            self.stop()
+        self._has_led = False
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._read = self._last = None
+
+    def _target(
+        self, group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], known: Weights
+    ) -> LegalAnswer:
+        if self.options.assignor == BALANCED:
+            return legal(group_id, topics, members, self.options.named)
+        if not any((topic.name, p) in known for topic in topics for p in range(topic.partitions)):
+            log.info("group %s: no fresh weights; no partition is taken from its owner", group_id)
+            return legal(group_id, topics, members, f"{BALANCED}?budget=0")
+        weighed = tuple(
+            replace(one, weights=tuple(known.get((one.name, p)) for p in range(one.partitions)))
+            for one in topics
+        )
+        return legal(group_id, weighed, members, self.options.named)
+
+    def _start(self) -> None:
+        is_running = (
+            self._thread is not None and self._thread.is_alive() and not self._stop.is_set()
+        )
+        if callable(self.options.weights) and not is_running:
+            self._stop, self._pays = threading.Event(), 0
+            # The thread must not keep a consumer alive that its application has dropped.
+            given = weakref.ref(self), self._stop
+            self._thread = threading.Thread(target=_keep_reading, args=given, daemon=True)
+            self._thread.start()
+
+    def read(self) -> None:
+        """Reads the weights; requests a rebalance if it would pay by `PAYS_IN_A_ROW` readings."""
+        last, source = self._last, self.options.weights
+        if last is None or not callable(source):
+            return
+        partitions = [TopicPartition(t.name, p) for t in last.topics for p in range(t.partitions)]
+        try:
+            weights = _sound(source(last.group_id, partitions))
+        except Exception as error:
+            log.warning("group %s: the weights cannot be read: %s", last.group_id, error)
+            return
+        if weights:
+            self._read = weights, time.monotonic()
+            self._request(last, weights)
+
+    def _request(self, last: Answered, weights: Weights) -> None:
+        every = self.options.rebalance_every
+        if every is None or last.withheld:
+            return
+        held = tuple(one.owning(tuple(last.target[one.member_id]), 0) for one in last.members)
+        held = tuple(replace(one, subscription_version=None, user_data=None) for one in held)
+        target = self._target(last.group_id, last.topics, held, weights)
+        pays = any(set(last.target[who]) != set(owned) for who, owned in target.items())
+        self._pays = self._pays + 1 if pays else 0
+        if self._pays >= PAYS_IN_A_ROW and time.monotonic() - last.since >= every:
+            self._pays = 0
+            log.info("group %s: the load is uneven; the leader rejoins", last.group_id)
+            self._rejoin()
+
+
+def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> None:
+    while (one := leading()) is not None and not stop.is_set():
+        one.read()
+        del one
+        stop.wait(READ_EVERY_S)
+
+
+def _sound(weights: Weights) -> Weights:
+    """Returns the weights that `weighted` accepts; the others count as unknown."""
+    return {
+        (topic, partition): weight
+        for (topic, partition), weight in weights.items()
+        if isinstance(weight, int | float) and math.isfinite(weight) and 0 <= weight <= _MOST_WEIGHT
+    }
+
+
+def _with_history(member: Member) -> Member:
+    """Returns an eager member with the generation of its claims, which are in its user data."""
+    generation = member.user_data_generation_id
+    if generation is None:
+        return member
+    known = generation if generation >= 0 else None
+    return replace(member, generation_id=known, user_data_generation_id=None)
+
+
+def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
+    """Returns the target without the partitions that only members other than the owner claim."""
+    claims = {member.member_id: set(member.owned_partitions) for member in members}
+    claimed = set().union(*claims.values())
+    return {
+        who: [tp for tp in owned if tp in claims[who] or tp not in claimed]
+        for who, owned in target.items()
+    }
+
+
+def leading(known: ConsumerMemory, options: Options, consumer: Any) -> Leading:
+    """Returns what a consumer knows as a leader; `consumer` is its coordinator, or None.
+
+    Both clients name the coordinator's method `request_rejoin`. That of aiokafka belongs to the
+    event loop which runs now; the thread with the weights calls it there.
+    """
+    if known.leading is None:
+        weak = (lambda: None) if consumer is None else weakref.ref(consumer)
+        loop = asyncio._get_running_loop()
+
+        def rejoin() -> None:
+            if (alive := weak()) is not None:
+                request = alive.request_rejoin
+                loop.call_soon_threadsafe(request) if loop else request()
+
+        known.leading = Leading(options, rejoin)
+    return known.leading
+
+
+class Load:
+    """The load of a group's partitions: produced records a second, and lag / `catch_up` seconds.
+
+    It reads the cluster with kafka-python's client, which aiokafka's users install for it
+    (`pip install 'kafka-rebalance[kafka]'`). The first call has no rate to compare and returns
+    nothing. `configs` are kafka-python's client settings, such as those for TLS.
+
+    Errors   ClusterError if the cluster cannot be read; the leader logs it and tries again.
+    """
+
+    def __init__(
+        self,
+        bootstrap_server: str,
+        *,
+        catch_up: float = 300.0,
+        configs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._server, self._configs, self._catch_up = bootstrap_server, configs, catch_up
+        self._before: dict[str, tuple[float, dict[TopicPartition, int]]] = {}
+
+    def __call__(self, group_id: str, partitions: Sequence[TopicPartition]) -> Weights:
+        from kafka_rebalance.live.committed_offsets import group_lags, partition_ends
+
+        now = time.monotonic()
+        ends = partition_ends(self._server, partitions, configs=self._configs)
+        before = self._before.get(group_id)
+        self._before[group_id] = now, ends
+        if before is None:
+            return {}
+        lags = group_lags(self._server, {group_id: partitions}, configs=self._configs)[group_id]
+        passed = max(now - before[0], 1e-3)
+        return {
+            tp: max(0, end - before[1][tp]) / passed + lags.get(tp, 0) / self._catch_up
+            for tp, end in ends.items()
+            if tp in before[1]
+        }

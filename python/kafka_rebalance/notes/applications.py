@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The findings on a classic Kafka Streams application; a partition of a finding is a task."""
+
+from collections.abc import Iterable, Iterator
+
+from kafka_rebalance.applications.lines import uuid_text
+from kafka_rebalance.applications.replayed import Replay
+from kafka_rebalance.applications.topology import present_tasks
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import counted
+from kafka_rebalance.wire.streams_protocol import TaskId
+
+from .note import Note
+
+
+def application_findings(one: Replay) -> Iterator[Note]:
+    """Yields what is wrong with an application: standbys, copies, threads, end points."""
+    yield from _without_standby(one)
+    yield from _waiting(one)
+    yield from _uneven(one)
+    yield from _end_points(one)
+
+
+def _partitions(tasks: Iterable[TaskId]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(str(task.subtopology_id), task.partition) for task in tasks)
+
+
+def _without_standby(one: Replay) -> Iterator[Note]:
+    tasks, warming = present_tasks(one.assigned), one.warming()
+    places = {
+        (each.info.process_id, task)
+        for each in one.application.threads
+        for task in tasks[each.member_id].standby
+    }
+    standby = {task for _, task in places - warming}
+    asked = one.application.settings.num_standby_replicas
+    bare = [task for task in one.topology.stateful if task not in standby]
+    if bare and (asked or standby):
+        text = "if the process of these tasks ends, their state has to be restored"
+        if len(one.processes()) <= asked:
+            text += f"; num.standby.replicas {asked} needs {asked + 1} processes"
+        yield Note("no standby", text, partitions=_partitions(bare))
+
+
+def _waiting(one: Replay) -> Iterator[Note]:
+    waiting = one.waiting()
+    if not waiting:
+        return
+    sent = {
+        (each.info.process_id, task)
+        for each in one.application.threads
+        for task in each.info.offset_sums()
+    }
+    most = counted(max(late for *_, late in waiting), "record")
+    limit = one.application.settings.acceptable_recovery_lag
+    text = f"up to {most} missing where these tasks belong (acceptable.recovery.lag {limit:,})"
+    had = [str(task) for task, _, ideal, _ in waiting if (ideal, task) in sent]
+    if had:
+        text += f"; copies that were there before the last rebalance: {', '.join(had)}"
+    ask = f"explain {waiting[0][0]}"
+    yield Note("behind", text, partitions=_partitions(task for task, *_ in waiting), ask=ask)
+
+
+def _uneven(one: Replay) -> Iterator[Note]:
+    tasks = present_tasks(one.assigned)
+    counts = {member_id: len(of.active) for member_id, of in tasks.items()}
+    least, most = min(counts.values()), max(counts.values())
+    if most - least > 1 and not one.rebalances_at_once:
+        cause = "stateful and stateless tasks are dealt one kind after the other"
+        if any(of.standby for of in tasks.values()):
+            cause = "standby tasks and warm-ups count as load, too"
+        if one.waiting():
+            cause = "tasks wait until the processes where they belong are caught up"
+        text = f"{least} to {most} active tasks per thread; {cause}"
+        fullest = tuple(member_id for member_id, count in counts.items() if count == most)
+        yield Note("uneven", text, fullest)
+
+
+def _end_points(one: Replay) -> Iterator[Note]:
+    by_process = {
+        each.info.process_id: each.info.user_end_point for each in one.application.threads
+    }
+    known = [where for where in by_process.values() if where]
+    without = [uuid_text(process) for process, where in by_process.items() if not where]
+    if known and without:
+        text = "no interactive query finds the state of processes without application.server: "
+        yield Note("end points", text + ", ".join(without))
+    if len({*known}) < len(known):
+        yield Note("end points", "several processes have the same application.server")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fleet` answers small local files of lines in this process; tests/spark/test_fleet.py compares
+its files and reports with Spark's.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_rebalance.bulk.local_files import files_of
+from kafka_rebalance.bulk.plan_totals import READ, PlanTotals
+from kafka_rebalance.cli import fleet_here, main
+from kafka_rebalance.data import captured_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def arguments(source: Path, target: object, **given: Any) -> Namespace:
+    usual = {"word": "assign", "direct": None, "format": None, "topics": None}
+    usual |= {"master": None, "remote": None}
+    return Namespace(input=str(source), output=str(target), **usual | given)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, True),
+        ({"word": "summary"}, True),
+        ({"format": "lines"}, True),
+        ({"format": "parquet"}, False),
+        ({"master": "local[2]"}, False),
+        ({"direct": False}, False),
+        ({"topics": "topics.jsonl"}, False),
+        ({"word": "summary", "direct": True}, False),
+    ],
+)
+def test_which_jobs_need_no_spark(tmp_path: Path, given: dict[str, Any], expected: bool) -> None:
+    (tmp_path / "groups.jsonl").write_text("{}\n", encoding="utf-8")
+    found = fleet_here.files_here(arguments(tmp_path, tmp_path / "out", **given))
+    assert (found is not None) is expected
+    assert fleet_here.files_here(arguments(tmp_path, "s3a://lake/out", **given)) is None
+
+
+def test_spark_reads_large_files_and_patterns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "groups.jsonl"
+    source.write_text("{}\n", encoding="utf-8")
+    assert fleet_here.files_here(arguments(tmp_path / "*.jsonl", "out")) is None
+    monkeypatch.setattr(fleet_here, "MOST_BYTES", 4)
+    assert fleet_here.files_here(arguments(source, "out")) is not None
+    monkeypatch.setattr(fleet_here, "MOST_BYTES", 3)
+    assert fleet_here.files_here(arguments(source, "out")) is None
+
+
+def test_hidden_files_are_left_out_and_directories_name_clusters(tmp_path: Path) -> None:
+    for name in ("cluster=a%2Fb/1.jsonl", "_cluster=c/2.jsonl", "_old/3.jsonl", ".4.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}", encoding="utf-8")
+    found = [(one.path.rpartition("/")[2], one.cluster, one.end) for one in files_of(str(tmp_path))]
+    assert found == [("2.jsonl", None, 2), ("1.jsonl", "a/b", 2)]
+
+
+def test_a_summary_reads_lines_of_any_shape(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = [
+        "[1]", "{nope", '{"members": 1, "topics": {}}', "[" * 100_000,
+        '{"members": [{"rack_id": []}, 1, {"rack_id": 7}], "topics": [{"racks": [1, "x", [[]]]}]}',
+    ]  # fmt: skip
+    source = tmp_path / "groups.jsonl"
+    source.write_text("\n".join([*captured_lines(), *strange]), encoding="utf-8")
+    assert main(["fleet", "summary", str(source), str(tmp_path / "out"), "--json"]) == 3
+    done = json.loads(capsys.readouterr().out)
+    assert (done["groups"], done["errors"]) == (25, 6)
+    assert done["changes"][-3:] == [f"remove-rack={rack}" for rack in "abc"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    (command,) = re.findall(r"kafka-rebalance (plan \S+/01\.jsonl[^<]*)", page)
+    assert main(command.split()) == 0
+
+
+def test_totals_hold_few_groups_and_the_worst_of_all() -> None:
+    rng = random.Random(35)
+    rows = []
+    for n in range(3_000):
+        spread, moves = rng.randrange(9), rng.randrange(100)
+        balances = {"before": 1, "after": spread, "possible": rng.randrange(spread + 1)}
+        row: dict[str, Any] = dict.fromkeys((one for one in READ if "." not in one), 0)
+        row |= {f"balance_{name}": {"min": 1, "max": 1 + n} for name, n in balances.items()}
+        rows.append(row | {"group_id": f"g{n}", "moves": moves, "error": None, "error_kind": None})
+    totals = PlanTotals()
+    for row in rows:
+        totals.add(row)
+    assert len(totals.worst) <= 1_000
+
+    def badness(row: dict[str, Any]) -> tuple[int, int, str]:
+        after, possible = (row[f"balance_{name}"]["max"] for name in ("after", "possible"))
+        return after - possible, row["moves"], row["group_id"]
+
+    found = totals.row(20)
+    worst = sorted(rows, key=badness, reverse=True)[:20]
+    assert [one["group_id"] for one in found["worst"]] == [row["group_id"] for row in worst]
+    most = sorted(row["moves"] for row in rows)
+    assert found["group_moves"] == {
+        "p50": most[1_499], "p90": most[2_699], "p99": most[2_969], "max": most[-1],
+    }  # fmt: skip
+    assert found["uneven"] == sum(badness(row)[0] > 0 for row in rows)

@@ -127,7 +127,7 @@ def growth() -> None:
 
 
 def asked(spec: kr.GroupSpec) -> dict[str, Callable[[], object]]:
-    """Returns the questions about a group; one member joins."""
+    """Returns, by name, the calls that are timed; in those about a change, one member joins."""
     from kafka_rebalance.plans.possible.optimum import best_possible
 
     add = [kr.AddMembers(1)]

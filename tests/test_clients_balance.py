@@ -18,7 +18,7 @@ pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import balance
 from kafka_rebalance.clients import kafka_python as ours_kafka
-from kafka_rebalance.clients.balance import Leading, Options
+from kafka_rebalance.clients.balance import Leading, PlugInOptions
 from tests.support.client_members import Aiokafka, Group, KafkaPython
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ UNEVEN = claiming(a=owned(0, 1, 2, 3, 4, 5), b=owned(*range(6, 12)), c=())
 
 
 def leader(clock: Clock, settings: str = "budget=none", **options: Any) -> Leading:
-    return Leading(Options("weighted", settings, clock, is_cooperative=True, **options), no_request)
+    return Leading(
+        PlugInOptions("weighted", settings, clock, is_cooperative=True, **options), no_request
+    )
 
 
 def test_without_weights_nothing_is_taken(clock: Clock) -> None:
@@ -139,7 +141,7 @@ def test_random_groups_settle_in_two_rounds_and_nobody_shares(assignor: str, clo
         for p in range(12):
             for name in rng.sample(names, rng.choice((0, 1, 1, 1))):
                 claims[name] += owned(p)
-        options = Options(assignor, "", dict(clock.weights), is_cooperative=True)
+        options = PlugInOptions(assignor, "", dict(clock.weights), is_cooperative=True)
         one = Leading(options, no_request)
         for n in range(2):
             members = claiming(**claims)
@@ -160,7 +162,7 @@ def test_a_stale_claim_withholds() -> None:
         Member("a", ("t",), owned_partitions=owned(0, 1), generation_id=7),
         Member("b", ("t",), owned_partitions=owned(2, 3, 0), generation_id=3),
     )
-    one = Leading(Options("balanced", is_cooperative=True), no_request)
+    one = Leading(PlugInOptions("balanced", is_cooperative=True), no_request)
     answer = one.decide("g", (Topic("t", 4),), members, "")
     assert answer["a"] == list(owned(0, 1))  # a claims it in the newest generation
     members = (members[1], Member("c", ("t",)))
@@ -171,7 +173,7 @@ def test_a_stale_claim_withholds() -> None:
 
 def test_the_leader_requests_a_rebalance_when_it_pays_three_times(clock: Clock) -> None:
     asked: list[float] = []
-    options = Options("weighted", "budget=none", clock, 900.0, is_cooperative=True)
+    options = PlugInOptions("weighted", "budget=none", clock, 900.0, is_cooperative=True)
     one = Leading(options, lambda: asked.append(clock.now))
     clock.weights = EVEN
     one.decide("g", TOPICS, claiming(a=(), b=(), c=()), "")
@@ -189,7 +191,7 @@ def test_the_leader_requests_a_rebalance_when_it_pays_three_times(clock: Clock) 
 
 def test_no_rebalance_is_requested_by_default(clock: Clock) -> None:
     asked: list[float] = []
-    one = Leading(Options("weighted", "budget=none", clock), lambda: asked.append(1.0))
+    one = Leading(PlugInOptions("weighted", "budget=none", clock), lambda: asked.append(1.0))
     one.decide("g", TOPICS, claiming(a=(), b=(), c=()), "")
     for _ in range(30):
         clock.now += 60
@@ -202,7 +204,7 @@ def test_a_source_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None
     def source(*_: Any) -> Any:
         raise RuntimeError("no route")
 
-    one = Leading(Options("weighted", weights=source), no_request)
+    one = Leading(PlugInOptions("weighted", weights=source), no_request)
     one.decide("g", TOPICS, UNEVEN, "")  # starts the thread, which reads
     one.read()
     assert "the weights cannot be read: no route" in caplog.text
@@ -216,7 +218,7 @@ def test_only_the_leader_of_the_last_rebalance_reads_weights() -> None:
         assert [p.partition for p in partitions] == list(range(12))
         return EVEN
 
-    one = Leading(Options("weighted", weights=source), no_request)
+    one = Leading(PlugInOptions("weighted", weights=source), no_request)
     one.decide("g", TOPICS, UNEVEN, "")
     thread = one._thread
     assert thread is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +70,11 @@ def test_hidden_files_are_left_out_and_directories_name_clusters(tmp_path: Path)
 
 
 def test_a_summary_reads_lines_of_any_shape(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A process that has loaded Spark answers on Spark; tests of Spark may have run in this one.
+    monkeypatch.delitem(sys.modules, "pyspark.sql", raising=False)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     strange = [
         "[1]", "{nope", '{"members": 1, "topics": {}}', "[" * 100_000,
         '{"members": [{"rack_id": []}, 1, {"rack_id": 7}], "topics": [{"racks": [1, "x", [[]]]}]}',

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import itertools
 import json
 import math
@@ -38,6 +39,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rebalance.clients import balance
+from kafka_rebalance.errors import ClusterError
 from tests.support.broker import Broker
 
 if TYPE_CHECKING:
@@ -311,8 +313,9 @@ def play(server: str, pattern: str, clients: Sequence[str], act: Callable[[Membe
 
         def watch() -> None:
             while not stopped.wait(1.0):
-                for group_id, found in group_lags(server, dict.fromkeys(groups)).items():
-                    lags[group_id] += found.values()
+                with contextlib.suppress(ClusterError):  # until all groups have a coordinator
+                    for group_id, found in group_lags(server, dict.fromkeys(groups)).items():
+                        lags[group_id] += found.values()
 
         watching = threading.Thread(target=watch, daemon=True)
         watching.start()

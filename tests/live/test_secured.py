@@ -128,11 +128,14 @@ def test_sasl(secured: Secured, mechanism: str, run: Run, caplog: pytest.LogCapt
     config = secured.file("client.properties", sasl(mechanism), secured.trust())
     cluster = secured.at("SECURED", config)
     everything = ("--bootstrap-server", secured.plaintext, "--group", "payments")
-    snapshot = run("snapshot", *cluster, "--group", "payments").answers
-    assert snapshot == run("snapshot", *everything).answers
-    for command in ("plan", "compare", "describe"):
-        found = run(command, *cluster, "--group", "payments", "--json").answers
-        assert found == run(command, *everything, "--json").answers
+    for command in (["snapshot"], *([name, "--json"] for name in ("plan", "compare", "describe"))):
+        # The group itself may change between two looks, for example on a loaded machine.
+        for _ in range(5):
+            before = run(*command, *everything).answers
+            found = run(*command, *cluster, "--group", "payments").answers
+            if before == run(*command, *everything).answers:
+                break
+        assert found == before
     # The client logged the bytes that it sent, so a secret in them would have been found.
     assert "Send: b" in caplog.text
     assert "SaslAuthenticateRequest" in caplog.text
@@ -327,7 +330,7 @@ def test_connect_over_https_with_basic_authentication(secured: Secured, run: Run
         config = secured.file("connect.properties", secured.trust(), user)
         ran = run("connect", "--url", url, "--command-config", config)
         assert ran.code == 0, ran.err
-        assert ran.out.startswith(f"{url}\n")
+        assert ran.out.startswith(f"{url}: ")
         for what, lines, said in (
             ("no CA", [user], "the server's certificate is not trusted: "),
             (

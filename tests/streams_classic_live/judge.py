@@ -83,7 +83,7 @@ class Found:
     ends: int = 0
     right_ends: int = 0
     right_lengths: int = 0
-    """Changes with as many probing rebalances as the plan said: a number, or between two."""
+    """How many changes had as many probing rebalances as their plan said: a number, or a range."""
     probings: int = 0
     on_time: int = 0
     lines: list[str] = field(default_factory=list)
@@ -181,7 +181,7 @@ class _Run:
         return found
 
     def _keep(self, line: dict[str, Any]) -> None:
-        """Writes a line to the record, if anything but the time has changed."""
+        """Writes the group's line to the recording, unless only its times have changed."""
         field_ = line.get("application", {})
         text = json.dumps([field_.get(name) for name in ("assigned", "members", "end_offsets")])
         if self.record and "error" not in line and self.last.get(line["group_id"]) != text:

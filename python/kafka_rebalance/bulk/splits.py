@@ -28,7 +28,7 @@ number.
 """
 
 _LEAST_BYTES, _MOST_BYTES = 4 * 1024 * 1024, 128 * 1024 * 1024
-"""The least and the most bytes of a task."""
+"""One task reads at least and at most so many bytes of the input."""
 _TASKS_A_CORE = 2
 
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")

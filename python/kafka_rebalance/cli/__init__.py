@@ -38,8 +38,8 @@ _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     if arguments is None:
-        # A command makes many objects and few circles: a fifth of a large group's time was the
-        # search for circles after every 700 objects.
+        # A command makes many objects, and few of them refer to each other in a cycle. For a large
+        # group, Python's search for cycles after every 700 objects took a fifth of the time.
         gc.set_threshold(20_000, 20, 20)
     with shown_streams():
         return _main(sys.argv[1:] if arguments is None else arguments)

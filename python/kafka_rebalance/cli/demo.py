@@ -212,5 +212,5 @@ _NEXT = (
     "plan groups.jsonl --group orders --add-members 1",
     "snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups",
     "assign groups.jsonl --assignor cooperative-sticky     # who owns what",
-    "fleet summary groups.jsonl OUT                        # many, on Spark",
+    "fleet summary groups.jsonl OUT                        # many groups",
 )

@@ -18,7 +18,7 @@ from kafka_rebalance.errors import MissingExtra, WireError
 from kafka_rebalance.wire.consumer_protocol import Subscription, decode_subscription
 from kafka_rebalance.wire.sent_members import sent_member
 
-from .balance import EAGER, Options, Source, leading
+from .balance import EAGER, PlugInOptions, Source, leading
 from .caller import NO_GENERATION, ClientNames, calling, log, memory
 from .leader import answer
 
@@ -67,7 +67,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     sent_as: ClassVar[str | None] = None
     """The assignor of Kafka whose user data members send; None: that of this name."""
     rack_id: str | None = None
-    options: Options | None = None
+    _options: PlugInOptions | None = None
 
     def __init__(self, *, rack_id: str | None = None) -> None:
         self.rack_id = rack_id
@@ -83,9 +83,9 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
             for member_id, instance_id, sent in _joined(called, members)
         ]
         decide = None
-        if self.options is not None:
+        if self._options is not None:
             known = memory(consumer or self, self.name)
-            decide = leading(known, self.options, consumer).decide
+            decide = leading(known, self._options, consumer).decide
         given = answer(CLIENT, group_id, cluster, group, self.name, decide)
         return {
             member_id: ConsumerProtocolMemberAssignment(_VERSION, topics, None)
@@ -159,11 +159,11 @@ class Balanced(_Assignor):
 
     name = EAGER[BALANCED]
     sent_as = "sticky"
-    options = Options(BALANCED)
+    _options = PlugInOptions(BALANCED)
 
     def __init__(self, settings: str = "", *, rack_id: str | None = None) -> None:
         super().__init__(rack_id=rack_id)
-        self.options = Options(BALANCED, settings)
+        self._options = PlugInOptions(BALANCED, settings)
 
 
 class Weighted(_Assignor):
@@ -176,7 +176,7 @@ class Weighted(_Assignor):
 
     name = EAGER[WEIGHTED]
     sent_as = "sticky"
-    options = Options(WEIGHTED)
+    _options = PlugInOptions(WEIGHTED)
 
     def __init__(
         self,
@@ -187,4 +187,4 @@ class Weighted(_Assignor):
         rack_id: str | None = None,
     ) -> None:
         super().__init__(rack_id=rack_id)
-        self.options = Options(WEIGHTED, settings, weights, rebalance_every)
+        self._options = PlugInOptions(WEIGHTED, settings, weights, rebalance_every)

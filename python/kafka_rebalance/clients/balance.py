@@ -49,7 +49,7 @@ Source = Weights | Callable[[str, Sequence[TopicPartition]], Weights]
 
 
 @dataclass(frozen=True)
-class Options:
+class PlugInOptions:
     """The options of a plug-in. Times are in seconds.
 
     `settings` are those of an assignor's name, as "budget=3&tolerance=5%". `rebalance_every` is the
@@ -76,7 +76,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class LastAnswer:
     """An answer, and the question: the topics and members, as the leader received them."""
 
     group_id: str
@@ -106,9 +106,9 @@ def _group(topics: Sequence[Topic], members: Sequence[Member]) -> Any:
 class Leading:
     """The answers of one consumer as the leader; `rejoin` requests a rebalance."""
 
-    def __init__(self, options: Options, rejoin: Callable[[], None]) -> None:
+    def __init__(self, options: PlugInOptions, rejoin: Callable[[], None]) -> None:
         self.options, self._rejoin = options, rejoin
-        self._last: Answered | None = None
+        self._last: LastAnswer | None = None
         self._read: tuple[Weights, float] | None = None
         self._has_led = False
         self._pays = 0
@@ -135,7 +135,7 @@ class Leading:
         # 3.
         given = _without_claimed(target, members) if self.options.is_cooperative else target
         withheld = sum(map(len, given.values())) < sum(map(len, target.values()))
-        self._last = Answered(group_id, topics, members, weights, target, withheld, since)
+        self._last = LastAnswer(group_id, topics, members, weights, target, withheld, since)
         self._start()
         return given
 
@@ -197,7 +197,7 @@ class Leading:
             self._read = weights, time.monotonic()
             self._request(last, weights)
 
-    def _request(self, last: Answered, weights: Weights) -> None:
+    def _request(self, last: LastAnswer, weights: Weights) -> None:
         every = self.options.rebalance_every
         if every is None or last.withheld:
             return
@@ -247,7 +247,7 @@ def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAns
     }
 
 
-def leading(known: ConsumerMemory, options: Options, consumer: Any) -> Leading:
+def leading(known: ConsumerMemory, options: PlugInOptions, consumer: Any) -> Leading:
     """Returns what a consumer knows as a leader; `consumer` is its coordinator, or None.
 
     Both clients name the coordinator's method `request_rejoin`. That of aiokafka belongs to the

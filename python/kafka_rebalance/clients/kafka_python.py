@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.wire.consumer_protocol import Subscription, by_topic
 from kafka_rebalance.wire.sent_members import sent_member
 
-from .balance import COOPERATIVE, Options, Source, leading
+from .balance import COOPERATIVE, PlugInOptions, Source, leading
 from .caller import ClientNames, ConsumerMemory, calling, memory
 from .leader import Decide, answer
 
@@ -155,7 +155,7 @@ class _Cooperative(_Assignor):
 
 
 class CooperativeSticky(_Cooperative):
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`."""
+    """Answers as `org.apache.kafka.clients.consumer.CooperativeStickyAssignor`."""
 
     name = "cooperative-sticky"
 
@@ -163,7 +163,7 @@ class CooperativeSticky(_Cooperative):
 class _OfBalance(_Cooperative):
     """Sends no user data, so the group can change to the consumer protocol (KIP-848) later."""
 
-    _options: Options
+    _options: PlugInOptions
 
     def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
         return None
@@ -179,7 +179,7 @@ class Balanced(_OfBalance):
 
     def __init__(self, settings: str = "", *, rack_id: str | None = None) -> None:
         super().__init__(rack_id=rack_id)
-        self._options = Options(BALANCED, settings, is_cooperative=True)
+        self._options = PlugInOptions(BALANCED, settings, is_cooperative=True)
 
 
 class Weighted(_OfBalance):
@@ -201,4 +201,6 @@ class Weighted(_OfBalance):
         rack_id: str | None = None,
     ) -> None:
         super().__init__(rack_id=rack_id)
-        self._options = Options(WEIGHTED, settings, weights, rebalance_every, is_cooperative=True)
+        self._options = PlugInOptions(
+            WEIGHTED, settings, weights, rebalance_every, is_cooperative=True
+        )

@@ -98,7 +98,7 @@ class Description(WithLag):
         return f"{self.group.group_id}: {'; '.join(told) or 'nothing is wrong'}."
 
     def also(self, findings: Iterable[Note]) -> "Description":
-        """Returns the description with more findings."""
+        """Returns the description with these findings, too; the most severe comes first."""
         found = sorted((*self.findings, *findings), key=lambda one: rank(one.kind))
         return replace(self, findings=tuple(found))
 

@@ -14,7 +14,7 @@ shell), a longer pattern before a shorter one. A number of the file replaces tha
 others stay.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -24,7 +24,7 @@ from kafka_rebalance.errors import GroupError, did_you_mean
 from .contract import parse
 from .field_paths import integer
 from .group_fields import CAPACITY, WEIGHT
-from .model import MAX_PARTITIONS, Member, Topic, TopicPartition, quoted
+from .model import MAX_PARTITIONS, Member, Topic, quoted
 from .spec import GroupSpec
 
 Kind = Literal["weight", "capacity"]

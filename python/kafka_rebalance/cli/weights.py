@@ -143,7 +143,7 @@ class Weigher:
 def rounded(load: float) -> float:
     """Returns the number with two significant digits.
 
-    >>> rounded(1234), rounded(0.0876), rounded(0)
+    >>> rounded(1234.0), rounded(0.0876), rounded(0)
     (1200.0, 0.088, 0.0)
     """
     return round(load, 1 - floor(log10(load))) if load > 0 else 0.0

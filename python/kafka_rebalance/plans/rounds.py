@@ -226,13 +226,9 @@ def play(
         sent = claiming(group, assignor, protocol, starts_over=starts_over, forgets=forgets)
         claimed = Assignment.owned(sent)
         # 2.
-        assignment = target or assign(sent, assignor, engine=engine)
+        assignment = target or _answer(sent, group, assignor, engine)
         if assignor.partition("?")[0] in OURS and protocol is RebalanceProtocol.COOPERATIVE:
-            target = assignment
-            assignment = _withholding(sent, target)
-        if library_of(assignor):
-            members = {one.member_id: assignment[one.member_id] for one in group.members}
-            assignment = Assignment.of(members, assignment.anomalies)
+            target, assignment = assignment, _withholding(sent, assignment)
         # 3.
         delta = assignment - held
         # 4.
@@ -260,6 +256,15 @@ def play(
             break
         seen.add(state)
     return Played(tuple(_with_withheld(rounds)), group, settled)
+
+
+def _answer(sent: GroupSpec, group: GroupSpec, assignor: str, engine: Engine) -> Assignment:
+    """Returns the answer to the group `sent` to the leader, in the order of the group's members."""
+    answer = assign(sent, assignor, engine=engine)
+    if not library_of(assignor):
+        return answer
+    members = {one.member_id: answer[one.member_id] for one in group.members}
+    return Assignment.of(members, answer.anomalies)
 
 
 def _withholding(group: GroupSpec, target: Assignment) -> Assignment:

@@ -111,3 +111,33 @@ def test_weights_need_the_assignor_and_a_group_to_measure(
     assert main(["plan", "group.jsonl", "--assignor", "weighted", "--weights", "lag"]) != 0
     assert "--weights: lag is read from one group of a cluster" in capsys.readouterr().err
     assert weights.rounded(0) == 0
+
+
+@pytest.mark.usefixtures("files")
+def test_an_overloaded_member_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    """big-1 carries 151 / 2, and the mean is 154 / 3; without the 60, c-2 carries 63."""
+    given = ("group.jsonl", "--weights", "weights", "--capacity", "members")
+    assert main(["describe", "group.jsonl", "--json"]) == 0
+    assert "overloaded" not in capsys.readouterr().out
+    assert main(["describe", *given]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    fault = "the fullest member carries 1.47 times the mean load; 1 move would bring it to 1.23"
+    assert f"overloaded: big-1: {fault}" in shown
+    ask = "plan --assignor weighted --budget none --weights weights --capacity members group.jsonl"
+    assert main(ask.split()) == 0
+    assert f"kafka-rebalance {ask} --group g" in shown
+    moves = " ".join(capsys.readouterr().out.split())
+    assert "carries 1.47 times the mean load before, and 1.23 times after" in moves
+    assert main(["check", *given, "--fail-on", "overloaded"]) == 4
+    assert f"g: overloaded: {fault}" in capsys.readouterr().out
+    assert main(["check", *given, "--fail-on", "overloaded", "--add-members", "1"]) == 0
+
+
+@pytest.mark.usefixtures("files")
+def test_scale_counts_by_weights(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scale", "group.jsonl", "--weights", "weights", "--members", "2,6", "--json"]) == 0
+    two, six = json.loads(capsys.readouterr().out)["counts"]
+    assert (two["busiest"], six["busiest"]) == (151, 90)
+    with pytest.raises(SystemExit):
+        main(["scale", "group.jsonl", "--weights", "lag"])
+    assert "the lag of a live group is read by itself" in capsys.readouterr().err

@@ -32,10 +32,10 @@ _APART_S = 30.0
 _LIVE = ("load", "rate", "lag")
 
 
-def add_weights(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for the weights of partitions and the capacities of members."""
+def add_weights(parser: argparse.ArgumentParser, *, of_members: bool = True) -> None:
+    """Adds the options for the weights of partitions and, if `of_members`, for the capacities."""
     given = parser.add_argument_group(
-        "weights", "What partitions weigh, for the assignor weighted (docs/balance.md)."
+        "weights", "What partitions carry, for all that looks at load (docs/balance.md)."
     )
     given.add_argument(
         "--weights",
@@ -43,11 +43,12 @@ def add_weights(parser: argparse.ArgumentParser) -> None:
         help="a FILE of lines TOPIC PARTITION WEIGHT; or of a live group: load (records a second "
         f"and lag / {CATCH_UP_S}), rate, or lag (default: the weights in the group's line)",
     )
-    given.add_argument(
-        "--capacity",
-        metavar="FILE",
-        help="lines CLIENT CAPACITY, as `big-* 2`: what members carry beside the others' 1",
-    )
+    if of_members:
+        given.add_argument(
+            "--capacity",
+            metavar="FILE",
+            help="lines CLIENT CAPACITY, as `big-* 2`: what members carry beside the others' 1",
+        )
     given.add_argument(
         "--seconds",
         type=seconds,
@@ -70,6 +71,7 @@ class Weigher:
 
     def __init__(self, args: argparse.Namespace) -> None:
         options = vars(args)
+        self._only: str | None = options.get("weighed", options.get("group"))
         self.source: str | None = options.get("weights")
         file = options.get("capacity")
         self.args, self._given = args, GivenWeights()
@@ -79,7 +81,7 @@ class Weigher:
         if self.source is not None and self.source not in _LIVE:
             self._given.weights = _of_file(self.source, "weight").weights
             self._in_none = dict.fromkeys(self._given.topics())
-        elif self.source is not None and None in (options["bootstrap_server"], args.group):
+        elif self.source is not None and None in (options["bootstrap_server"], self._only):
             how = "give --bootstrap-server and --group, or a FILE of weights"
             raise GroupError(
                 "--weights", f"{self.source} is read from one group of a cluster; {how}"
@@ -87,7 +89,7 @@ class Weigher:
 
     def __call__(self, group: GroupSpec) -> GroupSpec:
         """Returns the group with the weights. Errors: ClusterError; GroupError."""
-        if self.source in _LIVE and group.group_id == self.args.group and not self._has_read:
+        if self.source in _LIVE and group.group_id == self._only and not self._has_read:
             self._given.weights, self._has_read = self._measured(group), True
         for topic in group.topics:
             self._in_none.pop(topic.name, None)

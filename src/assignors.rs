@@ -33,6 +33,7 @@ pub mod connect {
     pub mod work;
 }
 pub mod consumer {
+    pub mod balanced;
     pub mod changed;
     pub mod heterogeneous;
     pub mod homogeneous;
@@ -89,6 +90,7 @@ pub enum Assignor {
     Weighted(Options),
     ConsumerUniform,
     ConsumerRange,
+    ConsumerBalanced,
     ShareSimple,
     StreamsSticky,
 }
@@ -123,7 +125,7 @@ pub fn protocol_name(name: &str) -> &str {
 }
 
 impl Assignor {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Range,
         Self::RoundRobin,
         Self::Sticky,
@@ -135,6 +137,7 @@ impl Assignor {
         Self::Weighted(OPTIONS),
         Self::ConsumerUniform,
         Self::ConsumerRange,
+        Self::ConsumerBalanced,
         Self::ShareSimple,
         Self::StreamsSticky,
     ];
@@ -154,6 +157,7 @@ impl Assignor {
             Self::Weighted(_) => weighted::NAME,
             Self::ConsumerUniform => consumer::uniform::NAME,
             Self::ConsumerRange => consumer::range::NAME,
+            Self::ConsumerBalanced => consumer::balanced::NAME,
             Self::ShareSimple => share::simple::NAME,
             Self::StreamsSticky => streams::sticky::NAME,
         }
@@ -187,12 +191,14 @@ impl Assignor {
         })
     }
 
-    /// Whether the assignor withholds partitions that another member must revoke first.
+    /// Whether the assignor withholds partitions that another member must revoke first; for this
+    /// project's own, the leader withholds them (`plans/rounds.rs`).
     pub fn withholds(self) -> bool {
-        matches!(
+        let sticky = matches!(
             self,
             Self::CooperativeSticky | Self::LibrdkafkaCooperativeSticky
-        )
+        );
+        sticky || self.is_ours()
     }
 
     /// Whether this is an assignor of this project, which no client of Kafka has.
@@ -208,7 +214,11 @@ impl Assignor {
     pub fn is_server_side(self) -> bool {
         matches!(
             self,
-            Self::ConsumerUniform | Self::ConsumerRange | Self::ShareSimple | Self::StreamsSticky
+            Self::ConsumerUniform
+                | Self::ConsumerRange
+                | Self::ConsumerBalanced
+                | Self::ShareSimple
+                | Self::StreamsSticky
         )
     }
 
@@ -267,6 +277,7 @@ impl Assignor {
             Self::Weighted(options) => Ok(weighted::answer(group, options).0),
             Self::ConsumerUniform => consumer::uniform::assign(group),
             Self::ConsumerRange => consumer::range::assign(group),
+            Self::ConsumerBalanced => consumer::balanced::assign(group),
             Self::ShareSimple => share::simple::assign(group),
             Self::StreamsSticky => streams::sticky::assign(group),
         }

@@ -190,7 +190,8 @@ MEANING: dict[str, tuple[Path, Any, str]] = {
             r'assignor: "no \"such\"\n" is not known; '
             "known are range, roundrobin, sticky, cooperative-sticky, "
             "librdkafka/range, librdkafka/roundrobin, librdkafka/cooperative-sticky, "
-            "balanced, weighted, consumer/uniform, consumer/range, share/simple, streams/sticky"
+            "balanced, weighted, consumer/uniform, consumer/range, consumer/balanced, "
+            "share/simple, streams/sticky"
         ),
     ),
     "no assignor": (

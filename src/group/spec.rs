@@ -179,6 +179,12 @@ impl<'a> GroupSpec<'a> {
         }
     }
 
+    /// Returns the group with other ranks of its topics: those in `order`, in place of the names'.
+    pub fn with_topic_order(self, order: &[TopicId]) -> Self {
+        self.orders.topic_ranks.get_or_init(|| by_rank(order));
+        self
+    }
+
     /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
     pub fn static_first(&self) -> &[MemberId] {
         // Ids differ, so the order of dynamic members is that of their ranks.

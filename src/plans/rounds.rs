@@ -199,6 +199,7 @@ impl<'i> Tally<'i> {
         let starts_over = follows == Follows::StartingOver || (withholds && group.is_eager);
         let eager = starts_over || !withholds;
         let mut seen: Vec<Assignment> = Vec::new();
+        let mut target: Option<Assignment> = None;
         for _ in 0..MOST_ROUNDS {
             // 1. Members claim partitions. After a change of assignor, or if they are eager with a
             //    cooperative assignor, they claim none. During a switch, some members are eager.
@@ -208,12 +209,18 @@ impl<'i> Tally<'i> {
                 sent = still_subscribed(sent);
             }
             // 2. The leader's assignor computes the answer.
-            let answer = match self.interrupt {
-                Some(interrupt) if interrupt.is_requested() => {
+            let answer = match (target.take(), self.interrupt) {
+                (_, Some(interrupt)) if interrupt.is_requested() => {
                     return Err(GroupError::new("assignor", "interrupted"));
                 }
-                Some(interrupt) => answer(&sent, group.assignor, interrupt)?,
-                None => answer(&sent, group.assignor, &Interrupt::default())?,
+                (Some(target), _) => target,
+                (_, Some(interrupt)) => answer(&sent, group.assignor, interrupt)?,
+                (_, None) => answer(&sent, group.assignor, &Interrupt::default())?,
+            };
+            let answer = if group.assignor.is_ours() && !eager {
+                withholding(&sent, target.insert(answer))
+            } else {
+                answer
             };
             // 3. Count the partitions that members gain.
             let (gained, _) = difference(|m| &group.members[m].owned, &answer);
@@ -332,6 +339,19 @@ fn answer(
         anomaly.member = anomaly.member.map(|place| order[place as usize]);
     }
     Ok(answer)
+}
+
+/// The target without the partitions that a new reader gets while another member claims them.
+fn withholding(group: &GroupSpec, target: &Assignment) -> Assignment {
+    let members = || 0..group.members.len() as MemberId;
+    let claimed: FxHashSet<_> = members().flat_map(|m| group.owned(m)).collect();
+    let lists = members().map(|m| {
+        let own: FxHashSet<_> = group.owned(m).iter().collect();
+        let given = target.of(m).iter().copied();
+        let given = given.filter(|tp| own.contains(tp) || !claimed.contains(tp));
+        given.collect::<Vec<_>>()
+    });
+    Assignment::of_lists(&lists.collect::<Vec<_>>())
 }
 
 fn forgetful(mut group: GroupSpec, claims: impl Fn(usize) -> bool) -> GroupSpec {

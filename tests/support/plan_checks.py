@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import kafka_rebalance as kr
 from kafka_rebalance import Assignment, GroupSpec, RebalancePlan, TopicPartition
+from kafka_rebalance.assignors.registry import OURS
 from kafka_rebalance.plans import Level, Possible, Step
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ def _check_step(step: Step, engine: str, forgetting: set[str]) -> None:
     group = step.before
     assignor = group.assignor
     assert assignor is not None
-    cooperative = assignor.endswith("cooperative-sticky")
+    ours = assignor.partition("?")[0] in OURS
+    cooperative = ours or assignor.endswith("cooperative-sticky")
     librdkafka = assignor.startswith("librdkafka/")
     eager = cooperative and group.rebalance_protocol == "eager"
     if eager or (forgetting and step.rounds[0].kind == "eager"):
@@ -185,8 +187,11 @@ def _check_step(step: Step, engine: str, forgetting: set[str]) -> None:
         assert tuple(by_id[member.member_id] for member in members) == members
     claims = Counter(tp for m in group.members for tp in set(m.owned_partitions))
     contested = any(count > 1 for count in claims.values())
+    target: Assignment | None = None
     for number, one in enumerate(step.rounds, 1):
-        answer = kr.assign(one.group, assignor, engine=engine)  # type: ignore[arg-type]
+        answer = target or kr.assign(one.group, assignor, engine=engine)  # type: ignore[arg-type]
+        if ours and cooperative:  # the leader withholds, and takes nothing more in the next round
+            target, answer = answer, _without_claims_of_others(one.group, answer)
         assert answer == one.assignment
         assert not eager or not any(m.owned_partitions for m in one.group.members)
         # Before it joins, a cooperative member revokes partitions of topics it unsubscribed from.
@@ -214,6 +219,17 @@ def _check_step(step: Step, engine: str, forgetting: set[str]) -> None:
             answer = Assignment.of({m: sorted(owned) for m, owned in answer.items()})
         group = _next(group, answer)
     assert _held(step.after) == _held(group)
+
+
+def _without_claims_of_others(group: GroupSpec, target: Assignment) -> Assignment:
+    claims = {(one.member_id, tp) for one in group.members for tp in one.owned_partitions}
+    claimed = {tp for _, tp in claims}
+    return Assignment.of(
+        {
+            member_id: [tp for tp in owned if tp not in claimed or (member_id, tp) in claims]
+            for member_id, owned in target.items()
+        }
+    )
 
 
 def _check_changes(group: GroupSpec, one: Round) -> None:

@@ -2,7 +2,7 @@
 """Computes a group's assignment with the compiled engine, the reference or a custom assignor."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from typing import Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
@@ -22,7 +22,7 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 from .interface import RebalanceProtocol
 from .registry import (
     BALANCED,
-    PLUG_IN,
+    WEIGHTED,
     BuiltIn,
     Engine,
     OfTasks,
@@ -50,11 +50,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     row = row_of(name)
     if row is None:
         return _assign_custom(group, name)
-    if check_engine(engine) == "rust" and name == PLUG_IN:
-        from .consumer import balanced
-
-        return balanced.assign(group, partial(assign, assignor=BALANCED))
-    if engine == "rust":
+    if check_engine(engine) == "rust":
         interned = group.interned()
         answer = from_columns(interned.member_ids, _core.assign(interned, name))
         return answer_of(interned, answer)
@@ -67,6 +63,28 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     anomalies = find_anomalies(group, assignment, withholds=withholds, shares=shares)
     topics = given.owned_topics if isinstance(given, Assignment) else NO_TOPICS
     return Assignment.of(assignment, anomalies, owned_topics=topics)
+
+
+def assign_with_figures(
+    group: GroupSpec, assignor: str | None, engine: Engine
+) -> tuple[Assignment, dict[str, Any] | None]:
+    """Returns the assignment and, for one of OURS, the field `balance` of a result line.
+
+    Errors   those of `assign`.
+    """
+    name = assignor_of(group, assignor)
+    bare = name.partition("?")[0]
+    if bare == WEIGHTED:  # its figures are of its search: in Python, one run answers both
+        from .balance import figures, weighted
+
+        answer, found = figures.weighted_answer(group, weighted.options_of(name))
+        return Assignment.of(_in_join_order(group, answer)), found
+    assignment = assign(group, name, engine=engine)
+    if bare != BALANCED:
+        return assignment, None
+    from .balance import balanced, figures
+
+    return assignment, figures.balance_figures(group, assignment, balanced.objective_of(name))
 
 
 def _tasks(group: GroupSpec, row: OfTasks) -> Assignment:

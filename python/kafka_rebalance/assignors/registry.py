@@ -8,7 +8,7 @@ A *dialect* is another library's version of an assignor: "librdkafka/range" comp
 a group that runs "range" and whose leader uses librdkafka.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -38,7 +38,8 @@ def check_engine(engine: str) -> str:
 class BuiltIn(NamedTuple):
     """A built-in assignor, with all properties in which assignors differ.
 
-    withholds   whether a partition that another member must first revoke is assigned to nobody
+    withholds   whether a partition that another member must first revoke is assigned to nobody; for
+                OURS, the leader withholds it (`plans/rounds.py`)
     sent        returns the claims of a member; None if the assignor uses no claims
     user_data   returns a consumer's user data, from its last assignment and its generation
     clients     the client libraries that can be configured with the assignor
@@ -73,7 +74,7 @@ BALANCED, WEIGHTED = "balanced", "weighted"
 OURS = (BALANCED, WEIGHTED)
 """The names of this project's own assignors."""
 PLUG_IN = f"consumer/{BALANCED}"
-"""`balanced` in brokers that have this project's jar. The compiled core does not contain it."""
+"""`balanced` in brokers that have this project's jar."""
 
 BUILT_IN = {
     "range": BuiltIn(_later("classic.range"), "RangeAssignor"),
@@ -108,6 +109,7 @@ BUILT_IN = {
         name: BuiltIn(
             _later(f"balance.{name}"),
             "",
+            withholds=True,
             sent=_later("classic.claims", "sent_by_cooperative"),
             clients=(),
         )
@@ -142,7 +144,7 @@ SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
 KAFKAS = tuple(name for name, row in BUILT_IN.items() if row.java_class)
 """The names of Kafka's own assignors that members can list."""
 
-ONLY_PYTHON = ("runs in Python only, by the library's own class", PLUG_IN)
+ONLY_PYTHON = b"runs in Python only, by the library's own class"
 """Words of the core's errors for assignors that it lacks: `bulk/lines.py` assigns in Python."""
 
 FOREIGN = {
@@ -224,7 +226,7 @@ def assignor_names() -> list[str]:
 
 
 def in_core() -> tuple[str, ...]:
-    return (*BUILT_IN, *(name for name in SERVER_SIDE if name != PLUG_IN))
+    return *BUILT_IN, *SERVER_SIDE
 
 
 def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
@@ -244,20 +246,6 @@ def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
         )
         return BUILT_IN[bare]._replace(assign=run)
     return SERVER_SIDE.get(name) or BUILT_IN.get(name)
-
-
-def figures_of(
-    name: str, group: GroupSpec, answer: Mapping[str, Sequence[TopicPartition]]
-) -> dict[str, Any] | None:
-    """Returns the field `balance` for the answer of one of OURS; None for other assignors."""
-    bare = name.partition("?")[0]
-    if bare not in OURS:
-        return None
-    from .balance import balanced, figures, weighted
-
-    if bare == WEIGHTED:
-        return figures.weighted_figures(group, weighted.options_of(name))
-    return figures.balance_figures(group, answer, balanced.objective_of(name))
 
 
 def planned_names() -> list[str]:
@@ -320,4 +308,4 @@ def runs_in_core(name: str | None) -> bool:
     `name` replaces the assignors of the lines; None means that each line has its own. (For a line
     with a Python library's dialect, the core returns the error `ONLY_PYTHON`.)
     """
-    return not _custom if name is None else name != PLUG_IN and row_of(name) is not None
+    return not _custom if name is None else row_of(name) is not None

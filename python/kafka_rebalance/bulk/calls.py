@@ -4,7 +4,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, WEIGHTED, in_brokers, in_core
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    SERVER_SIDE,
+    WEIGHTED,
+    in_brokers,
+    in_core,
+    row_of,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
@@ -47,12 +54,14 @@ def compare_call(changes: Iterable[Change | str], max_partitions: int) -> Call:
 
 
 def known(assignor: str | None) -> None:
-    """Raises GroupError for an assignor that the core does not contain."""
-    if assignor is not None and assignor not in in_core():
+    """Raises GroupError for an assignor that the core does not contain, and for wrong settings."""
+    if assignor is not None and assignor.partition("?")[0] not in in_core():
         raise GroupError(
             "assignor",
             f"{quoted(assignor)} is not built in; Spark's workers know {', '.join(in_core())}",
         )
+    if assignor is not None:
+        row_of(assignor)
 
 
 def planned(assignor: str | None) -> None:

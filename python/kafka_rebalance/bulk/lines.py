@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import kafka_rebalance._core as _core
-from kafka_rebalance.assignors.assigning import assign
+from kafka_rebalance.assignors.assigning import assign_with_figures
 from kafka_rebalance.assignors.registry import (
     ONLY_PYTHON,
     OURS,
     Engine,
-    figures_of,
     is_known,
     runs_in_core,
     unknown,
@@ -60,7 +59,7 @@ def assign_lines(
     answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)
     return [
         _assign_line(lines[i], first + i, assignor, engine, max_partitions)
-        if answer.is_error and _is_only_in_python(answer.line)
+        if answer.is_error and ONLY_PYTHON in answer.line
         else LineAnswer(answer.line, answer.is_error)
         for i, answer in enumerate(answers)
     ]
@@ -87,7 +86,7 @@ def write_answer(
         error_line = _core.assign_long_line(line, number, assignor, max_partitions, write)
         if error_line is None:
             return False
-        if not _is_only_in_python(error_line):
+        if ONLY_PYTHON not in error_line:
             write(error_line)
             return True
     answer = _assign_line(line, number, assignor, engine, max_partitions)
@@ -98,10 +97,6 @@ def write_answer(
 def _check_name(assignor: str | None) -> None:
     if assignor is not None and not is_known(assignor):
         raise GroupError("assignor", unknown(assignor))
-
-
-def _is_only_in_python(error_line: bytes) -> bool:
-    return any(words.encode() in error_line for words in ONLY_PYTHON)
 
 
 def _check_lines(lines: Sequence[bytes]) -> None:
@@ -124,7 +119,7 @@ def _assign_line(
     try:
         fields = contract.parse(line)
         group = GroupSpec.from_dict(fields, max_partitions=max_partitions)
-        result = assign(group, assignor, engine=engine)
+        result, figures = assign_with_figures(group, assignor, engine)
     except GroupError as error:
         return error_line(group_id_of(fields), error, number)
     name = assignor or group.assignor or ""
@@ -138,7 +133,7 @@ def _assign_line(
         answer["standby"] = result.standby.to_dict()
     if result.anomalies:
         answer["anomalies"] = [anomaly.to_dict() for anomaly in result.anomalies]
-    if (figures := figures_of(name, group, result)) is not None:
+    if figures is not None:
         answer["balance"] = figures
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)
 

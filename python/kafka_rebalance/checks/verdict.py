@@ -17,6 +17,7 @@ from kafka_rebalance.group.spec import counted
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see, with_worse
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.present.description import Description
+from kafka_rebalance.present.overloaded import overloaded
 from kafka_rebalance.present.triage import TriagedGroup
 from kafka_rebalance.settings.rule import Breach
 from kafka_rebalance.settings.rules import RULES
@@ -113,6 +114,8 @@ def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]
     if after.max - after.min > possible.max - possible.min:
         text = f"{after.least_to_most} partitions per member, {possible.least_to_most} is possible"
         yield Problem.of(group_id, "uneven", text)
+    for note in overloaded(plan.final, plan.after, plan.engine):
+        yield Problem.of(group_id, note.kind, note.text)
     costs = {"moves": figures.moves, "stops": figures.unavailable}
     yield from _above(group_id, costs, limits)
 

@@ -24,6 +24,7 @@ from .options import (
     name_with_objective,
     whole,
 )
+from .weights import Weigher, add_weights, only_weighted
 
 _CHUNK_BYTES = 1024 * 1024
 _Write = Callable[[bytes], object]
@@ -41,6 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 --assignor NAME: use this one for all groups, not their own: {names}""",
     )
     add_objective(parser)
+    add_weights(parser)
     add_engine(parser)
     add_pasted(parser)
     add_max_partitions(parser)
@@ -56,6 +58,8 @@ _OPTIONS = """
 
 def run(args: argparse.Namespace) -> int:
     args.assignor = name_with_objective(args)
+    only_weighted(args)
+    args.bootstrap_server = args.group = None  # weights are those of the lines, or of a file
     if args.assignor is not None and not is_known(args.assignor):
         raise GroupError("assignor", misspelt(args.assignor))
     groups = bad = 0
@@ -74,8 +78,9 @@ def run(args: argparse.Namespace) -> int:
 def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterator[bool]:
     """Writes the answer lines in order; yields for each one whether it is an error line."""
     lines: list[bytes] = []
-    first, size = 1, 0
+    first, size, weigher = 1, 0, Weigher(args)
     for number, line in group_lines(source, args, args.max_line_bytes):
+        line = None if line is None else weigher.line(line)
         if number != first + len(lines):
             yield from _chunk(lines, first, args, write)
             first, size = number, 0
@@ -102,6 +107,7 @@ def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterat
                 max_partitions=args.max_partitions,
             )
     yield from _chunk(lines, first, args, write)
+    weigher.finish()
 
 
 def _chunk(

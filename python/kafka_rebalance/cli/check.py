@@ -42,6 +42,7 @@ from .options import whole
 from .patterns import add_patterns
 from .tally import Emptied, LeftOut
 from .triage import triaged
+from .weights import add_weights
 
 _TABLE = "tool.kafka-rebalance"
 _FORMATS = ("text", "json", "sarif", "github")
@@ -64,6 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_input(parser, add_patterns)
     add_changes(parser)
+    add_weights(parser)
     add_settings(parser)
     options = parser.add_argument_group(
         "settings of clients", "Judged by the rules of docs/settings.md, in place of groups."
@@ -116,6 +118,7 @@ def run(args: argparse.Namespace) -> int:
         count, problems = _of_settings(args)
         return _print(of(count, problems, noun="client"), args, [])
     names, args.group = args.group, None
+    args.weighed = names[0] if names and len(names) == 1 else None
     limits = _limits(args)
     rows, bad = triaged(args, names, counts="rebalances-per-hour" in limits)
     problems = [Problem.of(one.group_id or "", ERROR, f"{one.place}{one.error}") for one in bad]

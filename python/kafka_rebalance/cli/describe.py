@@ -19,6 +19,7 @@ from .options import add_table, cluster_configs
 from .patterns import add_patterns, is_pattern
 from .snapshot import note_left_out
 from .triage import add_selection, described, show_all
+from .weights import add_weights
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_input(parser, add_patterns)
     add_table(parser, _ALL)
     add_selection(parser)
+    add_weights(parser)
     add_settings(parser)
 
 

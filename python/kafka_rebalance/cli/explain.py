@@ -7,7 +7,8 @@ from pathlib import Path
 from . import plan
 from .applications import add_planned
 from .groups import add_arguments
-from .options import add_assignor
+from .options import add_assignor, add_objective
+from .weights import add_weights
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -19,9 +20,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("explain", metavar="PARTITION", help="for example payments-3")
     add_arguments(parser)
     add_assignor(parser)
+    add_objective(parser)
+    add_weights(parser)
     add_planned(parser)
     parser.set_defaults(output=None, samples=None, all=False, how_long=False, curve=False)
-    parser.set_defaults(prefer=None, budget=None, tolerance=None, min_gain=None)
     parser.set_defaults(one_group="there are several groups: name that of PARTITION with --group")
 
 

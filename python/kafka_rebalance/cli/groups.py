@@ -32,6 +32,7 @@ from kafka_rebalance.report.text.sentences import print_note, print_sentence
 from .lines import Leaderless, Misspelt, group_lines, no_groups, open_input, required
 from .options import add_cluster, add_engine, add_pasted, add_table, cluster_configs
 from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
+from .weights import Weigher
 
 if TYPE_CHECKING:
     from kafka_rebalance.live import Listed
@@ -198,7 +199,7 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
 
 def _file(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group with its line's value, which is None if it cannot be parsed."""
-    misspelt = Misspelt()
+    misspelt, weigher = Misspelt(), Weigher(args)
     with open_input(args.file) as source:
         for number, line in group_lines(source, args):
             value: Any = None
@@ -206,9 +207,10 @@ def _file(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]
                 text = required(line)
                 value = contract.parse(text)
                 misspelt.note(number, value)
-                yield GroupSpec.from_json(text), value
+                yield weigher(GroupSpec.from_json(text)), value
             except GroupError as error:
                 yield bad_line(value, error, number), value
+    weigher.finish()
 
 
 def _hidden_groups(group_id: str, why: str) -> None:
@@ -232,11 +234,13 @@ def cluster_groups(
         on_left_out=on_left_out or _hidden_groups,
         on_listed=on_listed,
     )
+    weigher = Weigher(args)
     for line in lines:
         try:
-            yield GroupSpec.from_dict(line), line
+            yield weigher(GroupSpec.from_dict(line)), line
         except GroupError as error:
             yield BadGroup(group_id_of(line), str(error)), line
+    weigher.finish()
 
 
 def given(args: argparse.Namespace, group_id: str) -> str:

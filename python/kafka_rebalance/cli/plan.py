@@ -28,6 +28,7 @@ from .lines import written
 from .options import add_assignor, add_objective, add_table, name_with_objective, whole
 from .plan_table import PlanTable
 from .tally import Tally
+from .weights import add_weights, only_weighted
 
 if TYPE_CHECKING:
     from kafka_rebalance.applications.plan import ApplicationPlan
@@ -45,6 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
     add_assignor(parser)
     add_objective(parser)
+    add_weights(parser)
     add_table(parser, _OPTIONS, samples=whole(0), output=Path)
     add_planned(parser)
     parser.set_defaults(
@@ -93,6 +95,7 @@ class _Answer(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     args.assignor = name_with_objective(args)
+    only_weighted(args)
     if args.assignor is not None and not is_known(args.assignor):
         args.parser.error(f"argument --assignor: {misspelt(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":

@@ -15,6 +15,7 @@ from .groups import add_input, answers
 from .lines import written
 from .options import add_leader, cluster_configs, of_topic, whole
 from .tally import Tally
+from .weights import add_weights
 
 _MOST_COUNTS = 1000
 
@@ -42,6 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--capacity", type=whole(1), metavar="N", help="records a second that one member can read"
     )
     add_leader(parser)
+    add_weights(parser, of_members=False)
     parser.add_argument(
         "--output", type=Path, metavar="FILE.html", help="draw the counts as an HTML page"
     )
@@ -51,6 +53,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
+    if args.weights == "lag":
+        args.parser.error("--weights lag: not a rate; the lag of a live group is read by itself")
     tally, found = Tally(), list[Scaled]()
 
     def work(group: GroupSpec, _: object) -> tuple[GroupSpec, Scaled]:
@@ -76,16 +80,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _scaled(args: argparse.Namespace, group: GroupSpec, *, in_detail: bool) -> Scaled:
+    rate = _weights(group) if args.rate is None else dict(args.rate)
     return scale(
         group,
         args.members,
-        rate=None if args.rate is None else dict(args.rate),
+        rate=rate,
         lag=_lag(args, group) if args.lag is None else dict(args.lag),
         capacity=args.capacity,
         samples=None if in_detail else 0,
         how_long=in_detail,
         engine=args.engine,
     )
+
+
+def _weights(group: GroupSpec) -> Mapping[TopicPartition, float] | None:
+    """Returns the known weights, which are taken for records a second; None if there is none."""
+    return {
+        TopicPartition(topic.name, p): weight
+        for topic in group.topics
+        for p, weight in enumerate(topic.weights or ())
+        if weight is not None
+    } or None
 
 
 def _lag(args: argparse.Namespace, group: GroupSpec) -> Mapping[TopicPartition, int] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition, shell_option
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES
@@ -282,8 +282,23 @@ def described(
     for group in groups:
         lag, silent = lags.get(group.group_id), noted.of_group.get(group.group_id, ())
         one = describe(group, lags=lag, leaderless=[*leaderless, *silent], engine=args.engine)
-        found.append(one.also(findings(args, group, noted)))
+        found.append(_weighed(args, one.also(findings(args, group, noted))))
     return found
+
+
+def _weighed(args: argparse.Namespace, one: Description) -> Description:
+    """Returns the description; the commands that show more of its loads have the weights, too."""
+    given = [(f"--{name}", vars(args).get(name)) for name in ("weights", "capacity")]
+    options = [shell_option(option, value) for option, value in given if value is not None]
+    return replace(
+        one,
+        findings=tuple(
+            replace(note, ask=" ".join([note.ask or "", *options]))
+            if note.kind == "overloaded"
+            else note
+            for note in one.findings
+        ),
+    )
 
 
 def _lags(

@@ -4,8 +4,10 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import BALANCED, OURS
+from kafka_rebalance.assignors.registry import BALANCED, OURS, WEIGHTED
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import who_lists_ours
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
@@ -74,7 +76,8 @@ def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
     name = plan.assignor.partition("?")[0]
     if name in OURS:
         may_list, words = who_lists_ours(plan.group)
-        text = f"{name} is this project's own assignor: {words}."
+        text = _loads(plan) if name == WEIGHTED else ""
+        text += f"{name} is this project's own assignor: {words}."
         if name == BALANCED:
             text += " Brokers can run it as consumer/balanced (docs/balance-broker.md)."
         if not may_list:
@@ -84,6 +87,20 @@ def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
                 "run."
             )
         yield Note("nowhere", text)
+
+
+def _loads(plan: RebalancePlan) -> str:
+    """Returns a sentence on the loads before and after the rebalances of `weighted`."""
+    from kafka_rebalance.assignors.balance.weights import loads_of
+
+    def of_mean(group: GroupSpec, assignment: Assignment) -> str:
+        return f"{loads_of(group).fullest(group, assignment)[1]:.3g} times"
+
+    before, after = Assignment.owned(plan.group), of_mean(plan.final, plan.after)
+    if not any(before.values()):
+        return f"The fullest member carries {after} the mean load after. "
+    now = of_mean(plan.group, before)
+    return f"The fullest member carries {now} the mean load before, and {after} after. "
 
 
 def _lists(plan: RebalancePlan) -> Iterator[Note]:

@@ -19,9 +19,9 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 FindingKind = Literal[
     "leaderless", "stopped", "unread", "not ready", "hangs", "doubled", "storm", "flapping",
-    "idle", "uneven", "stale", "missing", "mixed", "moves", "mismatch", "waits", "old topology",
-    "no standby", "end points", "rebalancing", "reconciling", "assigning", "behind", "eager",
-    "across racks", "one subscriber",
+    "idle", "uneven", "overloaded", "stale", "missing", "mixed", "moves", "mismatch", "waits",
+    "old topology", "no standby", "end points", "rebalancing", "reconciling", "assigning",
+    "behind", "eager", "across racks", "one subscriber",
 ]  # fmt: skip
 
 
@@ -58,6 +58,8 @@ FINDINGS: dict[FindingKind, Finding] = {
         "some members own nothing"),
     "uneven": Finding("warning", "uneven",
         "a more even assignment is possible"),
+    "overloaded": Finding("warning", "with an overloaded member",
+        "the fullest member carries more load than it must"),
     "stale": Finding("warning", "with stale partitions",
         "a member owns a partition that does not exist, or is not subscribed to"),
     "missing": Finding("warning", "with missing topics",

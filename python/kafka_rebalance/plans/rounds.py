@@ -11,7 +11,8 @@
    assignor reads claims from the subscription's own field, which is then empty. During a bounce
    to another assignor, the members in `forgets` are eager in a cooperative group.
 2. The leader's assignor computes the answer. Another library's assignor sees the members in the
-   order of the broker's hash map.
+   order of the broker's hash map. `balanced` and `weighted` withhold nothing themselves: the leader
+   withholds what another member claims. The next round assigns that, and takes nothing more.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, those that no
    member claims in a cooperative one.
@@ -34,6 +35,7 @@ from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.librdkafka.subscriptions import reported
 from kafka_rebalance.assignors.registry import (
+    OURS,
     SERVER_SIDE,
     BuiltIn,
     Engine,
@@ -216,6 +218,7 @@ def play(
     protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
     rounds: list[Round] = []
     seen = set()
+    target: Assignment | None = None
     settled = False
     while not settled and len(rounds) < MOST_ROUNDS:
         # 1.
@@ -223,10 +226,9 @@ def play(
         sent = claiming(group, assignor, protocol, starts_over=starts_over, forgets=forgets)
         claimed = Assignment.owned(sent)
         # 2.
-        assignment = assign(sent, assignor, engine=engine)
-        if library_of(assignor):
-            members = {one.member_id: assignment[one.member_id] for one in group.members}
-            assignment = Assignment.of(members, assignment.anomalies)
+        assignment = target or _answer(sent, group, assignor, engine)
+        if assignor.partition("?")[0] in OURS and protocol is RebalanceProtocol.COOPERATIVE:
+            target, assignment = assignment, _withholding(sent, assignment)
         # 3.
         delta = assignment - held
         # 4.
@@ -254,6 +256,27 @@ def play(
             break
         seen.add(state)
     return Played(tuple(_with_withheld(rounds)), group, settled)
+
+
+def _answer(sent: GroupSpec, group: GroupSpec, assignor: str, engine: Engine) -> Assignment:
+    """Returns the answer to the group `sent` to the leader, in the order of the group's members."""
+    answer = assign(sent, assignor, engine=engine)
+    if not library_of(assignor):
+        return answer
+    members = {one.member_id: answer[one.member_id] for one in group.members}
+    return Assignment.of(members, answer.anomalies)
+
+
+def _withholding(group: GroupSpec, target: Assignment) -> Assignment:
+    """Returns the target without partitions that a member gains while another one claims them."""
+    claimed = {tp for member in group.members for tp in member.owned_partitions}
+    given = {
+        one.member_id: (claimed.difference(one.owned_partitions), target[one.member_id])
+        for one in group.members
+    }
+    return Assignment.of(
+        {who: [tp for tp in owned if tp not in others] for who, (others, owned) in given.items()}
+    )
 
 
 def _with_withheld(rounds: Sequence[Round]) -> Iterator[Round]:

@@ -29,6 +29,7 @@ from kafka_rebalance.plans.possible.optimum import best_possible
 from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
 from .broker_assigned import Lags, WithLag, lag_in
+from .overloaded import overloaded
 from .why_uneven import why_uneven
 
 
@@ -160,6 +161,7 @@ def describe(
         *leaderless_finding(without_leader),
         *_faults(group, assignment),
         *_loads(group, assignment, possible, led),
+        *overloaded(group, assignment, engine),
         *_subscriptions(group),
         *_next_rebalance(group, led, engine),
     ]

@@ -27,6 +27,7 @@ from kafka_rebalance.plans.changes.change import Change
 
 from . import schema
 from .group_records import GroupRecords
+from .weights import with_weights
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def assign_groups(
     assignor: str | None = None,
     max_partitions: int = MAX_PARTITIONS,
     keep: Sequence[str] = (),
+    weights: DataFrame | None = None,
 ) -> DataFrame:
     """Assigns every group of a DataFrame, one in each row: INPUT_SCHEMA in, OUTPUT_SCHEMA out.
 
@@ -50,12 +52,14 @@ def assign_groups(
 
     `keep` names other columns of the groups, which become the last columns of the answers,
     unchanged. By default there are none, because each kept column is copied to the worker and back.
+    `weights` has a row for each partition, for the assignor weighted: `topic`, `partition` (null:
+    each other partition of the topic), `weight`, and `cluster` if the groups have it.
 
     Raises SchemaError, before the job runs, for columns that do not fit the contract, and for
     columns that cannot be kept; GroupError for an unknown assignor. A group is one row, and must
     fit into a task's memory.
     """
-    one = assign_call(assignor, max_partitions)
+    one, groups = assign_call(assignor, max_partitions), with_weights(groups, weights)
     return _in_workers(groups, unread(assignor), "assign", [one], schema.OUTPUT_SCHEMA, keep=keep)
 
 
@@ -104,6 +108,7 @@ def plan_groups(
     changes: Iterable[Change | str] | None = None,
     max_partitions: int = MAX_PARTITIONS,
     keep: Sequence[str] = (),
+    weights: DataFrame | None = None,
 ) -> DataFrame:
     """Plans every group of a DataFrame, one in each row: INPUT_SCHEMA in, PLAN_SCHEMA out.
 
@@ -112,12 +117,12 @@ def plan_groups(
     change that does not fit a group is that row's `error`. But if the group lacks the topic,
     member, client or rack to which one of the call's `changes` refers, the change is left out for
     this group, and listed in `not_affected`. A column `cluster` is the first column of the answers;
-    `keep` is that of `assign_groups`.
+    `keep` and `weights` are those of `assign_groups`.
 
     Raises SchemaError for columns that do not fit the contract; GroupError for an unknown assignor,
     or at `changes[i]` for a change that cannot be read.
     """
-    one = plan_call(assignor, changes, max_partitions)
+    one, groups = plan_call(assignor, changes, max_partitions), with_weights(groups, weights)
     own = changes is None
     return _in_workers(
         groups, NOT_PLANNED, "plan", [one], schema.PLAN_SCHEMA, own_changes=own, keep=keep

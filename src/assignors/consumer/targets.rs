@@ -70,7 +70,7 @@ pub struct Ids {
 
 impl Ids {
     /// Checks that each topic in the group's list, and each owned topic, has an id.
-    fn of(group: &GroupSpec, assignor: &str) -> Result<Self, GroupError> {
+    pub fn of(group: &GroupSpec, assignor: &str) -> Result<Self, GroupError> {
         for (i, topic) in group.topics[..group.declared].iter().enumerate() {
             if topic.topic_id.is_none() {
                 let problem = format!(

@@ -53,8 +53,10 @@ def balance_figures(
     }
 
 
-def weighted_figures(group: GroupSpec, options: Options) -> dict[str, Any]:
-    """Returns the figures of the answer that `weighted` computes with these options: those of
+def weighted_answer(
+    group: GroupSpec, options: Options
+) -> tuple[dict[str, list[TopicPartition]], dict[str, Any]]:
+    """Returns the answer of `weighted` with these options, and its figures: those of
     `balance_figures`. `exact` means that `greatest` is the least within the budget.
 
     exhausted     whether the search ended at its limit of work
@@ -62,19 +64,21 @@ def weighted_figures(group: GroupSpec, options: Options) -> dict[str, Any]:
     """
     loads = loads_of(group)
     found = solve(group, loads, options)
+    answer = assignment_of(group, loads, found.where)
 
     def shown(level: int) -> float:
         return _thousandths(level * 1000 // loads.scale << loads.shift)
 
-    return {
+    figures = {
         "greatest": shown(found.greatest),
         "bound": shown(found.bound),
         "gap": _thousandths(found.greatest * 1000 // found.bound if found.bound else 1000),
-        **_counts(group, loads.classes, assignment_of(group, loads, found.where)),
+        **_counts(group, loads.classes, answer),
         "exact": found.exact,
         "exhausted": found.exhausted,
         "kept_because": found.kept_because,
     }
+    return answer, figures
 
 
 def _thousandths(number: int) -> float:

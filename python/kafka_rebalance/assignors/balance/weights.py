@@ -12,6 +12,7 @@ Numbers  weights count in millionths. An unknown weight is the lower median of t
 Mirror   `src/assignors/balance/weights.rs`.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd, lcm
 
@@ -64,6 +65,20 @@ class Loads:
 
     def readers(self, part: int) -> list[int]:
         return self.reads[self.topic_class[part]]
+
+    def fullest(
+        self, group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
+    ) -> tuple[str, float]:
+        """Returns the id of the fullest member and its load, divided by the mean of all members.
+
+        The mean is what each member would carry if every partition could be divided.
+        """
+        weight = dict(zip(self.partitions, self.weight, strict=True))
+        ids = [group.members[m].member_id for m in self.members]
+        owned = (sum(weight.get(tp, 0) for tp in assignment[one]) for one in ids)
+        most, m = max((self.level(m, load), -m) for m, load in enumerate(owned))
+        mean = sum(self.weight) / sum(1 / factor for factor in self.factor)
+        return ids[-m], most / mean if mean else 1.0
 
     def without(self, gone: set[int], where: list[int]) -> "Loads":
         """Returns what is left if the members `gone` keep exactly what they have in `where`."""

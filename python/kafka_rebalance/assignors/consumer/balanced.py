@@ -7,14 +7,13 @@
 
 Order    topics by the two signed halves of their ids, as `Uuid.compareTo` orders them.
 Errors   those of `uuids_of`.
+Mirror   `src/assignors/consumer/balanced.rs`.
 Source   tools/balanced-assignor (docs/balance-broker.md); KIP-848.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from kafka_rebalance.assignors.balance import balanced
-from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -23,11 +22,8 @@ from .targets import uuids_of
 NAME = f"consumer/{balanced.NAME}"
 _SIGN = 1 << 63
 
-Run = Callable[[GroupSpec], Mapping[str, Sequence[TopicPartition]]]
 
-
-def assign(group: GroupSpec, run: Run = balanced.assign) -> Assignment:
-    """Returns the new targets; `run` is `balanced` of an engine."""
+def assign(group: GroupSpec) -> Assignment:
     # 1.
     uuids = uuids_of(group, NAME)
     ids = {
@@ -47,7 +43,7 @@ def assign(group: GroupSpec, run: Run = balanced.assign) -> Assignment:
         for member in group.members
     )
     # 2.
-    answer = run(group.edited(topics=topics, members=members))
+    answer = balanced.assign(group.edited(topics=topics, members=members))
     # 3.
     names = {one: name for name, one in ids.items()}
     return Assignment.of(

@@ -265,5 +265,3 @@ def _print_totals(runs: Mapping[str, SeedRuns]) -> None:
         for title, field, shown in _figures(held)
     ]
     print_table(["after the start-up", *runs], rows)
-
-

@@ -146,12 +146,7 @@ class RunningBroker:
         self._call(lambda: self._expire(client_id))
 
     def _expire(self, client_id: str) -> None:
-        sessions = [
-            member.session_timeout_ms
-            for group in self._server.coordinator.classic_groups().values()
-            for member in group.members.values()
-            if member.client_id == client_id
-        ]
+        sessions = self._server.sessions_of(client_id)
         if not sessions:
             raise ValueError(f"client_id: no member has the client id {client_id}")
         self._server.advance(max(sessions))
@@ -211,7 +206,7 @@ class RunningBroker:
             time.sleep(_LOOK_AGAIN_S)
 
     def _stable(self, group_id: str) -> StableGeneration | None:
-        group = self._server.coordinator.classic_group(group_id)
+        group = self._server.coordinator.groups().get(group_id)
         generations = self._server.history.of(group_id)
         if group is None or group.state is not GroupState.STABLE or not generations:
             return None

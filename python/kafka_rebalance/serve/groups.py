@@ -171,9 +171,7 @@ async def _offset_fetch(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str
             member_id=getattr(one, "member_id", None),
             member_epoch=getattr(one, "member_epoch", classic.NO_GENERATION),
         )
-        groups.append(
-            {**_fetched(await ask(request), unknown, cluster), "group_id": one.group_id}
-        )
+        groups.append({**_fetched(await ask(request), unknown, cluster), "group_id": one.group_id})
     return {"groups": groups} if several is not None else groups[0]
 
 

@@ -19,9 +19,10 @@ MOST_GENERATIONS = 10_000
 class StableGeneration(Frozen):
     """The generation of a group that became Stable at the server's time `at_ms`.
 
-    Of a group whose broker assigns, it is the group's epoch; `protocol_name` is then the broker's
-    assignor, where the members can choose one, and nobody leads. A member's name is its instance id or else its client id; if two members share that, each has
-    its member id as its name. `assignment` maps names to partitions by topic.
+    Of a group whose broker assigns, it is an epoch: nobody leads, and `protocol_name` is the
+    broker's assignor if members name one. A member's name is its instance id or else its client
+    id; if two members share that, each has its member id as its name. `assignment` maps names to
+    partitions by topic.
     """
 
     generation_id: int
@@ -82,9 +83,7 @@ class History:
         }
         ids = {name: member_id for member_id, name in names.items()}
         assignor = getattr(group, "preferred_assignor", str)() or ""
-        self._add(
-            group.group_id, StableGeneration(group.epoch, now_ms, assignor, "", ids, owned)
-        )
+        self._add(group.group_id, StableGeneration(group.epoch, now_ms, assignor, "", ids, owned))
 
     def _add(self, group_id: str, generation: StableGeneration) -> None:
         self._generations.setdefault(group_id, deque()).append(generation)

@@ -23,7 +23,7 @@ from kafka_rebalance.coordinator.coordinator import Coordinator
 from kafka_rebalance.coordinator.machine import events
 from kafka_rebalance.coordinator.machine.deadlines import SESSION, DeadlineKey
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat, ShareGroupHeartbeat
-from kafka_rebalance.wire.classic_groups import Heartbeat, JoinGroup
+from kafka_rebalance.wire.classic_groups import JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 from kafka_rebalance.wire.offsets import EndTransaction, OffsetCommit, TxnOffsetCommit
@@ -42,8 +42,7 @@ SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
-_HEARTBEAT_OF = {"consumer": ConsumerGroupHeartbeat, "share": ShareGroupHeartbeat}
-_BROKER_ASSIGNS = tuple(_HEARTBEAT_OF.values())
+_BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 
 
@@ -346,21 +345,17 @@ class Server:
         self._moved_ms += max(0, at_ms - self.now_ms())
 
     def _heartbeat(self, key: DeadlineKey) -> bool:
-        """Handles a heartbeat in a connected member's name; returns whether its deadline moved."""
+        """Starts a connected member's session again; returns whether its deadline moved.
+
+        No request is made: its answer could have partitions for the member, which only the client
+        can take.
+        """
         group = self.coordinator.groups().get(key.group_id)
-        if key.kind != SESSION or group is None or key.member_id not in group.members:
+        if key.kind not in ("heartbeat", SESSION) or group is None:
             return False
-        member = group.members[key.member_id]
-        if not self.connections.has_client(member.client_id):
+        member = group.members.get(key.member_id)
+        if member is None or not self.connections.has_client(member.client_id):
             return False
-        names: dict[str, Any] = {"group_id": key.group_id, "member_id": key.member_id}
-        request: Request
-        if isinstance(group, Group) or getattr(member, "classic", None) is not None:
-            generation = group.generation_id if isinstance(group, Group) else member.member_epoch
-            request = Heartbeat(**names, generation_id=generation)
-        elif group.state is GroupState.STABLE:
-            request = _HEARTBEAT_OF[group.group_type](**names, member_epoch=member.member_epoch)
-        else:  # its answer may have partitions for the member, which only the client can take
-            return False
-        self._handle(events.Received(next(self._request_ids), request))
+        self._handle(events.Silent(key.group_id, key.member_id, self.now_ms()))
+        self._handle(events.Heard(key.group_id, key.member_id))
         return self.coordinator.next_deadline() != (key, self.now_ms())

@@ -19,7 +19,7 @@ pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve
 from kafka_rebalance.serve import history
 from kafka_rebalance.serve.frames import APIS
 from kafka_rebalance.testing import RunningBroker
-from tests.parity.wire import Connection, encoded, message
+from tests.parity.wire import Connection
 from tests.support.served_broker import (
     ALL_TOPICS,
     REQUESTS,
@@ -80,17 +80,6 @@ def test_a_newer_version_of_api_versions_is_answered_in_version_0(broker: Runnin
         length, correlation_id, error, count = struct.unpack(">iihi", one.recv(14))
     assert (correlation_id, error, count) == (7, 35, len(APIS))
     assert length == 10 + 6 * count
-
-
-@pytest.mark.parametrize(("api", "version"), [("offset_fetch", 10), ("offset_commit", 10)])
-def test_a_request_of_the_new_protocol_ends_the_connection(
-    api: str, version: int, broker: RunningBroker
-) -> None:
-    fields = {"groups": [], "group_id": "g", "member_id": "", "topics": []}
-    fields["generation_id_or_member_epoch"] = -1  # type: ignore[assignment]
-    with by_hand(broker) as one:
-        one.sendall(encoded(message(api, version, **fields), 1, "c"))
-        assert one.recv(1) == b""
 
 
 # Topics and groups --------------------------------------------------------------------------------
@@ -188,6 +177,32 @@ def test_commits_to_partitions_that_do_not_exist_are_refused(broker: RunningBrok
     assert [(t.name, [p.partition_index for p in t.partitions]) for t in found.topics] == [
         ("orders", [5])
     ]
+
+
+def test_offsets_of_topics_by_id(broker: RunningBroker) -> None:
+    """From version 10 on, OffsetCommit and OffsetFetch name topics by id only."""
+    unknown = uuid.UUID(int=7)
+    with connection(broker) as one:
+        named = [{"name": "orders", "topic_id": None}]
+        (orders,) = one.ask("metadata", 12, **{**REQUESTS["metadata"], "topics": named}).topics
+        offset = {"partition_index": 5, "committed_offset": 8, "committed_metadata": "x"}
+        committed = one.ask(
+            "offset_commit",
+            10,
+            group_id="g",
+            generation_id_or_member_epoch=-1,
+            member_id="",
+            topics=[{"topic_id": i, "partitions": [offset]} for i in (orders.topic_id, unknown)],
+        )
+        wanted = [{"topic_id": i, "partition_indexes": [5]} for i in (orders.topic_id, unknown)]
+        groups = [{"group_id": "g", "member_epoch": -1, "topics": wanted}]
+        (found,) = one.ask("offset_fetch", 10, groups=groups, require_stable=False).groups
+    assert [(t.topic_id, t.partitions[0].error_code.name) for t in committed.topics] == [
+        (orders.topic_id, "none"),
+        (unknown, "unknown_topic_id"),
+    ]
+    seen = [(t.topic_id, t.partitions[0].committed_offset) for t in found.topics]
+    assert seen == [(orders.topic_id, 8), (unknown, -1)]
 
 
 def test_groups_are_listed_by_state_and_type(broker: RunningBroker) -> None:

@@ -42,6 +42,7 @@ __all__ = [
 
 PATIENCE_S = 30.0
 _LOOK_AGAIN_S = 0.02
+_HEARTBEAT_MS = 500  # a member of a consumer group learns its partitions from a heartbeat
 
 _T = TypeVar("_T")
 
@@ -51,7 +52,8 @@ class RunningBroker:
 
     `topics` maps names to numbers of partitions. With `stopped_clock`, only `advance` and `kill`
     move the clock; else the clock also runs by itself. A later broker with the same `log_dir`
-    continues with the state in its log. With `config`, `initial_delay_ms` has no effect.
+    continues with the state in its log. With `config`, `initial_delay_ms` has no effect, and
+    members of the consumer protocol send heartbeats every 5 s, not every 0.5 s.
     """
 
     def __init__(
@@ -65,10 +67,14 @@ class RunningBroker:
         limits: Limits | None = None,
     ) -> None:
         served = [ServedTopic(name, partitions) for name, partitions in topics.items()]
-        delay = CoordinatorConfig(group_initial_rebalance_delay_ms=initial_delay_ms)
+        quick = CoordinatorConfig(
+            group_initial_rebalance_delay_ms=initial_delay_ms,
+            group_consumer_heartbeat_interval_ms=_HEARTBEAT_MS,
+            group_share_heartbeat_interval_ms=_HEARTBEAT_MS,
+        )
         self._server = Server(
             served,
-            config=config or delay,
+            config=config or quick,
             stopped_clock=stopped_clock,
             log_dir=log_dir,
             limits=limits,
@@ -146,12 +152,7 @@ class RunningBroker:
         self._call(lambda: self._expire(client_id))
 
     def _expire(self, client_id: str) -> None:
-        sessions = [
-            member.session_timeout_ms
-            for group in self._server.coordinator.classic_groups().values()
-            for member in group.members.values()
-            if member.client_id == client_id
-        ]
+        sessions = self._server.sessions_of(client_id)
         if not sessions:
             raise ValueError(f"client_id: no member has the client id {client_id}")
         self._server.advance(max(sessions))
@@ -211,7 +212,7 @@ class RunningBroker:
             time.sleep(_LOOK_AGAIN_S)
 
     def _stable(self, group_id: str) -> StableGeneration | None:
-        group = self._server.coordinator.classic_group(group_id)
+        group = self._server.coordinator.groups().get(group_id)
         generations = self._server.history.of(group_id)
         if group is None or group.state is not GroupState.STABLE or not generations:
             return None

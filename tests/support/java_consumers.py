@@ -83,12 +83,19 @@ class Java(Consumer):
             "client.id": self.client_id,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "heartbeat.interval.ms": HEARTBEAT_MS,
-            "partition.assignment.strategy": f"org.apache.kafka.clients.consumer.{self.assignor}",
+            **self.protocol(),
         }
         if self.instance_id is not None:
             configs["group.instance.id"] = self.instance_id
         self._ask("open", topic=TOPIC, configs=configs)
+
+    def protocol(self) -> dict[str, Any]:
+        """Returns the settings of the group protocol."""
+        strategy = f"org.apache.kafka.clients.consumer.{self.assignor}"
+        return {
+            "heartbeat.interval.ms": HEARTBEAT_MS,
+            "partition.assignment.strategy": strategy,
+        }
 
     def _ask(self, question: str, **more: Any) -> Any:
         return _jvm(self.first).ask(name=self._name, ask=question, **more)
@@ -123,9 +130,22 @@ class OldJavaCooperative(OldJava):
     assignor = "CooperativeStickyAssignor"
 
 
+class JavaByBroker(Java):
+    """A member of a consumer group (KIP-848), whose broker assigns."""
+
+    def protocol(self) -> dict[str, Any]:
+        return {"group.protocol": "consumer"}
+
+
+class OldJavaByBroker(JavaByBroker):
+    first = (OLD_LIB,)
+
+
 JAVA_CONSUMERS: tuple[type[Consumer], ...] = (
     Java,
     JavaCooperative,
+    JavaByBroker,
     OldJava,
     OldJavaCooperative,
+    OldJavaByBroker,
 )

@@ -20,9 +20,21 @@ ALL_TOPICS = {"topics": None, "allow_auto_topic_creation": False}
 _TRANSACTION = {"transactional_id": "p", "producer_id": 1, "producer_epoch": 0, "group_id": "g"}
 _MEMBER = {"group_id": "g", "member_id": "m", "generation_id": 1, "group_instance_id": None}
 _OFFSET = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1}
-_OFFSETS = [{"name": "orders", "partitions": [{**_OFFSET, "committed_metadata": ""}]}]
+_OFFSETS = [
+    {"name": "orders", "topic_id": None, "partitions": [{**_OFFSET, "committed_metadata": ""}]}
+]
 _FETCH = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1}
 _NEW_TOPIC = {"name": "new", "num_partitions": 2, "replication_factor": 1}
+
+_JOINS = {
+    "group_id": "h",
+    "member_id": "m",
+    "member_epoch": 0,
+    "rebalance_timeout": 60_000,
+    "subscribed_topic_names": ["orders"],
+    "topic_partitions": [],
+}
+_DESCRIBED = {"group_ids": ["g"], "include_authorized_operations": False}
 
 # A request of each API that is answered, with all its fields.
 REQUESTS: dict[str, dict[str, Any]] = {
@@ -60,6 +72,10 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "topics": [{"name": "orders", "partition_indexes": [0]}],
         "groups": [{"group_id": "g", "topics": None}, {"group_id": "h", "topics": None}],
     },
+    "consumer_group_heartbeat": _JOINS,
+    "share_group_heartbeat": _JOINS,
+    "consumer_group_describe": _DESCRIBED,
+    "share_group_describe": _DESCRIBED,
     "find_coordinator": {"key": "g", "key_type": 0, "coordinator_keys": ["g"]},
     "join_group": {
         "group_id": "g",

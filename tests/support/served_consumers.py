@@ -158,8 +158,10 @@ class KafkaPythonCooperative(KafkaPython):
 class Confluent(Consumer):
     """librdkafka's consumer."""
 
-    assignor = "range"
-    settings: ClassVar[dict[str, Any]] = {}
+    settings: ClassVar[dict[str, Any]] = {
+        "heartbeat.interval.ms": HEARTBEAT_MS,
+        "partition.assignment.strategy": "range",
+    }
 
     def open(self) -> None:
         import confluent_kafka
@@ -173,8 +175,6 @@ class Confluent(Consumer):
                 "client.id": self.client_id,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
-                "heartbeat.interval.ms": HEARTBEAT_MS,
-                "partition.assignment.strategy": self.assignor,
                 **static,
                 **self.settings,
             }
@@ -202,7 +202,16 @@ class Confluent(Consumer):
 
 
 class ConfluentCooperative(Confluent):
-    assignor = "cooperative-sticky"
+    settings: ClassVar[dict[str, Any]] = {
+        **Confluent.settings,
+        "partition.assignment.strategy": "cooperative-sticky",
+    }
+
+
+class ConfluentByBroker(Confluent):
+    """A member of a consumer group (KIP-848), whose broker assigns."""
+
+    settings: ClassVar[dict[str, Any]] = {"group.protocol": "consumer"}
 
 
 class Aiokafka(Consumer):
@@ -257,5 +266,6 @@ CONSUMERS: tuple[type[Consumer], ...] = (
     KafkaPythonCooperative,
     Confluent,
     ConfluentCooperative,
+    ConfluentByBroker,
     Aiokafka,
 )

@@ -13,7 +13,10 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
+from kafka_rebalance.coordinator.machine.events import ClusterTopic, TopicsChanged
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import id_text, uuid_of
+from kafka_rebalance.java.hash_map import Uuid
 
 from .frames import APIS, Asked, KafkaError
 
@@ -70,6 +73,8 @@ class Cluster:
 
     def __init__(self, topics: Iterable[ServedTopic]) -> None:
         self.host, self.port = "", 0
+        self.version = 0
+        """Grows with each change of the topics."""
         self._made = count()
         self.replace(())
         for topic in topics:
@@ -122,12 +127,14 @@ class Cluster:
             topic_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{next(self._made)} {topic.name}")
             self._ids[topic.name], self._names[topic_id] = topic_id, topic.name
         self.topics[topic.name] = topic
+        self.version += 1
         for partition in topic.racks or ():
             for replica in _numbered(partition):
                 self._nodes.setdefault(replica, NODE + len(self._nodes))
 
     def remove(self, name: str) -> ServedTopic:
         del self._names[self._ids.pop(name)]
+        self.version += 1
         self.partitions -= self.topics[name].partitions
         return self.topics.pop(name)
 
@@ -141,8 +148,26 @@ class Cluster:
             name = self._names.get(getattr(one, "topic_id", None) or uuid.UUID(int=0), "")
         return self.topics.get(name)
 
-    def topic_id(self, topic: ServedTopic) -> uuid.UUID:
-        return self._ids[topic.name]
+    def topic_id(self, name: str) -> uuid.UUID | None:
+        return self._ids.get(name)
+
+    def name_of(self, topic_id: Uuid) -> str:
+        """Returns the name of a topic of this cluster; "" if there is none with this id."""
+        number = sum(part % 2**64 << shift for part, shift in zip(topic_id, (64, 0), strict=True))
+        return self._names.get(uuid.UUID(int=number), "")
+
+    def topics_changed(self) -> TopicsChanged:
+        """Returns the topics as the coordinator learns them."""
+        topics = tuple(
+            ClusterTopic(
+                one.name,
+                uuid_of(id_text(self._ids[one.name].bytes)),
+                one.partitions,
+                tuple(tuple(filter(None, racks)) for racks in one.racks or ()),
+            )
+            for one in self.topics.values()
+        )
+        return TopicsChanged(topics, self.version)
 
     def answer(self, asked: Asked) -> Mapping[str, Any] | None:
         """Returns the fields of the response; None for a request about something else."""
@@ -216,7 +241,7 @@ class Cluster:
         return {
             "error_code": KafkaError.none,
             "name": topic.name,
-            "topic_id": self.topic_id(topic),
+            "topic_id": self.topic_id(topic.name),
             "is_internal": False,
             "partitions": partitions,
         }

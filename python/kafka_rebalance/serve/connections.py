@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.wire.messages import Response
 
 from .frames import Asked, decoded, encoded
 
-Handler = Callable[[Asked, str], Awaitable[Mapping[str, Any] | None]]
+Handler = Callable[[Asked, str], Awaitable[Mapping[str, Any] | Response | None]]
 """Maps a request and the client's host to the fields of the response; None: no response."""
 
 

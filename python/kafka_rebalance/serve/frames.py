@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads requests and writes responses of Kafka's protocol; kio has a dataclass for every version.
 
+The bodies about groups that brokers assign are read and written as the coordinator's own classes.
 `filled` makes such a dataclass from a dictionary of fields. It leaves out fields that the version
 does not have, and takes times in milliseconds and error codes as numbers.
 """
@@ -17,6 +18,9 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import MissingExtra, WireError
 from kafka_rebalance.group.declared_types import field_hints
+from kafka_rebalance.wire import broker_groups
+from kafka_rebalance.wire.layout import layout_of
+from kafka_rebalance.wire.messages import Request, Response
 
 try:
     from kio.index import load_entity_schema
@@ -57,8 +61,8 @@ APIS: dict[str, Api] = {
     "fetch": Api(1, 4, 17),
     "list_offsets": Api(2, 1, 10),
     "metadata": Api(3, 0, 13),
-    "offset_commit": Api(8, 2, 9),
-    "offset_fetch": Api(9, 1, 9),
+    "offset_commit": Api(8, 2, 10),
+    "offset_fetch": Api(9, 1, 10),
     "find_coordinator": Api(10, 0, 6),
     "join_group": Api(11, 0, 9),
     "heartbeat": Api(12, 0, 4),
@@ -78,18 +82,28 @@ APIS: dict[str, Api] = {
     "offset_delete": Api(47, 0, 0),
     "describe_cluster": Api(60, 0, 2),
     "describe_transactions": Api(65, 0, 0),
+    "consumer_group_heartbeat": Api(68, 0, 1),
+    "consumer_group_describe": Api(69, 0, 1),
+    "share_group_heartbeat": Api(76, 1, 1),
+    "share_group_describe": Api(77, 1, 1),
 }
-"""Name -> number and versions, in the order of the numbers.
+"""Name -> number and versions, in the order of the numbers."""
 
-The newest versions of OffsetFetch and OffsetCommit name topics only by id. They are not answered:
-groups of the new protocol need them, and this server has no such groups.
-"""
+_OF_BROKER_GROUPS: dict[str, type[Request]] = {
+    "consumer_group_heartbeat": broker_groups.ConsumerGroupHeartbeat,
+    "consumer_group_describe": broker_groups.ConsumerGroupDescribe,
+    "share_group_heartbeat": broker_groups.ShareGroupHeartbeat,
+    "share_group_describe": broker_groups.ShareGroupDescribe,
+}
 
 NAMES = {api.key: name for name, api in APIS.items()}
 
 
 class Asked(NamedTuple):
-    """One request; `body` is None if it is ApiVersions in a version that is unknown here."""
+    """One request; `body` is None if it is ApiVersions in a version that is unknown here.
+
+    A body about groups that brokers assign is a `Request`, each other one an object of kio's.
+    """
 
     api: str
     version: int
@@ -110,8 +124,11 @@ def decoded(frame: bytes) -> Asked:
             raise WireError(f"{api}: version {version} is not one of {least} to {most}")
         schema: Any = load_entity_schema(api, version, EntityType.request)
         header, size = _reader(schema.__header_schema__)(frame, 0)
-        _check_counts(schema, frame, size)
-        body, _ = _reader(schema)(frame, size)
+        if own := _OF_BROKER_GROUPS.get(api):
+            body = layout_of(own, version).read(frame, api, size)
+        else:
+            _check_counts(schema, frame, size)
+            body, _ = _reader(schema)(frame, size)
     except WireError:
         raise
     except Exception as error:  # for bytes that are no request, kio raises errors of many kinds
@@ -119,15 +136,17 @@ def decoded(frame: bytes) -> Asked:
     return Asked(api, version, correlation_id, header.client_id or "", body)
 
 
-def encoded(asked: Asked, fields: Mapping[str, Any]) -> bytes:
+def encoded(asked: Asked, fields: Mapping[str, Any] | Response) -> bytes:
     """Returns the bytes of the response to a request, with their length in front."""
     version = asked.version if asked.body is not None else 0
     schema: Any = load_entity_schema(asked.api, version, EntityType.response)
     header = filled(schema.__header_schema__, {"correlation_id": asked.correlation_id})
     buffer = io.BytesIO()
-    for part in (header, filled(schema, {"throttle_time": 0, **fields})):
-        kind: Any = type(part)
-        _writer(kind)(buffer, part)
+    _writer(type(header))(buffer, header)
+    if isinstance(fields, Response):
+        buffer.write(layout_of(type(fields), version).written(fields))
+    else:
+        _writer(schema)(buffer, filled(schema, {"throttle_time": 0, **fields}))
     body = buffer.getvalue()
     return struct.pack(">i", len(body)) + body
 

@@ -9,30 +9,33 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response, common_fields, field_names
 
+from .cluster import Cluster
 from .frames import Asked
 
 Ask = Callable[[Request], Awaitable[Any]]
 """Asks the coordinator. The response is None if a newer request of the member replaced this one."""
-Has = Callable[[str, int], bool]
 
 _UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-async def answered(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any] | None:
-    """Returns the fields of the response to a request about a group; None for no response."""
+async def answered(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any] | Response | None:
+    """Returns the response to a request about a group, or its fields; None for no response."""
+    if isinstance(asked.body, Request):
+        return await ask(asked.body)
     match asked.api:
         case "offset_fetch":
-            return await _offset_fetch(asked, ask)
+            return await _offset_fetch(asked, ask, cluster)
         case "offset_commit" | "txn_offset_commit":
-            return await _offset_commit(asked, ask, has)
+            return await _offset_commit(asked, ask, cluster)
         case "offset_delete":
-            return await _offset_delete(asked, ask, has)
+            return await _offset_delete(asked, ask, cluster)
     given = {}
     if asked.api == "leave_group" and not hasattr(asked.body, "members"):  # version 0 to 2
         given["members"] = (classic.MemberIdentity(asked.body.member_id),)
@@ -95,48 +98,72 @@ def _request(asked: Asked, **given: Any) -> Request:
 # Offsets ------------------------------------------------------------------------------------------
 
 
-async def _offset_commit(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
+class _Topic(NamedTuple):
+    """How a request or a response names a topic; a request has only one of both."""
+
+    name: str | None
+    topic_id: UUID | None
+
+    @property
+    def unknown(self) -> ErrorCode:
+        return ErrorCode.UNKNOWN_TOPIC_ID if self.name is None else _UNKNOWN
+
+
+def _named(one: Any, cluster: Cluster) -> _Topic:
+    """Returns the topic of a request's entry; from version 10 on, entries have its id."""
+    if hasattr(one, "name"):
+        return _Topic(one.name, None)
+    found = cluster.find(one)
+    return _Topic(None if found is None else found.name, one.topic_id)
+
+
+async def _offset_commit(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any]:
     """Commits offsets of partitions that exist; if there is none, the coordinator is not asked."""
-    body = asked.body
-    entries = [(topic.name, one) for topic in body.topics for one in topic.partitions]
+    entries = [
+        (_named(topic, cluster), one) for topic in asked.body.topics for one in topic.partitions
+    ]
     offsets = tuple(
         wire.OffsetToCommit(
-            topic,
+            topic.name or "",
             one.partition_index,
             one.committed_offset,
             one.committed_metadata,
             getattr(one, "committed_leader_epoch", -1),
         )
         for topic, one in entries
-        if has(topic, one.partition_index)
+        if cluster.has(topic.name or "", one.partition_index)
     )
-    codes = {(topic, one.partition_index): _UNKNOWN for topic, one in entries}
+    codes = {}
     if offsets:
         response = await ask(_request(asked, offsets=offsets))
-        codes |= {(one.topic, one.partition): one.error_code for one in response.partitions}
-    return {"topics": _by_topic(_coded(*partition, code) for partition, code in codes.items())}
+        codes = {(one.topic, one.partition): one.error_code for one in response.partitions}
+    return {"topics": _coded(((topic, one.partition_index) for topic, one in entries), codes)}
 
 
-async def _offset_delete(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
-    entries = [(t.name, one.partition_index) for t in asked.body.topics for one in t.partitions]
-    known = tuple(one for one in entries if has(*one))
+async def _offset_delete(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any]:
+    entries = [
+        (_named(topic, cluster), one.partition_index)
+        for topic in asked.body.topics
+        for one in topic.partitions
+    ]
+    known = tuple((t.name, p) for t, p in entries if cluster.has(t.name or "", p))
     response = await ask(_request(asked, partitions=known))
-    codes = dict.fromkeys(entries, _UNKNOWN)
-    codes |= {(one.topic, one.partition): one.error_code for one in response.partitions}
+    codes = {(one.topic, one.partition): one.error_code for one in response.partitions}
     if response.error_code is not ErrorCode.NONE:
-        codes = {}
-    topics = _by_topic(_coded(*partition, code) for partition, code in codes.items())
-    return {"error_code": response.error_code, "topics": topics}
+        entries = []
+    return {"error_code": response.error_code, "topics": _coded(entries, codes)}
 
 
-async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
+async def _offset_fetch(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any]:
     body = asked.body
     several = getattr(body, "groups", None)
     groups = []
     for one in (body,) if several is None else several:
-        partitions = None
+        partitions, unknown = None, []
         if one.topics is not None:
-            partitions = tuple((t.name, p) for t in one.topics for p in t.partition_indexes)
+            entries = [(_named(t, cluster), p) for t in one.topics for p in t.partition_indexes]
+            partitions = tuple((t.name, p) for t, p in entries if t.name is not None)
+            unknown = [entry for entry in entries if entry[0].name is None]
         request = wire.OffsetFetch(
             group_id=one.group_id,
             partitions=partitions,
@@ -144,10 +171,7 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
             member_id=getattr(one, "member_id", None),
             member_epoch=getattr(one, "member_epoch", classic.NO_GENERATION),
         )
-        response = await ask(request)
-        topics = _by_topic((each.topic, _fields(each)) for each in response.offsets)
-        error = response.error_code
-        groups.append({"error_code": error, "topics": topics, "group_id": one.group_id})
+        groups.append({**_fetched(await ask(request), unknown, cluster), "group_id": one.group_id})
     return {"groups": groups} if several is not None else groups[0]
 
 
@@ -199,13 +223,35 @@ def _described(one: classic.DescribedGroup) -> dict[str, Any]:
     }
 
 
-def _coded(topic: str, partition: int, code: int) -> tuple[str, dict[str, Any]]:
-    return topic, {"partition_index": partition, "error_code": code}
+def _coded(
+    entries: Iterable[tuple[_Topic, int]], codes: Mapping[tuple[str, int], int]
+) -> list[dict[str, Any]]:
+    """Returns the entries with the coordinator's error codes; without one, a topic is unknown."""
+    return _by_topic(
+        (
+            topic,
+            {
+                "partition_index": partition,
+                "error_code": codes.get((topic.name or "", partition), topic.unknown),
+            },
+        )
+        for topic, partition in dict.fromkeys(entries)
+    )
 
 
-def _by_topic(partitions: Iterable[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+def _fetched(
+    response: wire.OffsetFetchResponse, unknown: list[tuple[_Topic, int]], cluster: Cluster
+) -> dict[str, Any]:
+    offsets = [(_Topic(one.topic, cluster.topic_id(one.topic)), one) for one in response.offsets]
+    missing = ErrorCode.UNKNOWN_TOPIC_ID
+    offsets += [(topic, wire.FetchedOffset("", p, error_code=missing)) for topic, p in unknown]
+    topics = _by_topic((topic, _fields(one)) for topic, one in offsets)
+    return {"error_code": response.error_code, "topics": topics}
+
+
+def _by_topic(partitions: Iterable[tuple[_Topic, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Returns one entry for each run of partitions of the same topic."""
     return [
-        {"name": topic, "partitions": [one for _, one in run]}
+        {"name": topic.name, "topic_id": topic.topic_id, "partitions": [one for _, one in run]}
         for topic, run in groupby(partitions, key=lambda pair: pair[0])
     ]

@@ -2,11 +2,15 @@
 """The generations of each group, in order, for tests that check the rebalances."""
 
 from collections import Counter, deque
+from typing import Any
 
+from kafka_rebalance.coordinator.broker_assigned.group import AssigningGroup
 from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.consumer_protocol import by_topic, decode_assignment
-from kafka_rebalance.wire.messages import Frozen
+from kafka_rebalance.wire.messages import Frozen, GroupState
+
+from .cluster import Cluster
 
 MOST_GENERATIONS = 10_000
 """How many generations of all groups are kept; older ones are dropped."""
@@ -15,8 +19,10 @@ MOST_GENERATIONS = 10_000
 class StableGeneration(Frozen):
     """The generation of a group that became Stable at the server's time `at_ms`.
 
-    A member's name is its instance id or else its client id; if two members share that, each has
-    its member id as its name. `assignment` maps names to partitions by topic.
+    Of a group whose broker assigns, it is an epoch: nobody leads, and `protocol_name` is the
+    broker's assignor if members name one. A member's name is its instance id or else its client
+    id; if two members share that, each has its member id as its name. `assignment` maps names to
+    partitions by topic.
     """
 
     generation_id: int
@@ -46,26 +52,53 @@ class History:
     def note(self, group: Group, now_ms: int) -> None:
         """Adds the generation of a group that has become Stable."""
         members = group.members.values()
-        wanted = {one.member_id: one.group_instance_id or one.client_id for one in members}
-        used = Counter(wanted.values())
-        names = {
-            member_id: name if used[name] == 1 else member_id for member_id, name in wanted.items()
-        }
-        generation = StableGeneration(
-            group.generation_id,
-            now_ms,
-            group.protocol_name or "",
-            names.get(group.leader_id or "", ""),
-            {name: member_id for member_id, name in names.items()},
-            {names[one.member_id]: _partitions(one.assignment) for one in members},
+        names = _names({one.member_id: one.group_instance_id or one.client_id for one in members})
+        self._add(
+            group.group_id,
+            StableGeneration(
+                group.generation_id,
+                now_ms,
+                group.protocol_name or "",
+                names.get(group.leader_id or "", ""),
+                {name: member_id for member_id, name in names.items()},
+                {names[one.member_id]: _partitions(one.assignment) for one in members},
+            ),
         )
-        self._generations.setdefault(group.group_id, deque()).append(generation)
-        self._noted.append(group.group_id)
+
+    def is_new(self, group: AssigningGroup[Any, Any]) -> bool:
+        """Returns whether the group is Stable in an epoch that is not the newest one here."""
+        newest = self._generations.get(group.group_id)
+        is_known = bool(newest) and newest[-1].generation_id == group.epoch
+        return not is_known and group.state is GroupState.STABLE
+
+    def note_epoch(self, group: AssigningGroup[Any, Any], now_ms: int, cluster: Cluster) -> None:
+        """Adds the epoch of a group that has become Stable."""
+        members = group.members.values()
+        names = _names({one.member_id: one.instance_id or one.client_id for one in members})
+        owned = {
+            names[one.member_id]: {
+                cluster.name_of(topic): sorted(numbers) for topic, numbers in one.assigned.items()
+            }
+            for one in members
+        }
+        ids = {name: member_id for member_id, name in names.items()}
+        assignor = getattr(group, "preferred_assignor", str)() or ""
+        self._add(group.group_id, StableGeneration(group.epoch, now_ms, assignor, "", ids, owned))
+
+    def _add(self, group_id: str, generation: StableGeneration) -> None:
+        self._generations.setdefault(group_id, deque()).append(generation)
+        self._noted.append(group_id)
         if len(self._noted) > MOST_GENERATIONS:
             oldest = self._noted.popleft()
             self._generations[oldest].popleft()
             if not self._generations[oldest]:
                 del self._generations[oldest]
+
+
+def _names(wanted: dict[str, str]) -> dict[str, str]:
+    """Returns each member's name by its id: the wanted one, or the id if members share it."""
+    used = Counter(wanted.values())
+    return {one: name if used[name] == 1 else one for one, name in wanted.items()}
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:

@@ -17,13 +17,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
+from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import Coordinator
 from kafka_rebalance.coordinator.machine import events
-from kafka_rebalance.coordinator.machine.deadlines import DeadlineKey
-from kafka_rebalance.wire.classic_groups import Heartbeat, JoinGroup
+from kafka_rebalance.coordinator.machine.deadlines import SESSION, DeadlineKey
+from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat, ShareGroupHeartbeat
+from kafka_rebalance.wire.classic_groups import JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import GroupState, Request, Tick
+from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 from kafka_rebalance.wire.offsets import EndTransaction, OffsetCommit, TxnOffsetCommit
 
 from . import groups, topics
@@ -40,7 +42,8 @@ SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
-_MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit)
+_BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat)
+_MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 
 
 def _epoch_clock() -> Callable[[], float]:
@@ -79,6 +82,7 @@ class Server:
         self._clock = None if stopped_clock else _epoch_clock()
         self._moved_ms = 0
         self._position = 0
+        self._topics_version = 0
         self._request_ids = count(1)
         self._parked: dict[int, asyncio.Future[Any]] = {}
         self._unsynced: list[events.Appended] = []
@@ -126,7 +130,7 @@ class Server:
 
     # Requests -------------------------------------------------------------------------------------
 
-    async def _answer(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
+    async def _answer(self, asked: Asked, host: str) -> Mapping[str, Any] | Response | None:
         fields = self.cluster.answer(asked)
         if fields is not None:
             if asked.api == "fetch":
@@ -143,7 +147,7 @@ class Server:
         if fields is not None:
             return fields
         return await groups.answered(
-            asked, lambda request: self._ask(request, asked, host), self.cluster.has
+            asked, lambda request: self._ask(request, asked, host), self.cluster
         )
 
     async def _transact(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
@@ -190,21 +194,28 @@ class Server:
 
     def _handle(self, event: events.CoordinatorEvent) -> None:
         waiting = deque([event])
+        if self._topics_version != self.cluster.version:
+            self._topics_version = self.cluster.version
+            waiting.appendleft(self.cluster.topics_changed())
         stable = set()
         while waiting:
             for effect in self.coordinator.handle(waiting.popleft(), self.now_ms()):
                 if isinstance(effect, events.Append):
                     waiting.extend(self._append(effect))
-                elif isinstance(effect, events.PatternsDue):
+                elif isinstance(effect, events.PatternsDue | events.ShareStateDue):
                     waiting.append(effect)
                 elif isinstance(effect, events.Transition) and effect.after is GroupState.STABLE:
                     stable.add(effect.group_id)
                 else:
                     self._carry_out(effect)
+        if isinstance(event, events.Received) and isinstance(event.request, _BROKER_ASSIGNS):
+            stable.add(event.request.group_id)
         for group_id in stable:
-            group = self.coordinator.classic_group(group_id)
-            if group is not None:
+            group = self.coordinator.groups().get(group_id)
+            if isinstance(group, Group):
                 self.history.note(group, self.now_ms())
+            elif group is not None and self.history.is_new(group):
+                self.history.note_epoch(group, self.now_ms(), self.cluster)
         self._wake()
 
     def _carry_out(self, effect: events.Effect) -> None:
@@ -317,18 +328,34 @@ class Server:
         self._move_to(end)
         self._wake()
 
+    def sessions_of(self, client_id: str) -> list[int]:
+        """Returns the session timeouts in ms of a client's members."""
+        found = []
+        for group in self.coordinator.groups().values():
+            for one in group.members.values():
+                classic = one if isinstance(group, Group) else getattr(one, "classic", None)
+                if one.client_id == client_id and classic is not None:
+                    found.append(classic.session_timeout_ms)
+                elif one.client_id == client_id:
+                    setting = f"group_{group.group_type}_session_timeout_ms"
+                    found.append(getattr(self.coordinator.config, setting))
+        return found
+
     def _move_to(self, at_ms: int) -> None:
         self._moved_ms += max(0, at_ms - self.now_ms())
 
     def _heartbeat(self, key: DeadlineKey) -> bool:
-        """Handles a heartbeat in a connected member's name; returns whether its deadline moved."""
-        group = self.coordinator.classic_group(key.group_id)
-        if key.kind != "heartbeat" or group is None or key.member_id not in group.members:
+        """Starts a connected member's session again; returns whether its deadline moved.
+
+        No request is made: its answer could have partitions for the member, which only the client
+        can take.
+        """
+        group = self.coordinator.groups().get(key.group_id)
+        if key.kind not in ("heartbeat", SESSION) or group is None:
             return False
-        if not self.connections.has_client(group.members[key.member_id].client_id):
+        member = group.members.get(key.member_id)
+        if member is None or not self.connections.has_client(member.client_id):
             return False
-        request = Heartbeat(
-            group_id=key.group_id, member_id=key.member_id, generation_id=group.generation_id
-        )
-        self._handle(events.Received(next(self._request_ids), request))
+        self._handle(events.Silent(key.group_id, key.member_id, self.now_ms()))
+        self._handle(events.Heard(key.group_id, key.member_id))
         return self.coordinator.next_deadline() != (key, self.now_ms())

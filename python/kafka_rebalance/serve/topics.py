@@ -61,7 +61,7 @@ def _create(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
     answered = {**_refused(one, KafkaError.none), "num_partitions": number, "replication_factor": 1}
     if not getattr(body, "validate_only", False):
         cluster.add(made)
-        answered["topic_id"] = cluster.topic_id(made)
+        answered["topic_id"] = cluster.topic_id(made.name)
     return {**answered, "configs": ()}
 
 
@@ -89,7 +89,7 @@ def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[Ser
         topic = cluster.topics.get(one) if by_name is not None else cluster.find(one)
         fields = {"name": name, "topic_id": None, "error_code": KafkaError.none}
         if topic is not None:
-            fields |= {"name": topic.name, "topic_id": cluster.topic_id(topic)}
+            fields |= {"name": topic.name, "topic_id": cluster.topic_id(topic.name)}
             deleted.append(cluster.remove(topic.name))
         elif name is not None:
             fields["error_code"] = KafkaError.unknown_topic_or_partition

@@ -66,7 +66,7 @@ class ConsumerGroupHeartbeat(Request):
     rack_id: str | None = None
     rebalance_timeout_ms: Int32 = -1
     subscribed_topic_names: tuple[str, ...] | None = None
-    subscribed_topic_regex: str | None = None
+    subscribed_topic_regex: Annotated[str | None, Since(1)] = None
     server_assignor: str | None = None
     topic_partitions: tuple[TopicPartitions, ...] | None = None
 

@@ -124,8 +124,9 @@ def decoded(frame: bytes) -> Asked:
             raise WireError(f"{api}: version {version} is not one of {least} to {most}")
         schema: Any = load_entity_schema(api, version, EntityType.request)
         header, size = _reader(schema.__header_schema__)(frame, 0)
-        if own := _OF_BROKER_GROUPS.get(api):
-            body = layout_of(own, version).read(frame, api, size)
+        if api in _OF_BROKER_GROUPS:
+            own: Any = _OF_BROKER_GROUPS[api]
+            body: Any = layout_of(own, version).read(frame, api, size)
         else:
             _check_counts(schema, frame, size)
             body, _ = _reader(schema)(frame, size)
@@ -142,7 +143,7 @@ def encoded(asked: Asked, fields: Mapping[str, Any] | Response) -> bytes:
     schema: Any = load_entity_schema(asked.api, version, EntityType.response)
     header = filled(schema.__header_schema__, {"correlation_id": asked.correlation_id})
     buffer = io.BytesIO()
-    _writer(type(header))(buffer, header)
+    _writer(schema.__header_schema__)(buffer, header)
     if isinstance(fields, Response):
         buffer.write(layout_of(type(fields), version).written(fields))
     else:

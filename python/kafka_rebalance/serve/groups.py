@@ -28,7 +28,8 @@ _UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 async def answered(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any] | Response | None:
     """Returns the response to a request about a group, or its fields; None for no response."""
     if isinstance(asked.body, Request):
-        return await ask(asked.body)
+        response: Response | None = await ask(asked.body)
+        return response
     match asked.api:
         case "offset_fetch":
             return await _offset_fetch(asked, ask, cluster)

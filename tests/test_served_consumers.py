@@ -31,6 +31,7 @@ from tests.support.served_consumers import (
     GROUP,
     LIBRARIES,
     TOPIC,
+    ConfluentByBroker,
     ConfluentCooperative,
     Consumer,
     KafkaPythonCooperative,
@@ -121,6 +122,20 @@ def test_a_static_bounce_is_no_rebalance(kind: type[Consumer], broker: RunningBr
         while again.owned() != set(before.assignment["i3"][TOPIC]):
             pass  # `owned` waits for the consumer's thread, which polls
         assert broker.history(GROUP)[-1] == before, broker.history(GROUP)
+
+
+def test_the_broker_removes_only_the_killed_member_of_a_consumer_group(
+    broker: RunningBroker,
+) -> None:
+    with ExitStack() as stack:
+        for number, name in enumerate("ab", 1):
+            stack.callback(started(ConfluentByBroker, broker, name).close)
+            before = settled(broker, number)
+        broker.kill("a")
+        after = settled(broker, 1)
+        assert after.member_ids == {"b": before.member_ids["b"]}
+        assert after.generation_id == before.generation_id + 1
+        broker.let_back("a")
 
 
 # Mixed groups -------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from tests.support.prompt import command
 
 HALVES = [[0, 1, 2], [3, 4, 5]]
 OF_CONSUMERS = (
-    "range, roundrobin, sticky, cooperative-sticky, consumer/uniform, consumer/range"  # fits both
+    "range, roundrobin, sticky, cooperative-sticky, consumer/uniform, consumer/range, "
+    "consumer/balanced"  # fits both
 )
 
 

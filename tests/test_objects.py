@@ -142,7 +142,8 @@ def test_an_unknown_name(engine: Engine) -> None:
     assert str(raised.value) == (
         'assignor: "nope" is not known; known are range, roundrobin, sticky, cooperative-sticky, '
         "librdkafka/range, librdkafka/roundrobin, librdkafka/cooperative-sticky, "
-        "balanced, weighted, consumer/uniform, consumer/range, share/simple, streams/sticky"
+        "balanced, weighted, consumer/uniform, consumer/range, consumer/balanced, share/simple, "
+        "streams/sticky"
     )
     with pytest.raises(kr.GroupError, match=r"^assignor: missing; name one"):
         kr.assign(GROUP, engine=engine)

@@ -19,6 +19,7 @@ pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve
 from kio.index import load_entity_schema
 from kio.static.constants import EntityType
 
+from kafka_rebalance.serve import cluster, topics
 from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.serve.frames import APIS
 from kafka_rebalance.testing import RunningBroker
@@ -92,9 +93,11 @@ def changed(rng: random.Random) -> bytes:
 
 
 def test_changed_requests_raise_nothing(
-    broker: RunningBroker, caplog: pytest.LogCaptureFixture
+    broker: RunningBroker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each request is answered, or its connection ends; asyncio logs exceptions of handlers."""
+    for module in (cluster, topics):  # the members of a consumer group would share 65,536
+        monkeypatch.setattr(module, "MOST_PARTITIONS", 1_000)
     rng = random.Random(31)
     with connection(broker) as beside:
         member_id = join(beside).member_id

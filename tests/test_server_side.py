@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, in_core
+from kafka_rebalance.assignors.registry import PLUG_IN, SERVER_SIDE, in_brokers
 from kafka_rebalance.bulk import assign_batch, compare_batch, plan_batch
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.cli import main
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
 A, B = topic_id("a"), topic_id("b")
-IN_CORE = [name for name in SERVER_SIDE if name in in_core()]
+IN_CORE = [name for name in SERVER_SIDE if name != PLUG_IN]
 """All but the plug-in `consumer/balanced`: see `test_balanced_in_brokers.py`."""
 
 

@@ -158,10 +158,15 @@ class KafkaPythonCooperative(KafkaPython):
 class Confluent(Consumer):
     """librdkafka's consumer."""
 
-    settings: ClassVar[dict[str, Any]] = {
-        "heartbeat.interval.ms": HEARTBEAT_MS,
-        "partition.assignment.strategy": "range",
-    }
+    assignor = "range"
+    settings: ClassVar[dict[str, Any]] = {}
+
+    def protocol(self) -> dict[str, Any]:
+        """Returns the settings of the group protocol."""
+        return {
+            "heartbeat.interval.ms": HEARTBEAT_MS,
+            "partition.assignment.strategy": self.assignor,
+        }
 
     def open(self) -> None:
         import confluent_kafka
@@ -175,6 +180,7 @@ class Confluent(Consumer):
                 "client.id": self.client_id,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
+                **self.protocol(),
                 **static,
                 **self.settings,
             }
@@ -202,16 +208,14 @@ class Confluent(Consumer):
 
 
 class ConfluentCooperative(Confluent):
-    settings: ClassVar[dict[str, Any]] = {
-        **Confluent.settings,
-        "partition.assignment.strategy": "cooperative-sticky",
-    }
+    assignor = "cooperative-sticky"
 
 
 class ConfluentByBroker(Confluent):
     """A member of a consumer group (KIP-848), whose broker assigns."""
 
-    settings: ClassVar[dict[str, Any]] = {"group.protocol": "consumer"}
+    def protocol(self) -> dict[str, Any]:
+        return {"group.protocol": "consumer"}
 
 
 class Aiokafka(Consumer):

@@ -261,7 +261,7 @@ def is_known(name: str) -> bool:
 def custom(name: str) -> Assignor:
     """Returns the assignor of this name: a custom one or a Python library's. Errors: GroupError."""
     if not is_known(name):
-        raise GroupError("assignor", misspelt(name))
+        raise GroupError("assignor", unknown(name))
     if name in SERVER_SIDE:
         raise GroupError("assignor", in_brokers(name))
     return _custom[name] if name in _custom else PYTHON_LIBRARIES[name]

@@ -11,6 +11,7 @@ import pytest
 
 import kafka_rebalance as kr
 import kafka_rebalance._core as _core
+from kafka_rebalance.bulk import batch
 from kafka_rebalance.cli.lines import FIELDS
 from kafka_rebalance.errors import SchemaError
 from kafka_rebalance.group import contract, spec
@@ -83,8 +84,10 @@ def _weighed(weight: Any) -> kr.Member:
 def test_the_line_is_a_column_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = pytest.importorskip("kafka_rebalance.spark.schema", reason="no pyspark")
     monkeypatch.setattr(schema, "GROUP", UNCHANGED)
+    monkeypatch.setattr(batch, "GROUP", UNCHANGED)
     without = schema.contract()
     monkeypatch.setattr(schema, "GROUP", fields.GROUP)
+    monkeypatch.setattr(batch, "GROUP", fields.GROUP)
     for of in ("input", "all", "recorded"):
         assert "weight: int" in schema.as_text(schema.contract(of))
     assert "members.weight" in schema.leaf_paths(set())

@@ -57,7 +57,9 @@ pub fn compare(
     }
     let adds = |change: &Change| matches!(change, Change::AddMembers(_));
     let one_member = group.members.len() == 1 && !changes.iter().any(adds);
-    let is_compared = candidates.iter().any(|one| Some(one.assignor) == own(group));
+    let is_compared = candidates
+        .iter()
+        .any(|one| Some(one.assignor) == own(group));
     let alone = (is_compared && !one_member).then(|| listed_alone(group, changes));
     let alone = alone.flatten();
     let (recommended, reason) = recommend(group, &candidates, alone.as_ref(), one_member);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -34,6 +35,8 @@ def ran(directory: Path, name: str, most: int) -> subprocess.CompletedProcess[st
         cwd=directory,
         capture_output=True,
         text=True,
+        # Python would rename a .pyc file that the limit has cut short, and nobody could import it.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
     )
 

@@ -125,8 +125,9 @@ def _above(
 ) -> Iterator[Problem]:
     for name, value in figures.items():
         if value is not None and value > limits.get(name, value):
-            what = counted(value, LIMITS[name].partition("s ")[0])
-            yield Problem.of(group_id, f"max-{name}", f"{what}, above the limit of {limits[name]}")
+            noun, limit = LIMITS[name].partition("s ")[0], f"above the limit of {limits[name]:,}"
+            text = f"{value:,} {noun}{'s' * (value != 1)}, {limit}"
+            yield Problem.of(group_id, f"max-{name}", text)
 
 
 class Verdict(NamedTuple):

@@ -29,6 +29,7 @@ from kafka_rebalance.plans.changes.text import change_from_text
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.present.description import Description
+from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.settings.clients import LIBRARIES, Client
 from kafka_rebalance.settings.files import judge, read_broker, read_clients
 from kafka_rebalance.settings.rule import Surroundings
@@ -40,7 +41,7 @@ from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import whole
 from .patterns import add_patterns
-from .tally import Emptied, LeftOut
+from .tally import Emptied, LeftOut, Unchanged
 from .triage import triaged
 from .weights import add_weights
 
@@ -78,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="properties of Java clients; JSON or YAML of librdkafka or of a Python client",
     )
     options.add_argument(
-        "--client", choices=LIBRARIES, help="the library (default: by the form of the file)"
+        "--client", choices=LIBRARIES, help="the library (default: by the file's form and names)"
     )
     for name, metavar, what in (
         ("processing", "TIME", "the longest time to process what one poll returns, such as 45s"),
@@ -135,6 +136,8 @@ def run(args: argparse.Namespace) -> int:
             if isinstance(found, RebalancePlan):
                 answers.append(f"{one.group_id}: {found.summary}")
                 problems += of_plan(found, limits)
+            elif isinstance(found, Unchanged):
+                answers.append(f"{one.group_id}: {found.result}")
             elif found is not None:
                 problems.append(found)
     for change in args.changes:
@@ -162,7 +165,7 @@ def _without_effect(limit: str, args: argparse.Namespace) -> str:
 
 def _planned(
     args: argparse.Namespace, group: GroupSpec, *, alone: bool
-) -> tuple[RebalancePlan | Problem | None, list[str]]:
+) -> tuple[RebalancePlan | Problem | Unchanged | None, list[str]]:
     """Returns the plan of a group, or its problem; None if no change affects it.
 
     One of several groups is planned without the changes that do not affect it; they are the lines
@@ -170,6 +173,8 @@ def _planned(
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
+    if isinstance(found, Unchanged):
+        return found, []
     if isinstance(found, Emptied):
         return Problem.of(group.group_id, "unread", found.result), []
     if isinstance(found, BadGroup | LeftOut):
@@ -197,6 +202,10 @@ def _of_settings(args: argparse.Namespace) -> tuple[int, list[Problem]]:
             else:
                 wrong = Problem.of(one.path, ERROR, one.problem, "docs/settings.md")
                 problems.append(wrong._replace(file=file))
+    for library in dict.fromkeys(one.library for one in clients if args.client is None):
+        first, *more = (one.place for one in clients if one.library == library)
+        which = f"{first} and {len(more)} more" if more else first
+        print_note(f"{which}: read as settings of {library}; --client names another library")
     count = len(clients) + len(problems)
     return count, [*problems, *map(of_settings, judge(clients, around))]
 

@@ -63,11 +63,14 @@ class _Application:
         self.rng = rng
         self.assignor = rng.choice(ASSIGNORS)
         self.racks: tuple[str | None, ...] = _RACKS if rng.random() < 0.8 else (None, *_RACKS)
-        # One application in ten mixes brokers with and without racks; in one of five, many processes
-        # have a future version, and Kafka puts them, with their racks, into one process.
-        broker_racks = (None, *_RACKS) if rng.random() < 0.1 else self.racks
+        # In one application of five, many processes have a future version: Kafka puts them into one
+        # process, with their racks. In one of ten, a broker without a rack is among others.
         self.versions = (11, 12, 12) if rng.random() < 0.2 else (11,) * 12 + (7, 10, 5, 12)
-        self.brokers = {str(i): rng.choice(broker_racks) for i in range(rng.randint(1, 5))}
+        self.fewest = 2 if rng.random() < 0.1 else 1
+        """The fewest brokers, and the fewest replicas of a partition."""
+        self.brokers = {str(i): rng.choice(self.racks) for i in range(rng.randint(self.fewest, 5))}
+        if self.fewest > 1:
+            self.brokers["0"] = None
         self.topics: dict[str, list[list[int]]] = {}
         self.ends: dict[str, list[int]] = {}
         self.committed: dict[str, list[int | None]] = {}
@@ -77,7 +80,7 @@ class _Application:
 
     def _topic(self, name: str, count: int) -> str:
         rng, ids = self.rng, [int(one) for one in self.brokers]
-        replicas = rng.randint(1, min(3, len(ids)))
+        replicas = rng.randint(self.fewest, min(3, len(ids)))
         self.topics[name] = [rng.sample(ids, replicas) for _ in range(count)]
         return name
 

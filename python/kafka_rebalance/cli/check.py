@@ -39,7 +39,7 @@ from . import DONE, FINDINGS_FAIL, SOME_ERRORS
 from .applications import add_settings
 from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
-from .options import whole
+from .options import add_table, whole
 from .patterns import add_patterns
 from .tally import Emptied, LeftOut, Unchanged
 from .triage import triaged
@@ -71,41 +71,33 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options = parser.add_argument_group(
         "settings of clients", "Judged by the rules of docs/settings.md, in place of groups."
     )
-    options.add_argument(
-        "--settings",
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="properties of Java clients; JSON or YAML of librdkafka or of a Python client",
+    add_table(
+        options,
+        _SETTINGS,
+        settings={"nargs": "+", "action": "extend"},
+        client={"choices": LIBRARIES},
     )
-    options.add_argument(
-        "--client", choices=LIBRARIES, help="the library (default: by the file's form and names)"
-    )
-    for name, metavar, what in (
-        ("processing", "TIME", "the longest time to process what one poll returns, such as 45s"),
-        ("restart", "TIME", "how long a client is away when it restarts"),
-        ("broker-settings", "FILE", "server.properties (default: Kafka's defaults)"),
-    ):
-        options.add_argument(f"--{name}", metavar=metavar, help=what)
-    parser.add_argument(
-        "--fail-on",
-        action="append",
-        metavar="KIND",
-        help="error (default), warning, info, or a kind such as uneven (repeatable)",
-    )
-    for name, meaning in LIMITS.items():
-        parser.add_argument(f"--max-{name}", type=whole(0), metavar="N", help=f"most {meaning}")
-    parser.add_argument(
-        "--baseline",
-        metavar="FILE",
-        help="the JSON output of an earlier check: its problems are known, and do not fail",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="TOML (default: pyproject.toml, if it has the table)"
-    )
-    parser.add_argument(
-        "--format", choices=_FORMATS, help="github: the lines shown beside a pull request"
-    )
+    add_table(parser, _FAIL, fail_on={"action": "append"})
+    limits = "\n".join(f"--max-{name} N: most {meaning}" for name, meaning in LIMITS.items())
+    add_table(parser, limits, **{f"max_{one.replace('-', '_')}": whole(0) for one in LIMITS})
+    add_table(parser, _OUTPUT, format={"choices": _FORMATS})
+
+
+_SETTINGS = """
+--settings FILE: properties of Java clients; JSON or YAML of librdkafka or of a Python client
+--client: the library (default: by the file's form and names)
+--processing TIME: the longest time to process what one poll returns, such as 45s
+--restart TIME: how long a client is away when it restarts
+--broker-settings FILE: server.properties (default: Kafka's defaults)
+"""
+_FAIL = """
+--fail-on KIND: error (default), warning, info, or a kind such as uneven (repeatable)
+"""
+_OUTPUT = """
+--baseline FILE: the JSON output of an earlier check: its problems are known, and do not fail
+--config FILE: TOML (default: pyproject.toml, if it has the table)
+--format: github: the lines shown beside a pull request
+"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -40,9 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         'Events: "worker W leaves|returns|joins"; "leader W leaves" (REST does not '
         'show who leads, `describe` does); "connector C tasks=N|deleted"; "60s" (time passes). '
-        'A script is one line of JSON: {"id": "c", "assignor": "connect/incremental", "rounds": '
-        '[{"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}]}. Its fields: '
-        "docs/contract.md, Scripts of Connect."
+        "A script is one line of JSON (docs/connect.md has one)."
     )
     add_table(parser, _INPUT, file={"nargs": "?"}, url={"type": None})
     add_client_settings(parser)

@@ -374,7 +374,9 @@ def answer(
 
 
 def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    """Returns advice for a change whose member or rack does not exist in the group, or ""."""
+    """Returns advice for a field that `snapshot` has, or for an unknown member or rack, or ""."""
+    if error.path.endswith(".topic_id"):
+        return "; `snapshot` writes it"
     if not isinstance(error, NotAffected):
         return ""
     if lost := _lost_already(error_text(error, args.changes), group):

@@ -93,6 +93,8 @@ def test_the_way_back_ends_with_the_leaders_assignor() -> None:
         ("range", "newest", '"newest" is not consumer or classic'),
         ("range", "consumer/sticky", '"sticky" is none of uniform, range'),
         ("consumer/range", "consumer", 'the broker assigns the group already: "consumer/range"'),
+        ("consumer/range", "consumer/range", '"consumer/range" is the group\'s assignor already'),
+        ("range", "classic/range", '"range" is the group\'s assignor already'),
         ("kafka-python/range", "consumer", "kafka-python and aiokafka have no consumer protocol"),
         ("range", "consumer/", '"consumer/" names no assignor after the slash'),
         ("share/simple", "classic", 'this is a share group, which runs "share/simple"'),

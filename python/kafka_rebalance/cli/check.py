@@ -77,7 +77,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         settings={"nargs": "+", "action": "extend"},
         client={"choices": LIBRARIES},
     )
-    add_table(parser, _FAIL, fail_on={"action": "append"})
+    kinds = "error (default), warning, info, or a kind such as uneven (repeatable)"
+    add_table(parser, f"--fail-on KIND: {kinds}", fail_on={"action": "append"})
     limits = "\n".join(f"--max-{name} N: most {meaning}" for name, meaning in LIMITS.items())
     add_table(parser, limits, **{f"max_{one.replace('-', '_')}": whole(0) for one in LIMITS})
     add_table(parser, _OUTPUT, format={"choices": _FORMATS})
@@ -89,9 +90,6 @@ _SETTINGS = """
 --processing TIME: the longest time to process what one poll returns, such as 45s
 --restart TIME: how long a client is away when it restarts
 --broker-settings FILE: server.properties (default: Kafka's defaults)
-"""
-_FAIL = """
---fail-on KIND: error (default), warning, info, or a kind such as uneven (repeatable)
 """
 _OUTPUT = """
 --baseline FILE: the JSON output of an earlier check: its problems are known, and do not fail

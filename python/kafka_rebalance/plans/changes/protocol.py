@@ -38,6 +38,7 @@ from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.plans.group_kinds import CLASSIC, CONSUMER, protocol_kind
 from kafka_rebalance.plans.rounds import lists_eager
 
+from .assignor import IS_ALREADY
 from .change import Change, Verb, check_fields
 from .edits import Edited, GroupEvent, error, held_by, restarted, without
 from .made_up import MadeUp
@@ -102,6 +103,8 @@ class SwitchProtocol(Change):
             )
         if group.assignor in FOREIGN:
             raise error(f"{quoted(group.assignor or '')} is {FOREIGN[group.assignor or '']}")
+        if group.assignor == (f"{CONSUMER}/{name}" if self.protocol == CONSUMER else name):
+            raise error(f"{quoted(group.assignor or '')} {IS_ALREADY}")
         if self.protocol == CONSUMER:
             _check_classic(group)
         if self.protocol == CLASSIC and kind != CONSUMER:

@@ -29,6 +29,8 @@ except ImportError as error:
     raise ImportError("kafka_rebalance.testing needs pytest: pip install pytest") from error
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.serve.batches import StoredRecord
 from kafka_rebalance.serve.cluster import ServedTopic
 from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.serve.history import StableGeneration
@@ -37,7 +39,7 @@ from kafka_rebalance.wire.messages import GroupState
 
 __all__ = [
     "CoordinatorConfig", "GroupState", "Limits", "RunningBroker", "ServedTopic", "StableGeneration",
-    "serve_kafka",
+    "StoredRecord", "serve_kafka",
 ]  # fmt: skip
 
 PATIENCE_S = 30.0
@@ -172,6 +174,39 @@ class RunningBroker:
     def expire_offsets(self) -> None:
         """Removes offsets whose retention time has passed, then Empty groups without offsets."""
         self._call(self._server.sweep)
+
+    # Records --------------------------------------------------------------------------------------
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None,
+        *more: bytes | None,
+        key: bytes | None = None,
+        partition: int = 0,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> list[StoredRecord]:
+        """Appends one record for each value to a partition, now; returns the records.
+
+        Errors: GroupError if there is no such partition.
+        """
+
+        def appended() -> list[StoredRecord]:
+            if not self._server.cluster.has(topic, partition):
+                raise GroupError("topic", f"{topic} {partition} is not a partition; add it first")
+            now, pairs = self._server.now_ms(), tuple((headers or {}).items())
+            made = [StoredRecord(partition, -1, now, key, one, pairs) for one in (value, *more)]
+            return self._server.records.produce(topic, made)
+
+        return self._call(appended)
+
+    def records(self, topic: str) -> list[StoredRecord]:
+        """Returns the topic's records by partition and offset, whoever produced them.
+
+        Those of open and of aborted transactions are among them. Errors: WireError for a batch
+        with bytes that are not records; MissingExtra if the library of its codec is missing.
+        """
+        return self._call(lambda: self._server.records.records(topic))
 
     # Results for assertions -----------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers about the cluster: its topics, its brokers, and partitions without records.
+"""Answers about the cluster: its topics and its brokers.
 
 One process stands for all brokers: each has a number and perhaps a rack, and all have the same
 address. Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
@@ -61,7 +61,7 @@ _NAMED_BY_ID = 12
 
 
 class ServedTopic(NamedTuple):
-    """A topic without records; `racks` are those of each partition's replicas, if they have any."""
+    """A topic; `racks` are those of each partition's replicas, if they have any."""
 
     name: str
     partitions: int
@@ -148,6 +148,11 @@ class Cluster:
             name = self._names.get(getattr(one, "topic_id", None) or uuid.UUID(int=0), "")
         return self.topics.get(name)
 
+    def named(self, one: Any) -> str:
+        """Returns the name of the topic of a request's entry; "" if there is none."""
+        topic = self.find(one)
+        return "" if topic is None else topic.name
+
     def topic_id(self, name: str) -> uuid.UUID | None:
         return self._ids.get(name)
 
@@ -176,8 +181,6 @@ class Cluster:
             "metadata": self._metadata,
             "describe_cluster": self._describe_cluster,
             "find_coordinator": self._find_coordinator,
-            "list_offsets": self._list_offsets,
-            "fetch": self._fetch,
         }
         made = answers.get(asked.api)
         return None if made is None else made(asked)
@@ -260,56 +263,11 @@ class Cluster:
         keys = getattr(asked.body, "coordinator_keys", ())
         return {**found, "coordinators": [{**found, "key": key} for key in keys]}
 
-    def _list_offsets(self, asked: Asked) -> dict[str, Any]:
-        """Returns 0 as the first and as the last offset of every partition."""
-        return {
-            "topics": [
-                {
-                    "name": topic.name,
-                    "partitions": [
-                        {
-                            "partition_index": one.partition_index,
-                            "error_code": self._error(topic, one.partition_index),
-                            "timestamp": -1,
-                            "offset": 0,
-                            "leader_epoch": 0,
-                            "old_style_offsets": (0,),
-                        }
-                        for one in topic.partitions
-                    ],
-                }
-                for topic in asked.body.topics
-            ]
-        }
-
-    def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Returns no records; as each partition's end, the offset from which the client reads."""
-        return {
-            "error_code": KafkaError.none,
-            "session_id": 0,
-            "responses": [
-                {
-                    "topic": getattr(topic, "topic", None),
-                    "topic_id": getattr(topic, "topic_id", None),
-                    "partitions": [
-                        {
-                            "partition_index": one.partition,
-                            "error_code": self._error(topic, one.partition),
-                            "high_watermark": one.fetch_offset,
-                            "last_stable_offset": one.fetch_offset,
-                            "log_start_offset": 0,
-                            "aborted_transactions": None,
-                            "records": b"",
-                        }
-                        for one in topic.partitions
-                    ],
-                }
-                for topic in asked.body.topics
-            ],
-        }
-
-    def _error(self, one: Any, partition: int) -> KafkaError:
+    def error(self, asked: Asked, one: Any, partition: int) -> KafkaError:
+        """Returns the error for a partition of a request's entry, or `none`."""
         topic = self.find(one)
+        if asked.error is not KafkaError.none:
+            return asked.error
         if topic is not None and 0 <= partition < topic.partitions:
             return KafkaError.none
         by_id = topic is None and hasattr(one, "topic_id")

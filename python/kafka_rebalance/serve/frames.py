@@ -58,6 +58,7 @@ class Api(NamedTuple):
 API_VERSIONS = "api_versions"
 
 APIS: dict[str, Api] = {
+    "produce": Api(0, 3, 13),
     "fetch": Api(1, 4, 17),
     "list_offsets": Api(2, 1, 10),
     "metadata": Api(3, 0, 13),
@@ -73,7 +74,9 @@ APIS: dict[str, Api] = {
     API_VERSIONS: Api(18, 0, 4),
     "create_topics": Api(19, 2, 7),
     "delete_topics": Api(20, 1, 6),
+    "delete_records": Api(21, 0, 2),
     "init_producer_id": Api(22, 0, 4),
+    "add_partitions_to_txn": Api(24, 0, 3),
     "add_offsets_to_txn": Api(25, 0, 3),
     "end_txn": Api(26, 0, 3),
     "txn_offset_commit": Api(28, 0, 3),
@@ -110,6 +113,8 @@ class Asked(NamedTuple):
     correlation_id: int
     client_id: str
     body: Any
+    error: KafkaError = KafkaError.none
+    """The error to answer in place of the result; the request is not carried out."""
 
 
 def decoded(frame: bytes) -> Asked:

@@ -34,6 +34,7 @@ from .connections import Connections, Limits
 from .frames import Asked
 from .history import History
 from .record_log import RecordLog
+from .records import Records
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
@@ -73,6 +74,7 @@ class Server:
         self.coordinator = Coordinator(config, lambda: str(uuid.uuid4()))
         self.connections = Connections(self._answer, host, port, limits)
         self.history = History()
+        self.records = Records(self.cluster, self.now_ms)
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes of a torn tail were cut."""
         self.unreadable: list[str] = []
@@ -131,16 +133,15 @@ class Server:
     # Requests -------------------------------------------------------------------------------------
 
     async def _answer(self, asked: Asked, host: str) -> Mapping[str, Any] | Response | None:
-        fields = self.cluster.answer(asked)
+        fields = self.cluster.answer(asked) or await self.records.answer(asked)
         if fields is not None:
-            if asked.api == "fetch":
-                await asyncio.sleep(asked.body.max_wait.total_seconds())
-            return fields
+            return None if asked.api == "produce" and asked.body.acks == 0 else fields
         changed = topics.answer(self.cluster, asked)
         if changed is not None:
             fields, deleted = changed
             gone = tuple((one.name, p) for one in deleted for p in range(one.partitions))
             if gone:
+                self.records.drop(gone)
                 self._handle(events.PartitionsDeleted(gone))
             return fields
         fields = await self._transact(asked, host)
@@ -156,20 +157,26 @@ class Server:
             case "init_producer_id":
                 fields, aborted = self._transactions.begin(asked)
                 if aborted is not None:
-                    await self._end(aborted, False, asked, host)
+                    await self._end(aborted, fields["producer_epoch"], False, asked, host)
                 return fields
+            case "add_partitions_to_txn":
+                return self._transactions.add_partitions(asked, self.cluster, self.records)
             case "add_offsets_to_txn":
                 return self._transactions.add(asked)
             case "end_txn":
                 fields = self._transactions.end(asked)
                 if not fields["error_code"]:
-                    await self._end(asked.body.producer_id, asked.body.committed, asked, host)
+                    ended = (asked.body.producer_id, asked.body.producer_epoch)
+                    await self._end(*ended, asked.body.committed, asked, host)
                 return fields
             case "describe_transactions":
                 return self._transactions.describe(asked)
         return None
 
-    async def _end(self, producer_id: int, committed: bool, asked: Asked, host: str) -> None:
+    async def _end(
+        self, producer_id: int, epoch: int, committed: bool, asked: Asked, host: str
+    ) -> None:
+        self.records.end_transaction(producer_id, epoch, committed)
         end = EndTransaction(producer_id=producer_id, committed=committed)
         await self._ask(end, asked, host)
 

@@ -20,9 +20,13 @@ from .frames import KafkaError
 MOST_BATCH_BYTES = 1_048_588
 """The longest batch, as Kafka's `message.max.bytes`."""
 NO_PRODUCER = -1
-_HEADER = struct.Struct(">qiibIhiqqqhii")
+_START = struct.Struct(">qiibI")
+"""First offset, length of all that follows it, leader's epoch, magic, checksum."""
+_REST = struct.Struct(">hiqqqhii")
+"""The other fields, as `Batch` names them."""
+_HEADER_BYTES = _START.size + _REST.size
 _PLACED = struct.Struct(">qii")
-_LENGTH_AT, _CRC_END = 12, 21
+_AFTER_LENGTH = 12
 _MAGIC = 2
 _CODEC, _TRANSACTIONAL, _CONTROL = 0x07, 0x10, 0x20
 _MARKER = struct.Struct(">hh")
@@ -60,7 +64,7 @@ class Batch(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int
+    record_count: int
     data: bytes
 
     @property
@@ -86,7 +90,7 @@ class Batch(NamedTuple):
 
     def at(self, base_offset: int) -> "Batch":
         """Returns the batch with this first offset, as the leader in epoch 0 keeps it."""
-        placed = _PLACED.pack(base_offset, len(self.data) - _LENGTH_AT, 0)
+        placed = _PLACED.pack(base_offset, len(self.data) - _AFTER_LENGTH, 0)
         data = placed + self.data[_PLACED.size :]
         return self._replace(base_offset=base_offset, data=data)
 
@@ -95,10 +99,10 @@ class Batch(NamedTuple):
 
         Errors: WireError if a client sent other bytes; MissingExtra for a codec without library.
         """
-        payload = self.data[_HEADER.size :]
+        payload = self.data[_HEADER_BYTES:]
         try:
             source = Source(_decompressed(self.attributes & _CODEC, payload))
-            for _ in range(self.count):
+            for _ in range(self.record_count):
                 yield self._record(source, partition)
         except (ImportError, GeneratorExit):
             raise
@@ -119,20 +123,20 @@ class Batch(NamedTuple):
 
 def received(data: bytes | None) -> Batch:
     """Returns the one batch of a partition in a Produce request. Errors: Refused."""
-    if data is None or len(data) < _HEADER.size:
+    if data is None or len(data) < _HEADER_BYTES:
         raise Refused(KafkaError.corrupt_message)
-    base, length, _, magic, crc, *header = _HEADER.unpack_from(data)
+    base, length, _, magic, crc = _START.unpack_from(data)
     if magic != _MAGIC:
         raise Refused(KafkaError.unsupported_for_message_format)
     if len(data) > MOST_BATCH_BYTES:
         raise Refused(KafkaError.message_too_large)
-    if length != len(data) - _LENGTH_AT:
-        several = 0 < length < len(data) - _LENGTH_AT
+    if length != len(data) - _AFTER_LENGTH:
+        several = 0 < length < len(data) - _AFTER_LENGTH
         raise Refused(KafkaError.invalid_record if several else KafkaError.corrupt_message)
-    if crc != crc32c(memoryview(data)[_CRC_END:]):
+    if crc != crc32c(memoryview(data)[_START.size :]):
         raise Refused(KafkaError.corrupt_message)
-    batch = Batch(base, *header, data)
-    if batch.is_control or batch.count < 1 or batch.last_delta != batch.count - 1:
+    batch = Batch._make((base, *_REST.unpack_from(data, _START.size), data))
+    if batch.is_control or batch.record_count < 1 or batch.last_delta != batch.record_count - 1:
         raise Refused(KafkaError.invalid_record)
     return batch
 
@@ -160,11 +164,10 @@ def new_batch(records: Iterable[StoredRecord], **header: int) -> Batch:
         -1,
         len(times),
     )
-    payload = b"".join(parts)
-    unsigned = _HEADER.pack(0, 0, 0, _MAGIC, 0, *fields)[_CRC_END:] + payload
-    length = _CRC_END + len(unsigned) - _LENGTH_AT
-    start = _HEADER.pack(0, length, 0, _MAGIC, crc32c(unsigned), *fields)[:_CRC_END]
-    return Batch(0, *fields, start + unsigned)
+    signed = _REST.pack(*fields) + b"".join(parts)
+    length = _START.size + len(signed) - _AFTER_LENGTH
+    start = _START.pack(0, length, 0, _MAGIC, crc32c(signed))
+    return Batch(0, *fields, start + signed)
 
 
 def marker(producer_id: int, producer_epoch: int, committed: bool, now_ms: int) -> Batch:

@@ -18,7 +18,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import id_text, uuid_of
 from kafka_rebalance.java.hash_map import Uuid
 
-from .frames import APIS, Asked, KafkaError
+from .frames import APIS, Api, Asked, KafkaError
 
 MOST_PARTITIONS = 100_000
 """The most partitions that all topics together may have."""
@@ -73,6 +73,9 @@ class Cluster:
 
     def __init__(self, topics: Iterable[ServedTopic]) -> None:
         self.host, self.port = "", 0
+        self.apis: Mapping[str, Api] = APIS
+        self.coordinator = NODE
+        self._ports: dict[int, int] = {}
         self.version = 0
         """Grows with each change of the topics."""
         self._made = count()
@@ -188,19 +191,29 @@ class Cluster:
     def _api_versions(self, asked: Asked) -> dict[str, Any]:
         keys = [
             {"api_key": api.key, "min_version": api.least, "max_version": api.most}
-            for api in APIS.values()
+            for api in self.apis.values()
         ]
         # If the request's version is too new, the response has version 0: a list of versions from
         # which the client then chooses.
-        error = KafkaError.unsupported_version if asked.body is None else KafkaError.none
+        error = KafkaError.unsupported_version if asked.body is None else asked.error
         return {"error_code": error, "api_keys": keys}
 
-    def _node(self) -> dict[str, Any]:
-        return {"node_id": NODE, "host": self.host, "port": self.port}
+    def move_coordinator(self, port: int) -> None:
+        """Makes a new broker the coordinator of all groups; it listens on a port of its own."""
+        self.coordinator = NODE + len(self._nodes)
+        self._ports[self.coordinator] = port
+        self._nodes[None, -len(self._ports)] = self.coordinator
+
+    def is_coordinator(self, port: int) -> bool:
+        """Returns whether the coordinator listens on this port."""
+        return port == self._ports.get(self.coordinator, self.port)
+
+    def _node(self, node: int) -> dict[str, Any]:
+        return {"node_id": node, "host": self.host, "port": self._ports.get(node, self.port)}
 
     def _brokers(self) -> list[dict[str, Any]]:
         return [
-            {**self._node(), "node_id": node, "broker_id": node, "rack": rack, "is_fenced": False}
+            {**self._node(node), "broker_id": node, "rack": rack, "is_fenced": False}
             for (rack, _), node in self._nodes.items()
         ]
 
@@ -208,14 +221,15 @@ class Cluster:
         wanted = asked.body.topics
         # In version 0, an empty list means all topics; from version 1 on, null does.
         if wanted is None or (asked.version == 0 and not wanted):
-            topics = [self._described(topic) for topic in self.topics.values()]
+            topics = [self._described(topic, asked) for topic in self.topics.values()]
         elif asked.version < _NAMED_BY_ID and any(map(_has_id, wanted)):
             refused = {"error_code": KafkaError.invalid_request, "partitions": []}
             named = [{**_absent(one), "name": one.name or "", **refused} for one in wanted]
             return {"brokers": [], "cluster_id": None, "controller_id": -1, "topics": named}
         else:
             found = {topic.name for one in wanted if (topic := self.find(one)) is not None}
-            topics = [self._described(one) for one in self.topics.values() if one.name in found]
+            every = self.topics.values()
+            topics = [self._described(one, asked) for one in every if one.name in found]
             topics += [_absent(one) for one in wanted if self.find(one) is None]
         return {
             "brokers": self._brokers(),
@@ -225,7 +239,7 @@ class Cluster:
             "error_code": KafkaError.none,
         }
 
-    def _described(self, topic: ServedTopic) -> dict[str, Any]:
+    def _described(self, topic: ServedTopic, asked: Asked) -> dict[str, Any]:
         partitions = []
         for partition in range(topic.partitions):
             replicas = [NODE]
@@ -242,16 +256,16 @@ class Cluster:
                 }
             )
         return {
-            "error_code": KafkaError.none,
+            "error_code": asked.error,
             "name": topic.name,
             "topic_id": self.topic_id(topic.name),
             "is_internal": False,
             "partitions": partitions,
         }
 
-    def _describe_cluster(self, _: Asked) -> dict[str, Any]:
+    def _describe_cluster(self, asked: Asked) -> dict[str, Any]:
         return {
-            "error_code": KafkaError.none,
+            "error_code": asked.error,
             "error_message": None,
             "cluster_id": CLUSTER,
             "controller_id": NODE,
@@ -259,7 +273,7 @@ class Cluster:
         }
 
     def _find_coordinator(self, asked: Asked) -> dict[str, Any]:
-        found = {**self._node(), "error_code": KafkaError.none, "error_message": None}
+        found = {**self._node(self.coordinator), "error_code": asked.error, "error_message": None}
         keys = getattr(asked.body, "coordinator_keys", ())
         return {**found, "coordinators": [{**found, "key": key} for key in keys]}
 

@@ -86,7 +86,7 @@ class PartitionLog:
             self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
             return None
         for one in producer.batches:
-            if (one.base_sequence, one.count) == (batch.base_sequence, batch.count):
+            if (one.base_sequence, one.last_delta) == (batch.base_sequence, batch.last_delta):
                 return one
         if producer.batches:
             expected = (producer.batches[-1].last_sequence + 1) % 2**31

@@ -82,7 +82,7 @@ class Records:
         found = []
         for topic in getattr(asked.body, entries):
             each = []
-            for one in getattr(topic, "partition_data", None) or getattr(topic, "partitions", ()):
+            for one in getattr(topic, "partition_data" if asked.api == "produce" else "partitions"):
                 partition = next(
                     getattr(one, name)
                     for name in ("index", "partition_index", "partition")
@@ -109,14 +109,14 @@ class Records:
         if batch.is_transactional and place not in self._in_transaction.get(batch.producer_id, ()):
             raise Refused(KafkaError.invalid_txn_state)
         log = self.log(*place)
-        offset = self._append(log, lambda log: log.append(batch))
+        offset = self._append(log, log.append, batch)
         return {"base_offset": offset, "log_start_offset": log.start, **_PRODUCED}
 
-    def _append(self, log: PartitionLog, append: Callable[[PartitionLog], int]) -> int:
+    def _append(self, log: PartitionLog, append: Callable[..., int], *given: Any) -> int:
         """Appends, and halves the largest logs while all together are too large."""
         before = log.size
         try:
-            return append(log)
+            return append(*given)
         finally:
             self.size += log.size - before
             while self.size > ALL_BYTES:
@@ -132,8 +132,8 @@ class Records:
             by_partition[one.partition].append(one)
         placed = []
         for partition, several in by_partition.items():
-            batch = new_batch(several)
-            first = self._append(self.log(topic, partition), lambda log: log.append(batch))
+            log = self.log(topic, partition)
+            first = self._append(log, log.append, new_batch(several))
             placed += [one._replace(offset=first + at) for at, one in enumerate(several)]
         return placed
 
@@ -155,8 +155,8 @@ class Records:
         """Ends the producer's transaction in each partition that it added."""
         for place in sorted(self._in_transaction.pop(producer_id, ())):
             if self._cluster.has(*place):
-                end = marker(producer_id, epoch, committed, self._now_ms())
-                self._append(self.log(*place), lambda log: log.end_transaction(end, committed))
+                log, end = self.log(*place), marker(producer_id, epoch, committed, self._now_ms())
+                self._append(log, log.end_transaction, end, committed)
 
     # Fetch ----------------------------------------------------------------------------------------
 
@@ -202,7 +202,9 @@ class Records:
                 "high_watermark": log.end,
                 "last_stable_offset": log.last_stable,
                 "log_start_offset": log.start,
-                "aborted_transactions": log.aborted(one.fetch_offset, before) if committed else None,
+                "aborted_transactions": log.aborted(one.fetch_offset, before)
+                if committed
+                else None,
                 "records": b"".join(found),
             }
 

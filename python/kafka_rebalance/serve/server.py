@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.coordinator.config import CoordinatorConfig
@@ -30,8 +30,9 @@ from kafka_rebalance.wire.offsets import EndTransaction, OffsetCommit, TxnOffset
 
 from . import groups, topics
 from .cluster import Cluster, ServedTopic
-from .connections import Connections, Limits
-from .frames import Asked
+from .connections import Answer, Connections, Limits
+from .faults import Broken, Fault, Faults
+from .frames import Asked, KafkaError, apis_of
 from .history import History
 from .record_log import RecordLog
 from .records import Records
@@ -43,6 +44,15 @@ SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
+_NO_FAULT = Fault("")
+# Requests that only the coordinator of a group or of a transaction answers.
+_COORDINATED = {
+    *("join_group", "sync_group", "heartbeat", "leave_group", "describe_groups", "delete_groups"),
+    *("offset_commit", "offset_fetch", "offset_delete", "txn_offset_commit", "init_producer_id"),
+    *("add_partitions_to_txn", "add_offsets_to_txn", "end_txn", "describe_transactions"),
+    *("consumer_group_heartbeat", "consumer_group_describe"),
+    *("share_group_heartbeat", "share_group_describe"),
+}
 _BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 
@@ -56,7 +66,8 @@ def _epoch_clock() -> Callable[[], float]:
 class Server:
     """A broker with one coordinator; see the module. By default, it listens on loopback.
 
-    With `stopped_clock`, the clock begins at 0, and only `advance` moves it.
+    With `stopped_clock`, the clock begins at 0, and only `advance` moves it. `kafka` is the version
+    of an older broker whose versions of requests are answered: "2.8", "3.9" or "4.0".
     """
 
     def __init__(
@@ -69,10 +80,13 @@ class Server:
         stopped_clock: bool = False,
         log_dir: Path | None = None,
         limits: Limits | None = None,
+        kafka: str | None = None,
     ) -> None:
         self.cluster = Cluster(topics)
         self.coordinator = Coordinator(config, lambda: str(uuid.uuid4()))
         self.connections = Connections(self._answer, host, port, limits)
+        self.connections.apis = self.cluster.apis = apis_of(kafka)
+        self.faults = Faults()
         self.history = History()
         self.records = Records(self.cluster, self.now_ms)
         self.recovered = (0, 0)
@@ -86,6 +100,7 @@ class Server:
         self._position = 0
         self._topics_version = 0
         self._request_ids = count(1)
+        self._asleep: list[tuple[int, asyncio.Future[None]]] = []
         self._parked: dict[int, asyncio.Future[Any]] = {}
         self._unsynced: list[events.Appended] = []
         self._syncing: asyncio.Task[None] | None = None
@@ -132,7 +147,21 @@ class Server:
 
     # Requests -------------------------------------------------------------------------------------
 
-    async def _answer(self, asked: Asked, host: str) -> Mapping[str, Any] | Response | None:
+    async def _answer(self, asked: Asked, host: str) -> Answer:
+        """Answers a request, and does to the answer what a rule of `faults` demands."""
+        fault = self.faults.of(asked) or _NO_FAULT
+        if fault.error is not None:
+            asked = asked._replace(error=KafkaError(int(fault.error)))
+        elif asked.api in _COORDINATED and not self.cluster.is_coordinator(asked.port):
+            asked = asked._replace(error=KafkaError.not_coordinator)
+        answer = await self._answered(asked, host)
+        if fault.delay_ms:
+            await self._sleep(fault.delay_ms)
+        if answer is not None and (fault.lost or fault.cut_at is not None):
+            return Broken(answer, 0 if fault.lost else fault.cut_at or 0, fault.lost)
+        return answer
+
+    async def _answered(self, asked: Asked, host: str) -> Mapping[str, Any] | Response | None:
         fields = self.cluster.answer(asked) or await self.records.answer(asked)
         if fields is not None:
             return None if asked.api == "produce" and asked.body.acks == 0 else fields
@@ -181,6 +210,8 @@ class Server:
         await self._ask(end, asked, host)
 
     async def _ask(self, request: Request, asked: Asked, host: str) -> Any:
+        if asked.error is not KafkaError.none:
+            return request.refused(cast(ErrorCode, asked.error))
         known = self.coordinator.groups()
         if (
             len(known) >= MOST_GROUPS
@@ -241,14 +272,26 @@ class Server:
         if answer is not None and not answer.done():
             answer.set_result(response)
 
+    async def _sleep(self, ms: int) -> None:
+        """Waits by the server's clock."""
+        woken = asyncio.get_running_loop().create_future()
+        self._asleep.append((self.now_ms() + ms, woken))
+        self._wake()
+        await woken
+
     def _wake(self) -> None:
-        """Sets the timer for the next deadline."""
+        """Ends the sleep of those who slept long enough; sets the timer for the next deadline."""
         if self._timer is not None:
             self._timer.cancel()
-        due = self.coordinator.next_deadline_ms()
-        if due is not None and self._clock is not None:
+        for due, woken in self._asleep:
+            if due <= self.now_ms() and not woken.done():
+                woken.set_result(None)
+        self._asleep = [one for one in self._asleep if not one[1].done()]
+        dues = [self.coordinator.next_deadline_ms(), *(due for due, _ in self._asleep)]
+        first = min((one for one in dues if one is not None), default=None)
+        if first is not None and self._clock is not None:
             # At least 1 ms, because a deadline may be armed for the present time again and again.
-            delay = max(1, due - self.now_ms()) / 1000
+            delay = max(1, first - self.now_ms()) / 1000
             self._timer = asyncio.get_running_loop().call_later(delay, self._handle, Tick())
 
     def _sweep_later(self) -> None:
@@ -307,6 +350,17 @@ class Server:
             raise ValueError("log_dir: without a log the groups cannot be read again")
         self._handle(events.LoadStarted())
         self._load(self._log)
+
+    async def move_coordinator(self) -> None:
+        """Makes a new broker the coordinator; it listens on a port of its own.
+
+        With a log, it reads the groups from there, as a real one; else it knows all of them.
+        """
+        _, port = await self.connections.listen()
+        self.cluster.move_coordinator(port)
+        if self._log is not None:
+            self.unload()
+            self.reload()
 
     # Time -----------------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The transactions of producers, which produce records and commit offsets of groups.
 
-A transaction begins with AddPartitionsToTxn or AddOffsetsToTxn. It ends with EndTxn, or with an InitProducerId of the
-same transactional id. A real broker also ends it after the producer's timeout; this server does
-not.
+A transaction begins with AddPartitionsToTxn or AddOffsetsToTxn. It ends with EndTxn, or with an
+InitProducerId of the same transactional id. A real broker also ends it after the producer's
+timeout; this server does not.
 """
 
 from collections.abc import Mapping
@@ -41,9 +41,11 @@ class Transactions:
         """Answers InitProducerId; also returns the producer id of a transaction to abort."""
         name = asked.body.transactional_id
         before = self._producers.get(name)
+        error = asked.error
         if before is None and len(self._producers) >= MOST_PRODUCERS:
-            refused = {"producer_id": -1, "producer_epoch": -1}
-            return {"error_code": KafkaError.coordinator_not_available, **refused}, None
+            error = KafkaError.coordinator_not_available
+        if error is not KafkaError.none:
+            return {"error_code": error, "producer_id": -1, "producer_epoch": -1}, None
         timeout = round(asked.body.transaction_timeout.total_seconds() * 1000)
         if before is None:
             made = Producer(next(self._ids), 0, timeout)

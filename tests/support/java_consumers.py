@@ -93,6 +93,7 @@ class Java(Consumer):
             "client.id": self.client_id,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
+            "isolation.level": self.isolation,
             **self.protocol(),
         }
         if self.instance_id is not None:

@@ -34,6 +34,8 @@ class Consumer(ABC):
     `received` is a list of all records that it got: partition, offset, value.
     """
 
+    isolation = "read_uncommitted"
+
 
     def __init__(self, address: str, client_id: str, instance_id: str | None = None) -> None:
         for library in ("kafka", "aiokafka"):
@@ -138,6 +140,7 @@ class KafkaPython(Consumer):
             group_instance_id=self.instance_id,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
+            isolation_level=self.isolation,
             heartbeat_interval_ms=HEARTBEAT_MS,
             reconnect_backoff_max_ms=200,  # by default 30 s, after some failures
             partition_assignment_strategy=[own[self.assignor]],
@@ -194,6 +197,7 @@ class Confluent(Consumer):
                 "client.id": self.client_id,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
+                "isolation.level": self.isolation,
                 **self.protocol(),
                 **static,
                 **self.settings,
@@ -253,6 +257,7 @@ class Aiokafka(Consumer):
                 group_instance_id=self.instance_id,
                 enable_auto_commit=False,
                 auto_offset_reset="earliest",
+                isolation_level=self.isolation,
                 heartbeat_interval_ms=HEARTBEAT_MS,
                 partition_assignment_strategy=(RangePartitionAssignor,),
             )

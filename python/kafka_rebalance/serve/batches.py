@@ -142,7 +142,10 @@ def received(data: bytes | None) -> Batch:
 
 
 def new_batch(records: Iterable[StoredRecord], **header: int) -> Batch:
-    """Returns a batch of at least one record, not compressed; offsets count from 0."""
+    """Returns a batch of at least one record, not compressed; offsets count from 0.
+
+    `header` has fields of `Batch` with other values than those of a producer without an id.
+    """
     parts: list[bytes] = []
     times = []
     for delta, one in enumerate(records):
@@ -153,21 +156,21 @@ def new_batch(records: Iterable[StoredRecord], **header: int) -> Batch:
             body += [*_with_length(name.encode()), *_with_length(value)]
         record = b"".join(body)
         parts += [_varint(len(record)), record]
-    attributes = header.get("attributes", 0)
-    fields = (
-        attributes,
-        len(times) - 1,
-        times[0],
-        max(times),
-        header.get("producer_id", NO_PRODUCER),
-        header.get("producer_epoch", -1),
-        -1,
-        len(times),
-    )
+    ours = {
+        "attributes": 0,
+        "last_delta": len(times) - 1,
+        "base_timestamp": times[0],
+        "max_timestamp": max(times),
+        "producer_id": NO_PRODUCER,
+        "producer_epoch": -1,
+        "base_sequence": -1,
+        "record_count": len(times),
+    }
+    fields = tuple((ours | header).values())
     signed = _REST.pack(*fields) + b"".join(parts)
     length = _START.size + len(signed) - _AFTER_LENGTH
     start = _START.pack(0, length, 0, _MAGIC, crc32c(signed))
-    return Batch(0, *fields, start + signed)
+    return Batch._make((0, *fields, start + signed))
 
 
 def marker(producer_id: int, producer_epoch: int, committed: bool, now_ms: int) -> Batch:

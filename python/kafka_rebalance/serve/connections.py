@@ -39,6 +39,10 @@ class Limits(NamedTuple):
     """The time for a first request, for a frame after its length, and for reading an answer."""
     idle_s: float = 600.0
     """The time between two requests, as Kafka's `connections.max.idle.ms`."""
+    partition_bytes: int = 64 * 1024 * 1024
+    """The most bytes of records of one partition; the oldest batches are dropped."""
+    records_bytes: int = 512 * 1024 * 1024
+    """The most bytes of records of all partitions; above it, the largest partition is halved."""
 
 
 SMALL = 64 * 1024

@@ -12,13 +12,10 @@ from typing import Any
 
 from .batches import Refused, StoredRecord, marker, new_batch, received
 from .cluster import Cluster
+from .connections import Limits
 from .frames import Asked, KafkaError
 from .partition_log import PartitionLog
 
-PARTITION_BYTES = 64 * 1024 * 1024
-"""The most bytes of records of one partition."""
-ALL_BYTES = 512 * 1024 * 1024
-"""The most bytes of records of all partitions; above it, the largest one is halved."""
 _FETCH_BYTES = 50 * 1024 * 1024
 _READ_COMMITTED = 1
 _PRODUCED = {"log_append_time": None, "record_errors": (), "error_message": None}
@@ -44,10 +41,9 @@ Place = tuple[str, int]
 class Records:
     """The logs of all partitions; see the module."""
 
-    def __init__(self, cluster: Cluster, now_ms: Callable[[], int]) -> None:
-        self.partition_bytes = PARTITION_BYTES
+    def __init__(self, cluster: Cluster, limits: Limits, now_ms: Callable[[], int]) -> None:
         self.size = 0
-        self._cluster, self._now_ms = cluster, now_ms
+        self._cluster, self._limits, self._now_ms = cluster, limits, now_ms
         self._logs: dict[Place, PartitionLog] = {}
         self._in_transaction: defaultdict[int, set[Place]] = defaultdict(set)
 
@@ -68,7 +64,7 @@ class Records:
         """Returns the log of a partition, which is made if it is absent."""
         log = self._logs.get((topic, partition))
         if log is None:
-            log = self._logs[topic, partition] = PartitionLog(self.partition_bytes)
+            log = self._logs[topic, partition] = PartitionLog(self._limits.partition_bytes)
         return log
 
     def drop(self, places: Iterable[Place]) -> None:
@@ -119,7 +115,7 @@ class Records:
             return append(*given)
         finally:
             self.size += log.size - before
-            while self.size > ALL_BYTES:
+            while self.size > self._limits.records_bytes:
                 largest = max(self._logs.values(), key=lambda one: one.size)
                 before = largest.size
                 largest.shrink(before // 2)

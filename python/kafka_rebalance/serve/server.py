@@ -88,7 +88,7 @@ class Server:
         self.connections.apis = self.cluster.apis = apis_of(kafka)
         self.faults = Faults()
         self.history = History()
-        self.records = Records(self.cluster, self.now_ms)
+        self.records = Records(self.cluster, self.connections.limits, self.now_ms)
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes of a torn tail were cut."""
         self.unreadable: list[str] = []

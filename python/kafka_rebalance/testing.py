@@ -198,7 +198,8 @@ class RunningBroker:
     def move_coordinator(self) -> None:
         """Makes another broker the coordinator of all groups; clients have to find it.
 
-        It has a port of its own. With `log_dir` it reads the groups from there, as a real broker.
+        It has a port of its own, and reads the groups from `log_dir`. Errors: ValueError without
+        it.
         """
         self._await(self._server.move_coordinator())
 

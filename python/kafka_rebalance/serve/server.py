@@ -44,6 +44,7 @@ SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
+_NO_LOG = "log_dir: without a log the groups cannot be read again"
 _NO_FAULT = Fault("")
 # Requests that only the coordinator of a group or of a transaction answers.
 _COORDINATED = {
@@ -347,20 +348,18 @@ class Server:
     def reload(self) -> None:
         """Coordinates the groups again, in the state that the log has."""
         if self._log is None:
-            raise ValueError("log_dir: without a log the groups cannot be read again")
+            raise ValueError(_NO_LOG)
         self._handle(events.LoadStarted())
         self._load(self._log)
 
     async def move_coordinator(self) -> None:
-        """Makes a new broker the coordinator; it listens on a port of its own.
-
-        With a log, it reads the groups from there, as a real one; else it knows all of them.
-        """
+        """Makes a new broker the coordinator: it has a port of its own, and reads the log."""
+        if self._log is None:
+            raise ValueError(_NO_LOG)
         _, port = await self.connections.listen()
         self.cluster.move_coordinator(port)
-        if self._log is not None:
-            self.unload()
-            self.reload()
+        self.unload()
+        self.reload()
 
     # Time -----------------------------------------------------------------------------------------
 

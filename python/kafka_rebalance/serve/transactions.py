@@ -117,14 +117,15 @@ class Transactions:
         self._producers[name] = replace(self._producers[name], state=state)
 
     def describe(self, asked: Asked) -> Mapping[str, Any]:
-        return {"transaction_states": [self._described(n) for n in asked.body.transactional_ids]}
+        names = asked.body.transactional_ids
+        return {"transaction_states": [self._described(one, asked.error) for one in names]}
 
-    def _described(self, name: str) -> dict[str, Any]:
+    def _described(self, name: str, error: KafkaError) -> dict[str, Any]:
         known = self._producers.get(name)
         found = known or Producer(-1, -1, 0, "")
         absent = KafkaError.transactional_id_not_found
         return {
-            "error_code": absent if known is None else KafkaError.none,
+            "error_code": error or (absent if known is None else KafkaError.none),
             "transactional_id": name,
             "transaction_state": found.state,
             "transaction_timeout": found.timeout_ms,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,13 +16,11 @@ import kafka_rebalance as kr
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="no aiokafka: pip install -e '.[aiokafka]'")
-confluent_kafka = pytest.importorskip(
-    "confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'"
-)
+pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
 from kafka_rebalance.serve.frames import APIS
 from kafka_rebalance.testing import RunningBroker
-from tests.support.java_consumers import JavaByBroker, OldJavaByBroker, missing_java
+from tests.support.java_consumers import JAVA_CONSUMERS, JavaByBroker, OldJavaByBroker, missing_java
 from tests.support.served_broker import (
     REQUESTS,
     TOPICS,
@@ -35,8 +34,11 @@ from tests.support.served_consumers import (
     CONSUMERS,
     GROUP,
     TOPIC,
+    Aiokafka,
+    Confluent,
     ConfluentByBroker,
     Consumer,
+    KafkaPython,
 )
 
 if TYPE_CHECKING:
@@ -124,6 +126,16 @@ def test_a_late_answer_waits_for_the_stopped_clock() -> None:
         assert late.result(15) == ["unknown_member_id"]
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_version_1_of_offset_fetch_has_the_error_at_each_partition(version: int) -> None:
+    """The response of version 1 has no other place for it, and no offset means no commit."""
+    with RunningBroker(TOPICS) as broker, connection(broker) as one:
+        broker.fault("OffsetFetch", error="NOT_COORDINATOR")
+        answer = one.ask("offset_fetch", version, **REQUESTS["offset_fetch"])
+        assert list(codes(answer)) == ["not_coordinator"]
+        assert len(answer.topics) == (1 if version == 1 else 0)
+
+
 def sent_by_hand(one: socket.socket) -> None:
     one.sendall(bytes.fromhex("0000000a 0012 0000 00000007 ffff"))  # ApiVersions 0
 
@@ -166,7 +178,7 @@ def test_a_wrong_rule_names_its_field(wrong: dict[str, Any], message: str) -> No
 
 @pytest.mark.parametrize("kafka", ["2.8", "3.9", "4.0"])
 def test_an_older_broker_answers_its_versions(kafka: str) -> None:
-    """kafka-python lists the versions of each Kafka; this list has no version that Kafka had not."""
+    """kafka-python lists the versions of each Kafka; none is answered that a Kafka did not have."""
     from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
     real = BROKER_API_VERSIONS[tuple(map(int, kafka.split(".")))]
@@ -184,7 +196,9 @@ def test_an_older_broker_answers_its_versions(kafka: str) -> None:
 
 
 def test_an_unknown_version_of_kafka_is_named() -> None:
-    with pytest.raises(kr.GroupError, match=r"kafka: '1.0' is not known; give one of 2.8, 3.9, 4.0"):
+    with pytest.raises(
+        kr.GroupError, match=r"kafka: '1.0' is not known; give one of 2.8, 3.9, 4.0"
+    ):
         RunningBroker(TOPICS, kafka="1.0")
 
 
@@ -221,34 +235,65 @@ def test_a_consumer_finds_the_coordinator_that_moved(kind: type[Consumer], tmp_p
 # Known errors of clients --------------------------------------------------------------------------
 
 
-def stale(broker: RunningBroker, kind: type[Consumer]) -> Consumer:
-    """Returns a consumer that once hears STALE_MEMBER_EPOCH instead of the committed offset."""
+def refused(broker: RunningBroker, kind: type[Consumer], error: str) -> Consumer:
+    """Returns a consumer that once gets `error` in place of the group's commit, which is 5."""
     broker.produce(TOPIC, *(b"%d" % number for number in range(10)))
-    with closing(kind(broker.address, "a")) as first:
-        first.commit(0, 5)
-    broker.fault("OffsetFetch", error="STALE_MEMBER_EPOCH")
+    with connection(broker) as one:
+        offset = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
+        topics = [{"name": TOPIC, "partitions": [offset]}]
+        group = {"group_id": GROUP, "generation_id": -1, "member_id": "", "retention_time": -1}
+        one.ask("offset_commit", 2, **group, topics=topics)
+    broker.fault("OffsetFetch", error=error)
     return kind(broker.address, "b")
 
 
-@pytest.mark.live
-@pytest.mark.parametrize("kind", [JavaByBroker, OldJavaByBroker])
-def test_java_asks_again_after_a_stale_epoch(kind: type[Consumer]) -> None:
-    if missing := missing_java():
+MOVED, STALE = "NOT_COORDINATOR", "STALE_MEMBER_EPOCH"
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        (KafkaPython, MOVED),
+        *(pytest.param(one, MOVED, marks=pytest.mark.live) for one in JAVA_CONSUMERS),
+        *(
+            pytest.param(one, STALE, marks=pytest.mark.live)
+            for one in (JavaByBroker, OldJavaByBroker)
+        ),
+    ],
+)
+def test_kafka_python_and_java_ask_again_for_the_commit(kind: type[Consumer], error: str) -> None:
+    if kind is not KafkaPython and (missing := missing_java()):
         pytest.skip(missing)
-    with RunningBroker({TOPIC: 1}) as broker, closing(stale(broker, kind)) as consumer:
+    with RunningBroker({TOPIC: 1}) as broker, closing(refused(broker, kind, error)) as consumer:
         assert consumer.goes_on_at(0) == 5
 
 
-@pytest.mark.skipif(confluent_kafka.libversion()[0] != "2.16.0", reason="seen in this version")
-def test_librdkafka_stops_reading_after_a_stale_epoch() -> None:
-    """The member owns the partition and sends heartbeats, but never asks for the offset again.
+@pytest.mark.skipif(version("aiokafka") != "0.14.0", reason="observed in 0.14.0")
+def test_aiokafka_takes_a_refusal_for_no_commit() -> None:
+    """It ignores the error of the whole response, and reads what the group has read before."""
+    with RunningBroker({TOPIC: 1}) as broker, closing(refused(broker, Aiokafka, MOVED)) as consumer:
+        assert consumer.goes_on_at(0) == 0
 
-    https://github.com/Blizzard/node-rdkafka/issues/1146 reports such silent stalls of 2.12.
+
+@pytest.mark.skipif(version("confluent-kafka") != "2.16.1", reason="observed in 2.16.1")
+@pytest.mark.parametrize(
+    ("kind", "error"), [(Confluent, MOVED), (ConfluentByBroker, MOVED), (ConfluentByBroker, STALE)]
+)
+def test_librdkafka_never_asks_again_for_the_commit(kind: type[Consumer], error: str) -> None:
+    """The member owns its partitions and sends heartbeats, but reads none of them, nor a new one.
+
+    https://github.com/confluentinc/librdkafka/issues/5586
     """
-    with RunningBroker({TOPIC: 1}) as broker, closing(stale(broker, ConfluentByBroker)) as consumer:
+    kind = type("Refused", (kind,), {"expected_errors": [MOVED] if error == MOVED else []})
+    with RunningBroker({TOPIC: 1}) as broker, closing(refused(broker, kind, error)) as consumer:
         until(lambda: consumer.owned() == {0})
-        broker.grow(TOPIC, 2)
-        until(lambda: consumer.owned() == {0, 1})  # a new epoch, which changes nothing
         for _ in range(20):
             consumer.owned()  # waits for one poll of 50 ms
         assert consumer.received == []
+        if kind is ConfluentByBroker:
+            broker.grow(TOPIC, 2)
+            broker.produce(TOPIC, b"new", partition=1)
+            until(lambda: consumer.owned() == {0, 1})
+            for _ in range(20):
+                consumer.owned()
+            assert consumer.received == []

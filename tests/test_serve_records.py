@@ -107,7 +107,9 @@ def test_a_producer_sends_again_skips_and_is_fenced() -> None:
         return produce(one, batch("a", "b", **header))
 
     with RunningBroker({"t": 1}) as broker, connection(broker) as one:
-        assert [sent(one, at) for at in (0, 2, 4, 6, 8, 10)] == [("none", n) for n in range(0, 12, 2)]
+        assert [sent(one, at) for at in (0, 2, 4, 6, 8, 10)] == [
+            ("none", n) for n in range(0, 12, 2)
+        ]
         assert sent(one, 4) == ("none", 4)
         assert sent(one, 0) == ("out_of_order_sequence_number", -1)  # five batches are remembered
         assert sent(one, 14) == ("out_of_order_sequence_number", -1)
@@ -126,7 +128,11 @@ def test_sequence_numbers_go_on_at_0_after_the_largest() -> None:
 
 def test_offsets_by_time() -> None:
     with RunningBroker({"t": 1}) as broker, connection(broker) as one:
-        assert [offset(one, at) for at in (LATEST, LARGEST_TIME, 0)] == [(0, -1), (-1, -1), (-1, -1)]
+        assert [offset(one, at) for at in (LATEST, LARGEST_TIME, 0)] == [
+            (0, -1),
+            (-1, -1),
+            (-1, -1),
+        ]
         produce(one, batch("a", "b", "c", times=(100, 300, 200)))
         produce(one, batch("d", times=(250,)))
         found = {at: offset(one, at) for at in (0, 101, 300, 301)}

@@ -128,7 +128,7 @@ class Java(Consumer):
 
     @property
     def received(self) -> list[tuple[int, int, str]]:
-        return [(one[0], one[1], one[2]) for one in self._ask("received")]
+        return [(one[0], one[1], one[2]) for one in self.run(lambda: self._ask("received"))]
 
 
 class JavaCooperative(Java):

@@ -31,17 +31,19 @@ T = TypeVar("T")
 class Consumer(ABC):
     """A consumer of TOPIC in GROUP. `run` calls a function in the consumer's own thread.
 
-    `received` is a list of all records that it got: partition, offset, value.
+    `received` is a list of all records that it got: partition, offset, value. `errors` are those
+    that librdkafka returns from a poll; `close` asserts that they are `expected_errors`.
     """
 
     isolation = "read_uncommitted"
-
+    expected_errors: ClassVar[list[str]] = []
 
     def __init__(self, address: str, client_id: str, instance_id: str | None = None) -> None:
         for library in ("kafka", "aiokafka"):
             logging.getLogger(library).setLevel(logging.CRITICAL)
         self.address, self.client_id, self.instance_id = address, client_id, instance_id
         self._got: list[tuple[int, int, str]] = []
+        self.errors: list[str] = []
         self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._live, name=client_id, daemon=True)
@@ -68,6 +70,7 @@ class Consumer(ABC):
         self._ended.set()
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), self.client_id
+        assert self.errors == self.expected_errors
 
     def commit(self, partition: int, offset: int) -> None:
         """Commits; tries again after an error, for example while the consumer rebalances."""
@@ -207,8 +210,9 @@ class Confluent(Consumer):
 
     def poll(self) -> None:
         message = self._consumer.poll(POLL_S)
-        if message is not None:
-            assert message.error() is None, message.error()
+        if message is not None and message.error() is not None:
+            self.errors.append(message.error().name())
+        elif message is not None:
             self._got.append((message.partition(), message.offset(), message.value().decode()))
 
     def shut(self) -> None:

@@ -90,7 +90,9 @@ def aiokafka(
                 await one
             if end:
                 await (
-                    producer.commit_transaction() if end == "commit" else producer.abort_transaction()
+                    producer.commit_transaction()
+                    if end == "commit"
+                    else producer.abort_transaction()
                 )
 
     asyncio.run(produce())

@@ -29,15 +29,18 @@ except ImportError as error:
     raise ImportError("kafka_rebalance.testing needs pytest: pip install pytest") from error
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.serve.batches import StoredRecord
 from kafka_rebalance.serve.cluster import ServedTopic
 from kafka_rebalance.serve.connections import Limits
+from kafka_rebalance.serve.faults import Fault
 from kafka_rebalance.serve.history import StableGeneration
 from kafka_rebalance.serve.server import Server
 from kafka_rebalance.wire.messages import GroupState
 
 __all__ = [
     "CoordinatorConfig", "GroupState", "Limits", "RunningBroker", "ServedTopic", "StableGeneration",
-    "serve_kafka",
+    "StoredRecord", "serve_kafka",
 ]  # fmt: skip
 
 PATIENCE_S = 30.0
@@ -53,7 +56,8 @@ class RunningBroker:
     `topics` maps names to numbers of partitions. With `stopped_clock`, only `advance` and `kill`
     move the clock; else the clock also runs by itself. A later broker with the same `log_dir`
     continues with the state in its log. With `config`, `initial_delay_ms` has no effect, and
-    members of the consumer protocol send heartbeats every 5 s, not every 0.5 s.
+    members of the consumer protocol send heartbeats every 5 s, not every 0.5 s. With `kafka`, which
+    is "2.8", "3.9" or "4.0", requests are answered in the versions of such an older broker.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class RunningBroker:
         log_dir: Path | None = None,
         config: CoordinatorConfig | None = None,
         limits: Limits | None = None,
+        kafka: str | None = None,
     ) -> None:
         served = [ServedTopic(name, partitions) for name, partitions in topics.items()]
         quick = CoordinatorConfig(
@@ -78,6 +83,7 @@ class RunningBroker:
             stopped_clock=stopped_clock,
             log_dir=log_dir,
             limits=limits,
+            kafka=kafka,
         )
         self._loop = asyncio.new_event_loop()
         # A daemon: a server that hangs must not keep the test run from ending.
@@ -161,6 +167,42 @@ class RunningBroker:
         """Moves the clock by `ms`; with `heartbeats`, connected members stay alive meanwhile."""
         self._call(lambda: self._server.advance(ms, heartbeats=heartbeats))
 
+    def fault(
+        self,
+        api: str,
+        *,
+        nth: int = 1,
+        times: int = 1,
+        client_id: str | None = None,
+        error: str | int | None = None,
+        delay_ms: int = 0,
+        lost: bool = False,
+        cut_at: int | None = None,
+    ) -> None:
+        """Lets answers to a kind of request go wrong, for example `api` "OffsetCommit".
+
+        From now on, requests number `nth` to `nth + times - 1`, of one client or of all, are
+        refused with `error`, as "NOT_COORDINATOR" or 16, and not carried out. Without an error they
+        are carried out, and the answer is `delay_ms` late by the broker's clock; or `lost`, with
+        all later answers of this connection; or the connection ends after `cut_at` bytes of it.
+
+        Errors: GroupError for a request or an error that is not known.
+        """
+        fault = Fault(api, nth, times, client_id, error, delay_ms, lost, cut_at)
+        self._call(lambda: self._server.faults.add(fault))
+
+    def clear_faults(self) -> None:
+        """Removes all rules of `fault`."""
+        self._call(self._server.faults.clear)
+
+    def move_coordinator(self) -> None:
+        """Makes another broker the coordinator of all groups; clients have to find it.
+
+        It has a port of its own, and reads the groups from `log_dir`. Errors: ValueError without
+        it.
+        """
+        self._await(self._server.move_coordinator())
+
     def move_away(self) -> None:
         """Makes the broker refuse group requests, as if another broker were now the coordinator."""
         self._call(self._server.unload)
@@ -172,6 +214,39 @@ class RunningBroker:
     def expire_offsets(self) -> None:
         """Removes offsets whose retention time has passed, then Empty groups without offsets."""
         self._call(self._server.sweep)
+
+    # Records --------------------------------------------------------------------------------------
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None,
+        *more: bytes | None,
+        key: bytes | None = None,
+        partition: int = 0,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> list[StoredRecord]:
+        """Appends one record for each value to a partition, now; returns the records.
+
+        Errors: GroupError if there is no such partition.
+        """
+
+        def appended() -> list[StoredRecord]:
+            if not self._server.cluster.has(topic, partition):
+                raise GroupError("topic", f"{topic} {partition} is not a partition; add it first")
+            now, pairs = self._server.now_ms(), tuple((headers or {}).items())
+            made = [StoredRecord(partition, -1, now, key, one, pairs) for one in (value, *more)]
+            return self._server.records.produce(topic, made)
+
+        return self._call(appended)
+
+    def records(self, topic: str) -> list[StoredRecord]:
+        """Returns the topic's records by partition and offset, whoever produced them.
+
+        Those of open and of aborted transactions are among them. Errors: WireError for a batch
+        with bytes that are not records; MissingExtra if the library of its codec is missing.
+        """
+        return self._call(lambda: self._server.records.records(topic))
 
     # Results for assertions -----------------------------------------------------------------------
 

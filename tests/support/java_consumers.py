@@ -19,6 +19,7 @@ from tests.support.broker import LIB, java, missing_tools
 from tests.support.served_consumers import GROUP, HEARTBEAT_MS, POLL_S, TOPIC, Consumer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 OLD_LIB = LIB.parent / "lib-old"
@@ -69,6 +70,15 @@ def jar_of(kind: type[Java]) -> str:
     return str(_jvm(kind.first).ask(ask="jar")).rpartition("/")[2]
 
 
+def java_produces(
+    kind: type[Java], topic: str, partition: int, values: Sequence[str], end: str, **configs: str
+) -> None:
+    """Produces with the clients of `kind`; `end` is "commit" or "abort", or else empty."""
+    named = {name.replace("_", "."): value for name, value in configs.items()}
+    more = {"topic": topic, "partition": partition, "values": list(values), "end": end}
+    _jvm(kind.first).ask(ask="produce", configs=named, **more)
+
+
 class Java(Consumer):
     """A consumer of the newest kafka-clients, with Java's range assignor."""
 
@@ -83,6 +93,7 @@ class Java(Consumer):
             "client.id": self.client_id,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
+            "isolation.level": self.isolation,
             **self.protocol(),
         }
         if self.instance_id is not None:
@@ -112,8 +123,12 @@ class Java(Consumer):
     def do_commit(self, partition: int, offset: int) -> None:
         self._ask("commit", partition=partition, offset=offset)
 
-    def position(self, partition: int) -> int:
-        return int(self._ask("position", partition=partition))
+    def last_committed(self, partition: int) -> int:
+        return int(self._ask("committed", partition=partition))
+
+    @property
+    def received(self) -> list[tuple[int, int, str]]:
+        return [(one[0], one[1], one[2]) for one in self.run(lambda: self._ask("received"))]
 
 
 class JavaCooperative(Java):

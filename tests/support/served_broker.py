@@ -38,6 +38,18 @@ _DESCRIBED = {"group_ids": ["g"], "include_authorized_operations": False}
 
 # A request of each API that is answered, with all its fields.
 REQUESTS: dict[str, dict[str, Any]] = {
+    "produce": {
+        "transactional_id": None,
+        "acks": -1,
+        "timeout": 1,
+        "topic_data": [
+            {
+                "name": "orders",
+                "topic_id": None,
+                "partition_data": [{"index": 0, "records": b"none"}],
+            }
+        ],
+    },
     "fetch": {
         "max_wait": 1,
         "min_bytes": 1,
@@ -106,6 +118,14 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "transaction_timeout": 1000,
         "producer_id": -1,
         "producer_epoch": -1,
+    },
+    "delete_records": {
+        "timeout": 1,
+        "topics": [{"name": "orders", "partitions": [{"partition_index": 0, "offset": -1}]}],
+    },
+    "add_partitions_to_txn": {
+        **{f"v3_and_below_{name}": value for name, value in _TRANSACTION.items()},
+        "v3_and_below_topics": [{"name": "orders", "partitions": [0]}],
     },
     "add_offsets_to_txn": _TRANSACTION,
     "end_txn": {**_TRANSACTION, "committed": True},

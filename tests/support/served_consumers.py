@@ -31,14 +31,19 @@ T = TypeVar("T")
 class Consumer(ABC):
     """A consumer of TOPIC in GROUP. `run` calls a function in the consumer's own thread.
 
-    `position` of a subclass returns the committed offset of a partition, or the next offset that
-    the library reads. These are equal when the consumer has just got the partition.
+    `received` is a list of all records that it got: partition, offset, value. `errors` are those
+    that librdkafka returns from a poll; `close` asserts that they are `expected_errors`.
     """
+
+    isolation = "read_uncommitted"
+    expected_errors: ClassVar[list[str]] = []
 
     def __init__(self, address: str, client_id: str, instance_id: str | None = None) -> None:
         for library in ("kafka", "aiokafka"):
             logging.getLogger(library).setLevel(logging.CRITICAL)
         self.address, self.client_id, self.instance_id = address, client_id, instance_id
+        self._got: list[tuple[int, int, str]] = []
+        self.errors: list[str] = []
         self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._live, name=client_id, daemon=True)
@@ -65,6 +70,7 @@ class Consumer(ABC):
         self._ended.set()
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), self.client_id
+        assert self.errors == self.expected_errors
 
     def commit(self, partition: int, offset: int) -> None:
         """Commits; tries again after an error, for example while the consumer rebalances."""
@@ -76,12 +82,24 @@ class Consumer(ABC):
                 if time.monotonic() > deadline:
                     raise
 
+    @property
+    def received(self) -> list[tuple[int, int, str]]:
+        return list(self._got)
+
     def committed(self, partition: int) -> int:
-        """Waits until the consumer owns the partition; returns its `position`."""
+        """Waits until the consumer owns the partition; returns the offset that is committed."""
         deadline = time.monotonic() + PATIENCE_S
         while partition not in self.owned():
             assert time.monotonic() < deadline, self.client_id
-        return self.run(lambda: self.position(partition))
+        return self.run(lambda: self.last_committed(partition))
+
+    def goes_on_at(self, partition: int) -> int:
+        """Waits for a record of the partition; returns the offset of the first one."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not (offsets := [offset for p, offset, _ in self.received if p == partition]):
+            assert time.monotonic() < deadline, self.client_id
+            time.sleep(POLL_S)
+        return offsets[0]
 
     def owned(self) -> set[int]:
         return self.run(self.assignment)
@@ -97,7 +115,7 @@ class Consumer(ABC):
     @abstractmethod
     def do_commit(self, partition: int, offset: int) -> None: ...
     @abstractmethod
-    def position(self, partition: int) -> int: ...
+    def last_committed(self, partition: int) -> int: ...
 
 
 class KafkaPython(Consumer):
@@ -125,6 +143,7 @@ class KafkaPython(Consumer):
             group_instance_id=self.instance_id,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
+            isolation_level=self.isolation,
             heartbeat_interval_ms=HEARTBEAT_MS,
             reconnect_backoff_max_ms=200,  # by default 30 s, after some failures
             partition_assignment_strategy=[own[self.assignor]],
@@ -133,7 +152,8 @@ class KafkaPython(Consumer):
     def poll(self) -> None:
         # `poll` can raise an error when a connection ends; the application polls again.
         with contextlib.suppress(self._kafka.errors.KafkaConnectionError):
-            self._consumer.poll(self.poll_ms)
+            for records in self._consumer.poll(self.poll_ms).values():
+                self._got += [(one.partition, one.offset, one.value.decode()) for one in records]
 
     def shut(self) -> None:
         self._consumer.close(autocommit=False)
@@ -147,8 +167,8 @@ class KafkaPython(Consumer):
         tp = self._kafka.TopicPartition(TOPIC, partition)
         self._consumer.commit({tp: OffsetAndMetadata(offset, "", -1)})
 
-    def position(self, partition: int) -> int:
-        return int(self._consumer.position(self._kafka.TopicPartition(TOPIC, partition)))
+    def last_committed(self, partition: int) -> int:
+        return self._consumer.committed(self._kafka.TopicPartition(TOPIC, partition)) or -1
 
 
 class KafkaPythonCooperative(KafkaPython):
@@ -180,6 +200,7 @@ class Confluent(Consumer):
                 "client.id": self.client_id,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
+                "isolation.level": self.isolation,
                 **self.protocol(),
                 **static,
                 **self.settings,
@@ -189,7 +210,10 @@ class Confluent(Consumer):
 
     def poll(self) -> None:
         message = self._consumer.poll(POLL_S)
-        assert message is None, message.error()
+        if message is not None and message.error() is not None:
+            self.errors.append(message.error().name())
+        elif message is not None:
+            self._got.append((message.partition(), message.offset(), message.value().decode()))
 
     def shut(self) -> None:
         self._consumer.close()
@@ -202,7 +226,7 @@ class Confluent(Consumer):
         (done,) = self._consumer.commit(offsets=[tp], asynchronous=False)
         assert done.error is None
 
-    def position(self, partition: int) -> int:
+    def last_committed(self, partition: int) -> int:
         tp = self._confluent.TopicPartition(TOPIC, partition)
         return int(self._consumer.committed([tp])[0].offset)
 
@@ -237,6 +261,7 @@ class Aiokafka(Consumer):
                 group_instance_id=self.instance_id,
                 enable_auto_commit=False,
                 auto_offset_reset="earliest",
+                isolation_level=self.isolation,
                 heartbeat_interval_ms=HEARTBEAT_MS,
                 partition_assignment_strategy=(RangePartitionAssignor,),
             )
@@ -246,7 +271,8 @@ class Aiokafka(Consumer):
 
     def poll(self) -> None:
         polled = self._consumer.getmany(timeout_ms=int(POLL_S * 1000))
-        self._loop.run_until_complete(polled)
+        for records in self._loop.run_until_complete(polled).values():
+            self._got += [(one.partition, one.offset, one.value.decode()) for one in records]
 
     def shut(self) -> None:
         self._loop.run_until_complete(self._consumer.stop())
@@ -259,9 +285,9 @@ class Aiokafka(Consumer):
         tp = self._aiokafka.TopicPartition(TOPIC, partition)
         self._loop.run_until_complete(self._consumer.commit({tp: offset}))
 
-    def position(self, partition: int) -> int:
+    def last_committed(self, partition: int) -> int:
         tp = self._aiokafka.TopicPartition(TOPIC, partition)
-        return int(self._loop.run_until_complete(self._consumer.position(tp)))
+        return self._loop.run_until_complete(self._consumer.committed(tp)) or -1
 
 
 LIBRARIES: tuple[type[Consumer], ...] = (KafkaPython, Confluent, Aiokafka)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers about the cluster: its topics, its brokers, and partitions without records.
+"""Answers about the cluster: its topics and its brokers.
 
 One process stands for all brokers: each has a number and perhaps a rack, and all have the same
 address. Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
@@ -18,7 +18,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import id_text, uuid_of
 from kafka_rebalance.java.hash_map import Uuid
 
-from .frames import APIS, Asked, KafkaError
+from .frames import APIS, Api, Asked, KafkaError
 
 MOST_PARTITIONS = 100_000
 """The most partitions that all topics together may have."""
@@ -61,7 +61,7 @@ _NAMED_BY_ID = 12
 
 
 class ServedTopic(NamedTuple):
-    """A topic without records; `racks` are those of each partition's replicas, if they have any."""
+    """A topic; `racks` are those of each partition's replicas, if they have any."""
 
     name: str
     partitions: int
@@ -73,6 +73,9 @@ class Cluster:
 
     def __init__(self, topics: Iterable[ServedTopic]) -> None:
         self.host, self.port = "", 0
+        self.apis: Mapping[str, Api] = APIS
+        self.coordinator = NODE
+        self._ports: dict[int, int] = {}
         self.version = 0
         """Grows with each change of the topics."""
         self._made = count()
@@ -148,6 +151,11 @@ class Cluster:
             name = self._names.get(getattr(one, "topic_id", None) or uuid.UUID(int=0), "")
         return self.topics.get(name)
 
+    def named(self, one: Any) -> str:
+        """Returns the name of the topic of a request's entry; "" if there is none."""
+        topic = self.find(one)
+        return "" if topic is None else topic.name
+
     def topic_id(self, name: str) -> uuid.UUID | None:
         return self._ids.get(name)
 
@@ -176,8 +184,6 @@ class Cluster:
             "metadata": self._metadata,
             "describe_cluster": self._describe_cluster,
             "find_coordinator": self._find_coordinator,
-            "list_offsets": self._list_offsets,
-            "fetch": self._fetch,
         }
         made = answers.get(asked.api)
         return None if made is None else made(asked)
@@ -185,19 +191,29 @@ class Cluster:
     def _api_versions(self, asked: Asked) -> dict[str, Any]:
         keys = [
             {"api_key": api.key, "min_version": api.least, "max_version": api.most}
-            for api in APIS.values()
+            for api in self.apis.values()
         ]
         # If the request's version is too new, the response has version 0: a list of versions from
         # which the client then chooses.
-        error = KafkaError.unsupported_version if asked.body is None else KafkaError.none
+        error = KafkaError.unsupported_version if asked.body is None else asked.error
         return {"error_code": error, "api_keys": keys}
 
-    def _node(self) -> dict[str, Any]:
-        return {"node_id": NODE, "host": self.host, "port": self.port}
+    def move_coordinator(self, port: int) -> None:
+        """Makes a new broker the coordinator of all groups; it listens on a port of its own."""
+        self.coordinator = NODE + len(self._nodes)
+        self._ports[self.coordinator] = port
+        self._nodes[None, -len(self._ports)] = self.coordinator
+
+    def is_coordinator(self, port: int) -> bool:
+        """Returns whether the coordinator listens on this port."""
+        return port == self._ports.get(self.coordinator, self.port)
+
+    def _node(self, node: int) -> dict[str, Any]:
+        return {"node_id": node, "host": self.host, "port": self._ports.get(node, self.port)}
 
     def _brokers(self) -> list[dict[str, Any]]:
         return [
-            {**self._node(), "node_id": node, "broker_id": node, "rack": rack, "is_fenced": False}
+            {**self._node(node), "broker_id": node, "rack": rack, "is_fenced": False}
             for (rack, _), node in self._nodes.items()
         ]
 
@@ -205,14 +221,15 @@ class Cluster:
         wanted = asked.body.topics
         # In version 0, an empty list means all topics; from version 1 on, null does.
         if wanted is None or (asked.version == 0 and not wanted):
-            topics = [self._described(topic) for topic in self.topics.values()]
+            topics = [self._described(topic, asked) for topic in self.topics.values()]
         elif asked.version < _NAMED_BY_ID and any(map(_has_id, wanted)):
             refused = {"error_code": KafkaError.invalid_request, "partitions": []}
             named = [{**_absent(one), "name": one.name or "", **refused} for one in wanted]
             return {"brokers": [], "cluster_id": None, "controller_id": -1, "topics": named}
         else:
             found = {topic.name for one in wanted if (topic := self.find(one)) is not None}
-            topics = [self._described(one) for one in self.topics.values() if one.name in found]
+            every = self.topics.values()
+            topics = [self._described(one, asked) for one in every if one.name in found]
             topics += [_absent(one) for one in wanted if self.find(one) is None]
         return {
             "brokers": self._brokers(),
@@ -222,7 +239,7 @@ class Cluster:
             "error_code": KafkaError.none,
         }
 
-    def _described(self, topic: ServedTopic) -> dict[str, Any]:
+    def _described(self, topic: ServedTopic, asked: Asked) -> dict[str, Any]:
         partitions = []
         for partition in range(topic.partitions):
             replicas = [NODE]
@@ -239,16 +256,16 @@ class Cluster:
                 }
             )
         return {
-            "error_code": KafkaError.none,
+            "error_code": asked.error,
             "name": topic.name,
             "topic_id": self.topic_id(topic.name),
             "is_internal": False,
             "partitions": partitions,
         }
 
-    def _describe_cluster(self, _: Asked) -> dict[str, Any]:
+    def _describe_cluster(self, asked: Asked) -> dict[str, Any]:
         return {
-            "error_code": KafkaError.none,
+            "error_code": asked.error,
             "error_message": None,
             "cluster_id": CLUSTER,
             "controller_id": NODE,
@@ -256,60 +273,15 @@ class Cluster:
         }
 
     def _find_coordinator(self, asked: Asked) -> dict[str, Any]:
-        found = {**self._node(), "error_code": KafkaError.none, "error_message": None}
+        found = {**self._node(self.coordinator), "error_code": asked.error, "error_message": None}
         keys = getattr(asked.body, "coordinator_keys", ())
         return {**found, "coordinators": [{**found, "key": key} for key in keys]}
 
-    def _list_offsets(self, asked: Asked) -> dict[str, Any]:
-        """Returns 0 as the first and as the last offset of every partition."""
-        return {
-            "topics": [
-                {
-                    "name": topic.name,
-                    "partitions": [
-                        {
-                            "partition_index": one.partition_index,
-                            "error_code": self._error(topic, one.partition_index),
-                            "timestamp": -1,
-                            "offset": 0,
-                            "leader_epoch": 0,
-                            "old_style_offsets": (0,),
-                        }
-                        for one in topic.partitions
-                    ],
-                }
-                for topic in asked.body.topics
-            ]
-        }
-
-    def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Returns no records; as each partition's end, the offset from which the client reads."""
-        return {
-            "error_code": KafkaError.none,
-            "session_id": 0,
-            "responses": [
-                {
-                    "topic": getattr(topic, "topic", None),
-                    "topic_id": getattr(topic, "topic_id", None),
-                    "partitions": [
-                        {
-                            "partition_index": one.partition,
-                            "error_code": self._error(topic, one.partition),
-                            "high_watermark": one.fetch_offset,
-                            "last_stable_offset": one.fetch_offset,
-                            "log_start_offset": 0,
-                            "aborted_transactions": None,
-                            "records": b"",
-                        }
-                        for one in topic.partitions
-                    ],
-                }
-                for topic in asked.body.topics
-            ],
-        }
-
-    def _error(self, one: Any, partition: int) -> KafkaError:
+    def error(self, asked: Asked, one: Any, partition: int) -> KafkaError:
+        """Returns the error for a partition of a request's entry, or `none`."""
         topic = self.find(one)
+        if asked.error is not KafkaError.none:
+            return asked.error
         if topic is not None and 0 <= partition < topic.partitions:
             return KafkaError.none
         by_id = topic is None and hasattr(one, "topic_id")

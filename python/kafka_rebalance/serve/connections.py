@@ -19,10 +19,13 @@ from typing import Any, NamedTuple, Self
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.messages import Response
 
-from .frames import Asked, decoded, encoded
+from .faults import Broken
+from .frames import APIS, Api, Asked, decoded, encoded
 
-Handler = Callable[[Asked, str], Awaitable[Mapping[str, Any] | Response | None]]
-"""Maps a request and the client's host to the fields of the response; None: no response."""
+Answer = Mapping[str, Any] | Response | Broken | None
+"""The fields of a response; None: no response."""
+Handler = Callable[[Asked, str], Awaitable[Answer]]
+"""Maps a request and the client's host to the answer."""
 
 
 class Limits(NamedTuple):
@@ -36,6 +39,10 @@ class Limits(NamedTuple):
     """The time for a first request, for a frame after its length, and for reading an answer."""
     idle_s: float = 600.0
     """The time between two requests, as Kafka's `connections.max.idle.ms`."""
+    partition_bytes: int = 64 * 1024 * 1024
+    """The most bytes of records of one partition; the oldest batches are dropped."""
+    records_bytes: int = 512 * 1024 * 1024
+    """The most bytes of records of all partitions; above it, the largest partition is halved."""
 
 
 SMALL = 64 * 1024
@@ -74,6 +81,7 @@ class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
         self.host = f"/{writer.get_extra_info('peername')[0]}"
+        self.port: int = writer.get_extra_info("sockname")[1]
         self.client_id: str | None = None
         self.busy = False
         self.since = time.monotonic()
@@ -91,11 +99,13 @@ class Connections:
     ) -> None:
         self.host, self.port = host, port
         self.limits = limits or Limits()
+        self.apis: Mapping[str, Api] = APIS
+        """The requests that are answered; a request of another kind ends its connection."""
         self._handler = handler
         self._tasks: dict[asyncio.Task[None], _Connection] = {}
         self._cut_off: set[str] = set()
         self._large_bytes = 0
-        self._listening: asyncio.Server | None = None
+        self._listening: list[asyncio.Server] = []
 
     @property
     def address(self) -> str:
@@ -105,21 +115,27 @@ class Connections:
         return len(self._tasks)
 
     async def __aenter__(self) -> Self:
-        most, at_once = bounds(self.limits.connections)
+        most, _ = bounds(self.limits.connections)
         self.limits = self.limits._replace(connections=most)
+        self.host, self.port = await self.listen(self.port)
+        return self
+
+    async def listen(self, port: int = 0) -> tuple[str, int]:
+        """Listens on one more port, by default a free one; returns its host and number."""
+        _, at_once = bounds(self.limits.connections)
         listening = await asyncio.start_server(
-            self._connected, self.host, self.port, limit=SMALL, backlog=at_once
+            self._connected, self.host, port, limit=SMALL, backlog=at_once
         )
         for one in listening.sockets:
             with one.dup() as same:
                 same.listen(_BACKLOG)
-        self._listening = listening
-        self.host, self.port = listening.sockets[0].getsockname()[:2]
-        return self
+        self._listening.append(listening)
+        host, port = listening.sockets[0].getsockname()[:2]
+        return host, port
 
     async def __aexit__(self, *_: object) -> None:
-        if self._listening is not None:
-            self._listening.close()
+        for listening in self._listening:
+            listening.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -165,16 +181,25 @@ class Connections:
             if not _LEAST_BYTES <= length <= limits.request_bytes:
                 raise WireError(f"a request of {length} bytes")
             async with asyncio.timeout(limits.request_s):
-                asked = decoded(await self._frame(connection.reader, length))
+                frame = await self._frame(connection.reader, length)
+            asked = decoded(frame, self.apis)._replace(port=connection.port)
             connection.client_id, connection.busy = asked.client_id, True
             if asked.client_id in self._cut_off:
                 raise WireError(f"{asked.client_id} is cut off")
-            fields = await self._handler(asked, connection.host)
-            if fields is not None:
-                writer.write(encoded(asked, fields))
-                async with asyncio.timeout(limits.request_s):
-                    await writer.drain()
+            answer = await self._handler(asked, connection.host)
+            if isinstance(answer, Broken):
+                await self._send(writer, encoded(asked, answer.fields)[: answer.sent])
+                while answer.hangs and await connection.reader.read(SMALL):
+                    pass
+                return
+            if answer is not None:
+                await self._send(writer, encoded(asked, answer))
             connection.busy, connection.since = False, time.monotonic()
+
+    async def _send(self, writer: asyncio.StreamWriter, frame: bytes) -> None:
+        writer.write(frame)
+        async with asyncio.timeout(self.limits.request_s):
+            await writer.drain()
 
     async def _frame(self, reader: asyncio.StreamReader, length: int) -> bytes:
         """Reads a frame; the bytes of a large frame are counted as they arrive."""

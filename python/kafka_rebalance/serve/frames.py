@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import MissingExtra, WireError
+from kafka_rebalance.errors import GroupError, MissingExtra, WireError
 from kafka_rebalance.group.declared_types import field_hints
 from kafka_rebalance.wire import broker_groups
 from kafka_rebalance.wire.layout import layout_of
@@ -58,6 +58,7 @@ class Api(NamedTuple):
 API_VERSIONS = "api_versions"
 
 APIS: dict[str, Api] = {
+    "produce": Api(0, 3, 13),
     "fetch": Api(1, 4, 17),
     "list_offsets": Api(2, 1, 10),
     "metadata": Api(3, 0, 13),
@@ -73,7 +74,9 @@ APIS: dict[str, Api] = {
     API_VERSIONS: Api(18, 0, 4),
     "create_topics": Api(19, 2, 7),
     "delete_topics": Api(20, 1, 6),
+    "delete_records": Api(21, 0, 2),
     "init_producer_id": Api(22, 0, 4),
+    "add_partitions_to_txn": Api(24, 0, 3),
     "add_offsets_to_txn": Api(25, 0, 3),
     "end_txn": Api(26, 0, 3),
     "txn_offset_commit": Api(28, 0, 3),
@@ -88,6 +91,57 @@ APIS: dict[str, Api] = {
     "share_group_describe": Api(77, 1, 1),
 }
 """Name -> number and versions, in the order of the numbers."""
+
+_NONE = -1
+_SHARE = {"share_group_heartbeat": _NONE, "share_group_describe": _NONE}
+# The newest version of each request that an older broker answers otherwise than APIS.
+_OLDER = {
+    "2.8": {
+        "produce": 9,
+        "fetch": 12,
+        "list_offsets": 6,
+        "metadata": 11,
+        "offset_commit": 8,
+        "offset_fetch": 7,
+        "find_coordinator": 3,
+        "join_group": 7,
+        "leave_group": 4,
+        "describe_groups": 5,
+        "list_groups": 4,
+        API_VERSIONS: 3,
+        "describe_cluster": 0,
+        "describe_transactions": _NONE,
+        "consumer_group_heartbeat": _NONE,
+        "consumer_group_describe": _NONE,
+        **_SHARE,
+    },
+    "3.9": {
+        "produce": 11,
+        "list_offsets": 9,
+        "metadata": 12,
+        "offset_commit": 9,
+        "offset_fetch": 9,
+        "describe_groups": 5,
+        "describe_cluster": 1,
+        "consumer_group_heartbeat": 0,
+        "consumer_group_describe": 0,
+        **_SHARE,
+    },
+    "4.0": {"produce": 12, "offset_commit": 9, "offset_fetch": 9, **_SHARE},
+}
+
+
+def apis_of(kafka: str | None) -> Mapping[str, Api]:
+    """Returns the requests that a broker of this Kafka version answers; None: all of APIS.
+
+    Errors: GroupError for a version that is not known here.
+    """
+    if kafka is not None and kafka not in _OLDER:
+        raise GroupError("kafka", f"{kafka!r} is not known; give one of {', '.join(_OLDER)}")
+    most = {} if kafka is None else _OLDER[kafka]
+    limited = {n: api._replace(most=most.get(n, api.most)) for n, api in APIS.items()}
+    return {name: api for name, api in limited.items() if api.most >= api.least}
+
 
 _OF_BROKER_GROUPS: dict[str, type[Request]] = {
     "consumer_group_heartbeat": broker_groups.ConsumerGroupHeartbeat,
@@ -110,14 +164,18 @@ class Asked(NamedTuple):
     correlation_id: int
     client_id: str
     body: Any
+    port: int = 0
+    """The port of the server to which the client is connected."""
+    error: KafkaError = KafkaError.none
+    """The error to answer in place of the result; the request is not carried out."""
 
 
-def decoded(frame: bytes) -> Asked:
+def decoded(frame: bytes, apis: Mapping[str, Api] = APIS) -> Asked:
     """Reads a request. Errors: WireError."""
     try:
         key, version, correlation_id = _START.unpack_from(frame)
         api = NAMES[key]
-        _, least, most = APIS[api]
+        _, least, most = apis[api]
         if not least <= version <= most:
             if api == API_VERSIONS:
                 return Asked(api, version, correlation_id, "", None)

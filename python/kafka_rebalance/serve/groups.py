@@ -6,6 +6,7 @@ several groups in one OffsetFetch, the filter by type in ListGroups.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -172,7 +173,11 @@ async def _offset_fetch(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str
             member_id=getattr(one, "member_id", None),
             member_epoch=getattr(one, "member_epoch", classic.NO_GENERATION),
         )
-        groups.append({**_fetched(await ask(request), unknown, cluster), "group_id": one.group_id})
+        response = await ask(request)
+        if asked.version == 1 and partitions:  # errors of the whole response came with version 2
+            unread = (wire.FetchedOffset(*p, error_code=response.error_code) for p in partitions)
+            response = replace(response, offsets=response.offsets or tuple(unread))
+        groups.append({**_fetched(response, unknown, cluster), "group_id": one.group_id})
     return {"groups": groups} if several is not None else groups[0]
 
 

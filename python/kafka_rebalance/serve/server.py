@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.coordinator.config import CoordinatorConfig
@@ -30,10 +30,12 @@ from kafka_rebalance.wire.offsets import EndTransaction, OffsetCommit, TxnOffset
 
 from . import groups, topics
 from .cluster import Cluster, ServedTopic
-from .connections import Connections, Limits
-from .frames import Asked
+from .connections import Answer, Connections, Limits
+from .faults import Broken, Fault, Faults
+from .frames import Asked, KafkaError, apis_of
 from .history import History
 from .record_log import RecordLog
+from .records import Records
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
@@ -42,6 +44,16 @@ SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
+_NO_LOG = "log_dir: without a log the groups cannot be read again"
+_NO_FAULT = Fault("")
+# Requests that only the coordinator of a group or of a transaction answers.
+_COORDINATED = {
+    *("join_group", "sync_group", "heartbeat", "leave_group", "describe_groups", "delete_groups"),
+    *("offset_commit", "offset_fetch", "offset_delete", "txn_offset_commit", "init_producer_id"),
+    *("add_partitions_to_txn", "add_offsets_to_txn", "end_txn", "describe_transactions"),
+    *("consumer_group_heartbeat", "consumer_group_describe"),
+    *("share_group_heartbeat", "share_group_describe"),
+}
 _BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 
@@ -55,7 +67,8 @@ def _epoch_clock() -> Callable[[], float]:
 class Server:
     """A broker with one coordinator; see the module. By default, it listens on loopback.
 
-    With `stopped_clock`, the clock begins at 0, and only `advance` moves it.
+    With `stopped_clock`, the clock begins at 0, and only `advance` moves it. `kafka` is the version
+    of an older broker whose versions of requests are answered: "2.8", "3.9" or "4.0".
     """
 
     def __init__(
@@ -68,11 +81,15 @@ class Server:
         stopped_clock: bool = False,
         log_dir: Path | None = None,
         limits: Limits | None = None,
+        kafka: str | None = None,
     ) -> None:
         self.cluster = Cluster(topics)
         self.coordinator = Coordinator(config, lambda: str(uuid.uuid4()))
         self.connections = Connections(self._answer, host, port, limits)
+        self.connections.apis = self.cluster.apis = apis_of(kafka)
+        self.faults = Faults()
         self.history = History()
+        self.records = Records(self.cluster, self.connections.limits, self.now_ms)
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes of a torn tail were cut."""
         self.unreadable: list[str] = []
@@ -84,6 +101,7 @@ class Server:
         self._position = 0
         self._topics_version = 0
         self._request_ids = count(1)
+        self._asleep: list[tuple[int, asyncio.Future[None]]] = []
         self._parked: dict[int, asyncio.Future[Any]] = {}
         self._unsynced: list[events.Appended] = []
         self._syncing: asyncio.Task[None] | None = None
@@ -130,17 +148,30 @@ class Server:
 
     # Requests -------------------------------------------------------------------------------------
 
-    async def _answer(self, asked: Asked, host: str) -> Mapping[str, Any] | Response | None:
-        fields = self.cluster.answer(asked)
+    async def _answer(self, asked: Asked, host: str) -> Answer:
+        """Answers a request, and does to the answer what a rule of `faults` demands."""
+        fault = self.faults.of(asked) or _NO_FAULT
+        if fault.error is not None:
+            asked = asked._replace(error=KafkaError(int(fault.error)))
+        elif asked.api in _COORDINATED and not self.cluster.is_coordinator(asked.port):
+            asked = asked._replace(error=KafkaError.not_coordinator)
+        answer = await self._answered(asked, host)
+        if fault.delay_ms:
+            await self._sleep(fault.delay_ms)
+        if answer is not None and (fault.lost or fault.cut_at is not None):
+            return Broken(answer, 0 if fault.lost else fault.cut_at or 0, fault.lost)
+        return answer
+
+    async def _answered(self, asked: Asked, host: str) -> Mapping[str, Any] | Response | None:
+        fields = self.cluster.answer(asked) or await self.records.answer(asked)
         if fields is not None:
-            if asked.api == "fetch":
-                await asyncio.sleep(asked.body.max_wait.total_seconds())
-            return fields
+            return None if asked.api == "produce" and asked.body.acks == 0 else fields
         changed = topics.answer(self.cluster, asked)
         if changed is not None:
             fields, deleted = changed
             gone = tuple((one.name, p) for one in deleted for p in range(one.partitions))
             if gone:
+                self.records.drop(gone)
                 self._handle(events.PartitionsDeleted(gone))
             return fields
         fields = await self._transact(asked, host)
@@ -156,24 +187,32 @@ class Server:
             case "init_producer_id":
                 fields, aborted = self._transactions.begin(asked)
                 if aborted is not None:
-                    await self._end(aborted, False, asked, host)
+                    await self._end(aborted, fields["producer_epoch"], False, asked, host)
                 return fields
+            case "add_partitions_to_txn":
+                return self._transactions.add_partitions(asked, self.cluster, self.records)
             case "add_offsets_to_txn":
                 return self._transactions.add(asked)
             case "end_txn":
                 fields = self._transactions.end(asked)
                 if not fields["error_code"]:
-                    await self._end(asked.body.producer_id, asked.body.committed, asked, host)
+                    ended = (asked.body.producer_id, asked.body.producer_epoch)
+                    await self._end(*ended, asked.body.committed, asked, host)
                 return fields
             case "describe_transactions":
                 return self._transactions.describe(asked)
         return None
 
-    async def _end(self, producer_id: int, committed: bool, asked: Asked, host: str) -> None:
+    async def _end(
+        self, producer_id: int, epoch: int, committed: bool, asked: Asked, host: str
+    ) -> None:
+        self.records.end_transaction(producer_id, epoch, committed)
         end = EndTransaction(producer_id=producer_id, committed=committed)
         await self._ask(end, asked, host)
 
     async def _ask(self, request: Request, asked: Asked, host: str) -> Any:
+        if asked.error is not KafkaError.none:
+            return request.refused(cast(ErrorCode, asked.error))
         known = self.coordinator.groups()
         if (
             len(known) >= MOST_GROUPS
@@ -234,14 +273,26 @@ class Server:
         if answer is not None and not answer.done():
             answer.set_result(response)
 
+    async def _sleep(self, ms: int) -> None:
+        """Waits by the server's clock."""
+        woken = asyncio.get_running_loop().create_future()
+        self._asleep.append((self.now_ms() + ms, woken))
+        self._wake()
+        await woken
+
     def _wake(self) -> None:
-        """Sets the timer for the next deadline."""
+        """Ends the sleep of those who slept long enough; sets the timer for the next deadline."""
         if self._timer is not None:
             self._timer.cancel()
-        due = self.coordinator.next_deadline_ms()
-        if due is not None and self._clock is not None:
+        for due, woken in self._asleep:
+            if due <= self.now_ms() and not woken.done():
+                woken.set_result(None)
+        self._asleep = [one for one in self._asleep if not one[1].done()]
+        dues = [self.coordinator.next_deadline_ms(), *(due for due, _ in self._asleep)]
+        first = min((one for one in dues if one is not None), default=None)
+        if first is not None and self._clock is not None:
             # At least 1 ms, because a deadline may be armed for the present time again and again.
-            delay = max(1, due - self.now_ms()) / 1000
+            delay = max(1, first - self.now_ms()) / 1000
             self._timer = asyncio.get_running_loop().call_later(delay, self._handle, Tick())
 
     def _sweep_later(self) -> None:
@@ -297,9 +348,18 @@ class Server:
     def reload(self) -> None:
         """Coordinates the groups again, in the state that the log has."""
         if self._log is None:
-            raise ValueError("log_dir: without a log the groups cannot be read again")
+            raise ValueError(_NO_LOG)
         self._handle(events.LoadStarted())
         self._load(self._log)
+
+    async def move_coordinator(self) -> None:
+        """Makes a new broker the coordinator: it has a port of its own, and reads the log."""
+        if self._log is None:
+            raise ValueError(_NO_LOG)
+        _, port = await self.connections.listen()
+        self.cluster.move_coordinator(port)
+        self.unload()
+        self.reload()
 
     # Time -----------------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ def answer(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[Serv
 
 def _each(asked: Asked, change: Any) -> list[dict[str, Any]]:
     named = Counter(one.name for one in asked.body.topics)
+    if asked.error is not KafkaError.none:
+        return [_refused(one, asked.error) for one in asked.body.topics]
     return [
         change(one) if named[one.name] == 1 else _refused(one, KafkaError.invalid_request)
         for one in asked.body.topics
@@ -88,7 +90,9 @@ def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[Ser
         name = one if by_name is not None else one.name
         topic = cluster.topics.get(one) if by_name is not None else cluster.find(one)
         fields = {"name": name, "topic_id": None, "error_code": KafkaError.none}
-        if topic is not None:
+        if asked.error is not KafkaError.none:
+            fields["error_code"] = asked.error
+        elif topic is not None:
             fields |= {"name": topic.name, "topic_id": cluster.topic_id(topic.name)}
             deleted.append(cluster.remove(topic.name))
         elif name is not None:

@@ -227,14 +227,13 @@ def _work(
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
-        import kafka_rebalance._core as _core
+        from kafka_rebalance.bulk.one_by_one import answers as answers_of
 
-        work = getattr(_core, f"{verb}_batch")
         for batch in batches:
             names, columns = batch.schema.names, batch.columns
             rows = pa.RecordBatch.from_arrays(columns[first:last], names[first:last])
             for text, arguments in calls:
-                answers = pa.record_batch(work(rows, *arguments, form))
+                answers = answers_of(verb, rows, arguments, form)
                 keys = columns[:first] + [pa.array([text] * len(rows), pa.string()) for _ in labels]
                 named = [*clusters, *labels, *answers.schema.names, *names[last:]]
                 whole = [*keys, *answers.columns, *columns[last:]]

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from kafka_rebalance.bulk import paths
+from kafka_rebalance.bulk.one_by_one import with_names
 from kafka_rebalance.bulk.output_directory import whole_directory
 from kafka_rebalance.bulk.parts import Done
 from kafka_rebalance.errors import GroupError
@@ -188,16 +189,7 @@ def contract_lines(
 def _line(row: dict[str, Any]) -> str:
     """Returns a row as a contract line, which lists topics by name, without nulls and `cluster`."""
     row.pop("cluster", None)
-    names = [topic["name"] for topic in row["topics"] or ()]
-    for member in row["members"] or ():
-        member["topics"] = [_name(one, names) for one in member["topics"] or ()]
-        for owned in member.get("owned_partitions") or ():
-            owned["topic"] = _name(owned["topic"], names)
-    return json.dumps(_without_nulls(row))
-
-
-def _name(topic: Any, names: list[str]) -> Any:
-    return names[topic] if isinstance(topic, int) and topic < len(names) else topic
+    return json.dumps(_without_nulls(with_names(row)))
 
 
 def _without_nulls(value: Any) -> Any:

@@ -49,7 +49,9 @@ def answers(verb: str, batch: Any, arguments: Sequence[Any], form: str) -> "pa.R
     if len(at) == 0:
         return found
     # 3.
-    answered = [_answer(verb, row, arguments) for row in pa.record_batch(batch).take(at).to_pylist()]
+    answered = [
+        _answer(verb, row, arguments) for row in pa.record_batch(batch).take(at).to_pylist()
+    ]
     more = pa.RecordBatch.from_pylist(answered, found.schema)
     places = list(range(len(found)))
     for i, place in enumerate(at.to_pylist()):
@@ -64,7 +66,9 @@ def group_of(row: Row, max_partitions: int = MAX_PARTITIONS) -> GroupSpec:
     In columns, members may list topics by their indexes; an index without a topic stays a number.
     """
     if "line" in row:
-        return GroupSpec.from_dict(contract.parse(row["line"] or b""), max_partitions=max_partitions)
+        return GroupSpec.from_dict(
+            contract.parse(row["line"] or b""), max_partitions=max_partitions
+        )
     return GroupSpec.from_dict(with_names(row), max_partitions=max_partitions)
 
 

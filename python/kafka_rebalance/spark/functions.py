@@ -196,7 +196,14 @@ def _in_workers(
             raise SchemaError("changes: records have none; name them in the call")
         if keep:
             raise SchemaError("keep: records have no other columns; join the answers with yours")
-        return groups.answers(f"{verb}_batch", calls, answers_schema, labels)
+        answers, others = (
+            groups.answers(f"{verb}_batch", calls, answers_schema, labels),
+            groups.by_brokers,
+        )
+        if others is None:
+            return answers
+        there = others.where("error is not null or size(members) > 0")
+        return answers.union(_in_workers(there, drop, verb, calls, answers_schema, label=label))
     if not hasattr(groups, "mapInArrow"):
         others = "kafka_rebalance.bulk.assign_batch answers lists of GroupSpec"
         raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")

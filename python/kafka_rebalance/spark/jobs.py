@@ -35,8 +35,9 @@ def read_groups(
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the groups of a path, and a function that counts the records of other groups.
 
-    Call the function after a job has run; it counts, by kind, the records that no classic group
-    wrote. A group is a contract row, or a contract line in the column `line`.
+    Call the function after a job has run; it counts, by kind, the records that are passed over: if
+    the topics have no ids, those of groups that the broker assigns. A group is a contract row, or a
+    contract line in the column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
     decide. For files below a directory `cluster=NAME`, the groups contain a column `cluster`. From
@@ -54,17 +55,21 @@ def read_groups(
     elif topics is None:
         raise GroupError("--topics", "missing; records do not have the topics' partition counts")
     else:
-        records, passed_over = _passing_over(_with_text_cluster(spark.read.parquet(source)))
+        records = _with_text_cluster(spark.read.parquet(source))
         known = read_topics(spark, topics, plain=plain)
+        has_ids = "topic_id" in known.columns
+        records, passed_over = _passing_over(records, OTHER_KINDS[-1:] if has_ids else OTHER_KINDS)
         groups = current_groups(records, known, assume_assigned=assume_assigned)
     return (groups if partitions is None else groups.repartition(partitions)), passed_over
 
 
-def _passing_over(records: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
+def _passing_over(
+    records: DataFrame, kinds: Iterable[str]
+) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the records, and a function to call after a job: counts of other kinds of records."""
     found = Observation()
     kind = kind_of_record()
-    counts = [f.count_if(kind == name).alias(f"records: {name}") for name in OTHER_KINDS]
+    counts = [f.count_if(kind == name).alias(f"records: {name}") for name in kinds]
     unknown = f.count_if(kind.startswith("key version ")).alias("records: unknown version of key")
     counted = records.observe(found, *counts, unknown)
     return counted, lambda: {name: count for name, count in found.get.items() if count}
@@ -110,7 +115,7 @@ def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int
         return groups, dict
     found = Observation()
     is_bad = f.col("error").isNotNull()
-    is_consumer = f.coalesce(f.col("kind") == "consumer", f.lit(False))
+    is_consumer = f.coalesce(f.col("kind").isin("consumer", "share", "streams"), f.lit(False))
     is_connect = f.coalesce(f.col("kind") == "connect", f.lit(False))
     has_members = f.coalesce(f.size("members") > 0, f.lit(False))
     counted = groups.observe(

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def answers(verb: str, batch: Any, arguments: Sequence[Any], form: str) -> "pa.RecordBatch":
+def answers(
+    verb: str, batch: Any, arguments: Sequence[Any], form: str = "columns"
+) -> "pa.RecordBatch":
     """Returns the answers of `verb` ("assign", "owners", "plan" or "compare") to every row.
 
     `arguments` are those of the core's function after the batch; `form` is "columns" or "lines".
@@ -49,9 +51,8 @@ def answers(verb: str, batch: Any, arguments: Sequence[Any], form: str) -> "pa.R
     if len(at) == 0:
         return found
     # 3.
-    answered = [
-        _answer(verb, row, arguments) for row in pa.record_batch(batch).take(at).to_pylist()
-    ]
+    rows = pa.record_batch(batch).take(at).to_pylist()
+    answered = [_answer(verb, row, arguments) for row in rows]
     more = pa.RecordBatch.from_pylist(answered, found.schema)
     places = list(range(len(found)))
     for i, place in enumerate(at.to_pylist()):
@@ -65,11 +66,8 @@ def group_of(row: Row, max_partitions: int = MAX_PARTITIONS) -> GroupSpec:
 
     In columns, members may list topics by their indexes; an index without a topic stays a number.
     """
-    if "line" in row:
-        return GroupSpec.from_dict(
-            contract.parse(row["line"] or b""), max_partitions=max_partitions
-        )
-    return GroupSpec.from_dict(with_names(row), max_partitions=max_partitions)
+    fields = contract.parse(row["line"] or b"") if "line" in row else with_names(row)
+    return GroupSpec.from_dict(fields, max_partitions=max_partitions)
 
 
 def with_names(row: Row) -> Row:
@@ -105,8 +103,10 @@ def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] 
         led = plans_by_leader(group, changes)
         return next(one.plan for one in led if one.plan is not None)
 
+    played: RebalancePlan | None
+    left_out: list[str]
     if texts is None:
-        played, left_out = one(parse_changes(row["changes"] or [])), list[str]()
+        played, left_out = one(parse_changes(row["changes"] or [])), []
     else:
         played, left_out = as_far_as_affected(one, parse_changes(texts), group)
     figures = {} if played is None else played.figures().to_dict()

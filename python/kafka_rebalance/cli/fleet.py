@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, in_core, misspelt
+from kafka_rebalance.assignors.registry import in_core, misspelt
 from kafka_rebalance.bulk.paths import check_local, local
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.text.names import counted
@@ -36,8 +36,7 @@ _EXAMPLES = 20
 
 _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
-(librdkafka/range); for other leaders, and groups that the brokers assign, ask about one group:
-kafka-rebalance {word} FILE --group ID"""
+(librdkafka/range); for other leaders ask about one group: kafka-rebalance {word} FILE --group ID"""
 """The core does not read which library leads a group; docs/start/spark.md has more."""
 
 _UNREAD = (
@@ -126,8 +125,6 @@ def run(args: argparse.Namespace) -> int:
     name = getattr(args, "assignor", None)
     if name is not None and name not in in_core():
         raise GroupError("assignor", misspelt(name))
-    if name in SERVER_SIDE and args.word != "assign":
-        raise GroupError("assignor", in_brokers(name))
     if args.format == "records" and args.topics is None:
         raise GroupError("--topics", "missing; records do not have the topics' partition counts")
     plain = _check_paths(args)

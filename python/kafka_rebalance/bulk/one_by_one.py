@@ -21,6 +21,9 @@ from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.protocol import SwitchProtocol
+from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
+from kafka_rebalance.plans.group_kinds import CONSUMER
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 from kafka_rebalance.switching.comparison import Comparison, compare
@@ -100,6 +103,7 @@ def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] 
     def one(changes: Sequence[Change]) -> RebalancePlan:
         if assignor is not None:
             return plan(group, assignor, changes)
+        _check_libraries(group, changes)
         led = plans_by_leader(group, changes)
         return next(one.plan for one in led if one.plan is not None)
 
@@ -112,6 +116,21 @@ def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] 
     figures = {} if played is None else played.figures().to_dict()
     name = assignor or group.assignor if played is None else played.assignor
     return {"assignor": name, **figures, "not_affected": "; ".join(left_out) or None}
+
+
+def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
+    """Raises GroupError for a switch to the consumer protocol that some members' library lacks.
+
+    A plan of one group plays the others' restarts, and notes that these members cannot follow.
+    """
+    for i, change in enumerate(changes):
+        if not isinstance(change, SwitchProtocol) or change.protocol != CONSUMER:
+            continue
+        for member in group.members:
+            library, _ = library_evidence(member, group.group_id) or ("", "")
+            if library in LACK_CONSUMER_PROTOCOL:
+                who = member.group_instance_id or member.member_id
+                raise GroupError(f"changes[{i}]", f"{who}: {LACK_CONSUMER_PROTOCOL[library]}")
 
 
 def _compared(group: GroupSpec, _: Row, texts: list[str]) -> Row:

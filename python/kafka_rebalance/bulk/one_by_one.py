@@ -22,7 +22,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
-from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
+from kafka_rebalance.plans.clients import lacks_consumer_protocol
 from kafka_rebalance.plans.group_kinds import CONSUMER
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
@@ -127,10 +127,9 @@ def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
         if not isinstance(change, SwitchProtocol) or change.protocol != CONSUMER:
             continue
         for member in group.members:
-            library, _ = library_evidence(member, group.group_id) or ("", "")
-            if library in LACK_CONSUMER_PROTOCOL:
+            if (lacking := lacks_consumer_protocol(member, group.group_id)) is not None:
                 who = member.group_instance_id or member.member_id
-                raise GroupError(f"changes[{i}]", f"{who}: {LACK_CONSUMER_PROTOCOL[library]}")
+                raise GroupError(f"changes[{i}]", f"{who}: {lacking}")
 
 
 def _compared(group: GroupSpec, _: Row, texts: list[str]) -> Row:

@@ -16,10 +16,10 @@ from .findings import FindingKind, Severity, see, severity_of
 
 PlanKind = Literal[
     "blocks", "bugs", "commit waits", "delay", "dies", "first join", "foreign", "ignored",
-    "interval", "jar", "leader", "lists", "lost rack", "lower bound", "missed", "never settles", "new topics",
-    "no answer", "nowhere", "order", "own rows", "owners", "pause", "plug-ins", "policy",
-    "poll hangs", "racks", "refused", "rolling", "same place", "steps", "stop all", "stops",
-    "tasks", "threads", "tie", "unknown", "warm-up", "whole switch",
+    "interval", "jar", "leader", "lists", "lost rack", "lower bound", "missed", "never settles",
+    "new topics", "no answer", "nowhere", "order", "own rows", "owners", "pause", "plug-ins",
+    "policy", "poll hangs", "racks", "refused", "rolling", "same place", "steps", "stop all",
+    "stops", "tasks", "threads", "tie", "unknown", "warm-up", "whole switch",
 ]  # fmt: skip
 
 

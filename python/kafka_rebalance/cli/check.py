@@ -19,6 +19,7 @@ from kafka_rebalance.checks.verdict import (
     of_group,
     of_plan,
     of_settings,
+    of_switch,
 )
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
@@ -92,6 +93,7 @@ _SETTINGS = """
 --broker-settings FILE: server.properties (default: Kafka's defaults)
 """
 _OUTPUT = """
+--switched PLAN.json: compare groups with what plan --switch-protocol … --json printed before
 --baseline FILE: the JSON output of an earlier check: its problems are known, and do not fail
 --config FILE: TOML (default: pyproject.toml, if it has the table)
 --format: github: the lines shown beside a pull request
@@ -108,13 +110,18 @@ def run(args: argparse.Namespace) -> int:
     if args.settings:
         count, problems = _of_settings(args)
         return _print(of(count, problems, noun="client"), args, [])
-    names, args.group = args.group, None
+    if args.switched and args.changes:
+        args.parser.error("--switched: not with a change")
+    planned = _planned_switches(args.switched)
+    names, args.group = args.group or [*planned] or None, None
     args.weighed = names[0] if names and len(names) == 1 else None
     limits = _limits(args)
     rows, bad = triaged(args, names, counts="rebalances-per-hour" in limits)
     problems = [Problem.of(one.group_id or "", ERROR, f"{one.place}{one.error}") for one in bad]
     answers, left_out = list[str](), list[list[str]]()
     for one in rows:
+        if one.group_id in planned:
+            problems += of_switch(one, planned[one.group_id])
         if not args.changes:
             problems += of_group(one, limits)
         elif not isinstance(one.described, Description):
@@ -233,6 +240,19 @@ def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
     if table is not None and not isinstance(table, dict):
         raise GroupError(f"{path}: {_TABLE}", "is not a table")
     return table or {}
+
+
+def _planned_switches(file: str | None) -> dict[str, Any]:
+    """Returns the plans by group. Errors: GroupError at `--switched` for another file."""
+    try:
+        lines = [] if file is None else Path(file).read_bytes().splitlines()
+        plans = {one["group_id"]: one for one in map(json.loads, lines)}
+        if all({"assignor_after", "balance_after", "members"} <= {*one} for one in plans.values()):
+            return plans
+    except (ValueError, KeyError, TypeError):
+        pass
+    problem = "is not the output of plan --switch-protocol … --json"
+    raise GroupError(f"--switched {file}", problem)
 
 
 def _known(file: str | None) -> Collection[tuple[str, str]]:

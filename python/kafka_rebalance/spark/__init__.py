@@ -20,7 +20,6 @@ except ImportError:
 from .consumer_offsets import (
     CAUSES_SCHEMA,
     COMMITS_SCHEMA,
-    GROUPS_SCHEMA,
     KINDS_SCHEMA,
     committed_offsets,
     count_causes,
@@ -54,6 +53,7 @@ from .schema import (
     ASSIGNMENT_SCHEMA,
     COMPARE_SCHEMA,
     EACH_CHANGE_SCHEMA,
+    GROUPS_SCHEMA,
     HISTOGRAM_SCHEMA,
     INPUT_SCHEMA,
     OUTPUT_SCHEMA,

@@ -468,3 +468,28 @@ def test_a_process_without_positions_does_not_warm_up() -> None:
     assert planned.likeliest.owners(0)[task] == uuid_text(ideal)
     assert planned.likeliest.probings == 1
     assert "Such a lag counts as the smallest" in explain_task(planned, str(task)).reasons[2]
+
+
+def test_settings_are_compared(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A process ends: with a standby of each task, nothing is restored before tasks run."""
+    given = ["compare", str(file), "--acceptable-lag", "5", "--remove-member", "0420"]
+    assert main(given) == 0
+    assert "num.standby.replicas=1 leaves 0 of" in capsys.readouterr().out
+    assert main([*given, "--json", "--new-setting", "num.standby.replicas=1"]) == 0
+    now, standby = json.loads(capsys.readouterr().out)["settings"]
+    assert now["new_settings"] == {}
+    assert standby["new_settings"] == {"num.standby.replicas": "1"}
+    assert sum(one["records"] for one in now["restored"]) > 0
+    assert standby["restored"] == []
+    assert now["settled_after_ms"] == standby["settled_after_ms"] == 45_000
+
+
+def test_settings_without_a_change_are_those_of_their_way(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(file), "--json", "--new-setting", "num.standby.replicas=1"]) == 0
+    now, standby = json.loads(capsys.readouterr().out)["settings"]
+    assert now["standby_tasks"] == 0
+    assert standby["standby_tasks"] == 7  # one of each stateful task
+    assert main(["compare", str(file), "--new-setting", "num.standby=1"]) == 3
+    assert "not a setting of the leader" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from .lines import Leaderless
 from .options import REPEATED, add_table, seconds, whole
 
 if TYPE_CHECKING:
+    from kafka_rebalance.applications.comparison import ComparedSettings
     from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.applications.replayed import Replay
     from kafka_rebalance.notes.note import Note
@@ -64,7 +65,8 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
 
 
 _PLANNED = """
---new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1
+--new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1;
+  `compare` compares each of these options with the present settings, and "A=1 B=2" is one of them
 --session-timeout S: session.timeout.ms of the threads, in seconds (default: 45)
 --restore-rate N: how many records a copy of a task's state restores a second (default: all of them
   before the next probing rebalance)
@@ -115,18 +117,42 @@ def planned_application(
 
     if one.problem is not None:
         raise GroupError(FIELD, one.problem)
-    new = dict(text.partition("=")[::2] for text in args.new_setting)
-    session_ms = round(args.session_timeout * 1000)
     return plan_application(
         group,
         one,
         changes,
-        new,
-        session_ms=session_ms,
+        _named(args.new_setting),
+        session_ms=round(args.session_timeout * 1000),
         restore_rate=args.restore_rate,
         write_rate=args.write_rate,
         engine=args.engine,
     )
+
+
+def compared_settings(
+    args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
+) -> "list[ComparedSettings]":
+    """Returns the plans under several settings. Errors: GroupError if the replay differs."""
+    from kafka_rebalance.applications.comparison import compare_settings
+    from kafka_rebalance.applications.lines import FIELD
+
+    if one.problem is not None:
+        raise GroupError(FIELD, one.problem)
+    return compare_settings(
+        group,
+        one,
+        changes,
+        [_named(text.split()) for text in args.new_setting],
+        session_ms=round(args.session_timeout * 1000),
+        restore_rate=args.restore_rate,
+        write_rate=args.write_rate,
+        engine=args.engine,
+    )
+
+
+def _named(texts: Sequence[str]) -> dict[str, Any]:
+    """Returns the settings of `NAME=VALUE`, by name."""
+    return dict(text.partition("=")[::2] for text in texts)
 
 
 def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
@@ -146,6 +172,21 @@ def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
         print(contract.dumps(plan.to_dict() | {"summary": summary(plan)}), flush=True)
         return
     print_application_plan(plan, everything=args.all)
+
+
+def show_settings(compared: "Sequence[ComparedSettings]", *, as_json: bool) -> None:
+    from kafka_rebalance.report.plans.application import print_settings
+
+    plan = compared[0].plan
+    if as_json:
+        told: dict[str, Any] = {"group_id": plan.group.group_id}
+        told |= {
+            "changes": [*map(str, plan.changes)],
+            "settings": [one.to_dict() for one in compared],
+        }
+        print(contract.dumps(told | {"application": plan.replay.to_dict()}), flush=True)
+    else:
+        print_settings(compared)
 
 
 def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:

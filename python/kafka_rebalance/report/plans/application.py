@@ -4,8 +4,9 @@
 Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 and 0_3.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from kafka_rebalance.applications.comparison import ComparedSettings
 from kafka_rebalance.applications.explanation import TaskExplanation
 from kafka_rebalance.applications.lines import utc_text, uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
@@ -128,6 +129,57 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
         print_wrapped(f"… and {len(found) - _MOST_SHOWN} more rebalances (--all shows them)")
     print()
     print_assumed(plan.replay)
+
+
+def print_settings(compared: Sequence[ComparedSettings]) -> None:
+    """Prints the figures of changes under several settings; the first ones are the present."""
+    now, *others = compared
+    what = ", ".join(map(str, now.plan.changes))
+    print_wrapped(f"{now.plan.group.group_id}{what and f', {what}'}: {_better(now, others)}.")
+    rows = []
+    for one in compared:
+        course, (least, most) = one.plan.likeliest, one.per_thread
+        records = sum(one.restored.values())
+        rows.append(
+            (
+                ", ".join(f"{k}={v}" for k, v in one.new_settings.items()) or "as now",
+                *_figures(course),
+                f"{counted(len(one.restored), 'task')}, {records:,}" if records else "-",
+                str(one.copies),
+                f"{least}" if least == most else f"{least}-{most}",
+            )
+        )
+    figures = ("moves", "probings", "settled after", "restored before they run")
+    columns = ("settings", *figures, "standby tasks", "active per thread")
+    print_filled_table(columns, rows, right=("moves", "probings", "standby tasks"))
+    if now.plan.changes:
+        print_wrapped(
+            "Each row: the settings are in place, no rebalance is due, and then the change comes."
+        )
+    else:
+        print_wrapped("Each row: the way to the setting, until no rebalance is due.")
+    print_assumed(now.plan.replay)
+
+
+def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
+    """Returns which settings leave fewer records to restore before tasks run, or settle sooner."""
+    records, ms = sum(now.restored.values()), now.plan.likeliest.duration_ms
+    told = []
+    for one in others:
+        name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())
+        left, took = sum(one.restored.values()), one.plan.likeliest.duration_ms
+        if left < records:
+            told.append(
+                f"{name} leaves {left:,} of {records:,} records to restore before tasks run"
+            )
+        elif took < ms and now.plan.changes:
+            more = f", but restores {left:,} records before tasks run" if left else ""
+            told.append(f"{name} settles after {time_text(took)} in place of {time_text(ms)}{more}")
+    if told:
+        return "; ".join(told)
+    if now.plan.changes:
+        return "no setting leaves fewer records to restore, or settles sooner"
+    return "name a change, such as --remove-member, to see what these settings are for"
 
 
 def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:

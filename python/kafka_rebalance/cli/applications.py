@@ -83,16 +83,9 @@ def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "
     line = noted.applications.get(group.group_id)
     if group.assignor != STREAM or line is None:
         return None
-    from kafka_rebalance.applications.lines import FIELD, read_application, read_assigned
-    from kafka_rebalance.applications.replayed import ASSIGNOR, replay
+    from kafka_rebalance.applications.replayed import read_replay
 
-    application, assigned = read_application(line), read_assigned(line)
-    if not application.threads or {one.member_id for one in application.threads} != {*assigned}:
-        raise GroupError(f"{FIELD}.assigned", "needs one entry for each of its members")
-    given = {**(line.get("configs") or {}), **given_settings(args)}
-    if line.get(ASSIGNOR) is not None:
-        given[ASSIGNOR] = application.assignor
-    return replay(group.group_id, application, assigned, given, engine=args.engine)
+    return read_replay(group.group_id, line, given_settings(args), engine=args.engine)
 
 
 def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> Iterable["Note"]:

@@ -14,9 +14,10 @@ import pytest
 
 from kafka_rebalance.applications.explanation import explain_task
 from kafka_rebalance.applications.lines import read_application, read_assigned, uuid_text
+from kafka_rebalance.applications.measured import measured_rates
 from kafka_rebalance.applications.plan import plan_application
 from kafka_rebalance.applications.prediction import FOLLOW_UP, NEW, running
-from kafka_rebalance.applications.replayed import Replay, replay
+from kafka_rebalance.applications.replayed import Replay, read_replay, replay
 from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError, NotAffected
@@ -493,3 +494,28 @@ def test_settings_without_a_change_are_those_of_their_way(
     assert standby["standby_tasks"] == 7  # one of each stateful task
     assert main(["compare", str(file), "--new-setting", "num.standby=1"]) == 3
     assert "not a setting of the leader" in capsys.readouterr().err
+
+
+def test_rates_are_measured_between_two_readings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two probing rebalances of an application without traffic: 863 records in 63 s, at least."""
+    paths = [tmp_path / name for name in ("then.jsonl", "now.jsonl")]
+    for path, number in zip(paths, (10, 12), strict=True):
+        path.write_text(json.dumps(recorded_line(number)), encoding="utf-8")
+    properties = tmp_path / "shop.properties"
+    properties.write_text("acceptable.recovery.lag=5\nprobing.rebalance.interval.ms=60000\n")
+    given = ["--streams-config", str(properties), "--since"]
+    assert main(["plan", str(paths[1]), *given, str(paths[0])]) == 0
+    told = capsys.readouterr().err
+    assert "a copy restores at least 13 records a second" in told
+    assert "up to 0 records a second are written" in told
+    assert main(["plan", str(paths[0]), *given, str(paths[1])]) == 3
+    assert "since: no copy of a task's state has restored records" in capsys.readouterr().err
+
+
+def test_rates_with_traffic() -> None:
+    """The warm-ups were caught up; some 27 records a second were written for the busiest task."""
+    then, now = (recorded_line(number)["application"] for number in (50, 60))
+    rates = measured_rates("shop", then, read_replay("shop", now, GIVEN), now)
+    assert (rates.restore_rate, rates.write_rate, rates.is_bound) == (50, 27, True)

@@ -11,6 +11,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.report.text.sentences import print_note
 
 from .lines import Leaderless
 from .options import REPEATED, add_table, seconds, whole
@@ -60,7 +61,8 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
         new_setting=REPEATED,
         session_timeout={"type": seconds, "default": 45.0},
         restore_rate=whole(1),
-        write_rate={"type": whole(0), "default": 0},
+        write_rate=whole(0),
+        since=Path,
     )
 
 
@@ -71,6 +73,8 @@ _PLANNED = """
 --restore-rate N: how many records a copy of a task's state restores a second (default: all of them
   before the next probing rebalance)
 --write-rate N: with --restore-rate: records written for each task a second (default: 0)
+--since FILE: an earlier line of the group, as `snapshot` writes it: both rates are measured between
+  it and now
 """
 
 
@@ -102,7 +106,11 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
 
 
 def planned_application(
-    args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
+    args: argparse.Namespace,
+    group: GroupSpec,
+    one: "Replay",
+    changes: Sequence[Change],
+    noted: Leaderless,
 ) -> "ApplicationPlan":
     """Returns the plan. Errors: GroupError if the replay differs: no plan can stand on it."""
     from kafka_rebalance.applications.lines import FIELD
@@ -110,20 +118,25 @@ def planned_application(
 
     if one.problem is not None:
         raise GroupError(FIELD, one.problem)
+    restore_rate, write_rate = _rates(args, group, one, noted)
     return plan_application(
         group,
         one,
         changes,
         _named(args.new_setting),
         session_ms=round(args.session_timeout * 1000),
-        restore_rate=args.restore_rate,
-        write_rate=args.write_rate,
+        restore_rate=restore_rate,
+        write_rate=write_rate,
         engine=args.engine,
     )
 
 
 def compared_settings(
-    args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
+    args: argparse.Namespace,
+    group: GroupSpec,
+    one: "Replay",
+    changes: Sequence[Change],
+    noted: Leaderless,
 ) -> "list[ComparedSettings]":
     """Returns the plans under several settings. Errors: GroupError if the replay differs."""
     from kafka_rebalance.applications.comparison import compare_settings
@@ -131,16 +144,37 @@ def compared_settings(
 
     if one.problem is not None:
         raise GroupError(FIELD, one.problem)
+    restore_rate, write_rate = _rates(args, group, one, noted)
     return compare_settings(
         group,
         one,
         changes,
         [_named(text.split()) for text in args.new_setting],
         session_ms=round(args.session_timeout * 1000),
-        restore_rate=args.restore_rate,
-        write_rate=args.write_rate,
+        restore_rate=restore_rate,
+        write_rate=write_rate,
         engine=args.engine,
     )
+
+
+def _rates(
+    args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
+) -> tuple[int | None, int]:
+    """Returns the restore and the write rate: given, or measured since an earlier line."""
+    restore_rate, write_rate = args.restore_rate, args.write_rate
+    if args.since is not None:
+        from kafka_rebalance.applications.lines import FIELD
+        from kafka_rebalance.applications.measured import measured_rates
+
+        lines = map(contract.parse, args.since.read_bytes().splitlines())
+        line = next((one[FIELD] for one in lines if one.get("group_id") == group.group_id), None)
+        if line is None:
+            raise GroupError("since", f"{args.since} has no line of {group.group_id}")
+        found = measured_rates(group.group_id, line, one, noted.applications[group.group_id])
+        print_note(str(found))
+        restore_rate = found.restore_rate if restore_rate is None else restore_rate
+        write_rate = found.write_rate if write_rate is None else write_rate
+    return restore_rate, write_rate or 0
 
 
 def _named(texts: Sequence[str]) -> dict[str, Any]:

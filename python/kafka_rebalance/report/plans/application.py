@@ -10,7 +10,7 @@ from kafka_rebalance.applications.comparison import ComparedSettings
 from kafka_rebalance.applications.explanation import TaskExplanation
 from kafka_rebalance.applications.lines import utc_text, uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
-from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, Call
+from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, PROBING, Call
 from kafka_rebalance.applications.replayed import Replay
 from kafka_rebalance.applications.topology import missing_tasks, present_tasks
 from kafka_rebalance.group.model import TopicPartition
@@ -98,8 +98,9 @@ def _state(one: Replay, names: Mapping[str, str]) -> str:
     if one.deadline is None:
         return "Its state is final: no rebalance is due."
     member_id, at_ms = one.deadline
+    what = "a task" if one.waiting() else "a standby task"
     return (
-        f"Not final: a task is not where it belongs, because its state there is not caught up. "
+        f"Not final: {what} is not where it belongs, because its state there is not caught up. "
         f"The next probing rebalance is at {utc_text(at_ms)}, by process "
         f"{names[uuid_text(one.process_of(member_id))]}, which led the last one."
     )
@@ -225,7 +226,8 @@ def summary(plan: ApplicationPlan) -> str:
     text = f"{head}{moves} move to another process"
     if len(plan.courses) > 1:
         text += f", and the new one has {_range([len(one.of_new) for one in courses], 'of them')}"
-    silent = {one.calls[0].waited_ms for one in courses if one.calls} - {0}
+    firsts = [one.calls[0] for one in courses if one.calls]
+    silent = {one.waited_ms for one in firsts if one.cause != PROBING} - {0}
     if silent:
         text += f"; until its session times out, after {time_text(max(silent))}, nobody reads the "
         text += "tasks of the process that ends"
@@ -234,14 +236,15 @@ def summary(plan: ApplicationPlan) -> str:
         times = [one.duration_ms for one in courses]
         spread = time_text(min(times))
         spread += "" if min(times) == max(times) else f" to {time_text(max(times))}"
-        text += f", the last one {spread} later, after {_range(probings, 'probing rebalances')}"
+        last = "the last one" if any(one.moved for one in courses) else "and it ends"
+        text += f", {last} {spread} later, after {_range(probings, 'probing rebalances')}"
     restored = {copy for one in courses for call in one.calls for copy in call.restored}
     if restored:
         most = counted(max(copy.records for copy in restored), "record")
         tasks = tasks_text({copy.task for copy in restored})
         text += f"; before they run, {tasks} are restored, from up to {most} each"
     if any(not one.settled for one in courses):
-        text += "; it has not settled after 200 rebalances"
+        text += "; it has not settled after 200 rebalances: copies are never caught up"
     if len(plan.courses) > 1:
         common = plan.common()
         text += ". The new process's id is random, and its rank among the others decides: "

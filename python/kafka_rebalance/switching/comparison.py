@@ -8,7 +8,7 @@ planned twice: for the present lists, and as if its members listed only this ass
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
@@ -23,7 +23,7 @@ from kafka_rebalance.assignors.registry import (
     misspelt,
     planned_names,
 )
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
@@ -210,7 +210,28 @@ def compare(
     alone = _listed_alone(group, changes, engine) if is_listed else None
     recommended, reason = recommend(group, candidates, alone, has_one_member=one_member)
     texts = tuple(str(change) for change in changes)
-    return Comparison(group, texts, candidates, recommended, reason, engine, alone)
+    found = Comparison(group, texts, candidates, recommended, reason, engine, alone)
+    return _with_a_way(found, has_one_member=one_member)
+
+
+def _with_a_way(found: Comparison, *, has_one_member: bool) -> Comparison:
+    """Returns the comparison without an assignor of librdkafka that kills a leader in the switch
+    to it.
+    """
+    name = found.recommended
+    if name is None or found.keeps_assignor or library_of(name) != "librdkafka":
+        return found
+    try:
+        _ = found.migration
+    except AssignorThrows as error:
+        failed = Candidate(name, None, f"in a rebalance of the switch to it: {error}")
+        candidates = tuple(failed if one.assignor == name else one for one in found.candidates)
+        recommended, reason = recommend(
+            found.group, candidates, found.alone, has_one_member=has_one_member
+        )
+        other = replace(found, candidates=candidates, recommended=recommended, reason=reason)
+        return _with_a_way(other, has_one_member=has_one_member)
+    return found
 
 
 _TOO_LARGE = "left out: its class is slow for so large a group; --assignors has it all the same"

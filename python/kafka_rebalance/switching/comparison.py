@@ -8,7 +8,7 @@ planned twice: for the present lists, and as if its members listed only this ass
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
@@ -77,6 +77,8 @@ class Comparison:
         price, steps = "", self.migration
         if self.switch_protocol is not None:
             price = "; it needs another group.protocol"
+        elif steps is None and self.group.assignor is not None:
+            price = "; but a leader dies in a rebalance of the switch to it"
         elif steps is not None and steps.moves is not None:
             rebalances = counted(steps.rebalances, "rebalance")
             price = f"; getting there costs {rebalances} and {counted(steps.moves, 'move')} once"
@@ -117,12 +119,16 @@ class Comparison:
     @property
     def migration(self) -> Migration | None:
         """Plays the migration to the recommended assignor. Returns None if there is nothing to
-        change, or if the group needs the change `switch_protocol` instead.
+        change, if the group needs the change `switch_protocol` instead, or if an assignor throws in
+        a rebalance on the way (librdkafka's kills the leader): `summary` then says so.
         """
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or self.switch_protocol is not None:
             return None
-        return self.completion if old == new else migration(self.group, old, new, self.engine)
+        try:
+            return self.completion if old == new else migration(self.group, old, new, self.engine)
+        except AssignorThrows:
+            return None
 
     @property
     def switch_protocol(self) -> str | None:
@@ -210,28 +216,7 @@ def compare(
     alone = _listed_alone(group, changes, engine) if is_listed else None
     recommended, reason = recommend(group, candidates, alone, has_one_member=one_member)
     texts = tuple(str(change) for change in changes)
-    found = Comparison(group, texts, candidates, recommended, reason, engine, alone)
-    return _with_a_way(found, has_one_member=one_member)
-
-
-def _with_a_way(found: Comparison, *, has_one_member: bool) -> Comparison:
-    """Returns the comparison without an assignor of librdkafka that kills a leader in the switch
-    to it.
-    """
-    name = found.recommended
-    if name is None or found.keeps_assignor or library_of(name) != "librdkafka":
-        return found
-    try:
-        _ = found.migration
-    except AssignorThrows as error:
-        failed = Candidate(name, None, f"in a rebalance of the switch to it: {error}")
-        candidates = tuple(failed if one.assignor == name else one for one in found.candidates)
-        recommended, reason = recommend(
-            found.group, candidates, found.alone, has_one_member=has_one_member
-        )
-        other = replace(found, candidates=candidates, recommended=recommended, reason=reason)
-        return _with_a_way(other, has_one_member=has_one_member)
-    return found
+    return Comparison(group, texts, candidates, recommended, reason, engine, alone)
 
 
 _TOO_LARGE = "left out: its class is slow for so large a group; --assignors has it all the same"

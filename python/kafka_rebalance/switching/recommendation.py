@@ -3,8 +3,7 @@
 
 Each step of the rule compares the candidates that were equal in the steps before:
 
-1. An assignor that fails, or never settles, is not recommended; nor one of librdkafka if the
-   leader dies in a rebalance of the switch to it (`comparison._with_a_way`).
+1. An assignor that fails, or never settles, is not recommended.
 2. The smallest difference at the end between the members with the most and fewest partitions.
 3. The fewest partition-rounds without a reader (each partition counts once for each such round).
 4. The fewest moves.

@@ -20,6 +20,7 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 
 from kafka_rebalance.serve.frames import APIS
 from kafka_rebalance.testing import RunningBroker
+from tests.parity.wire import Connection
 from tests.support.java_consumers import JAVA_CONSUMERS, JavaByBroker, OldJavaByBroker, missing_java
 from tests.support.served_broker import (
     REQUESTS,

@@ -20,6 +20,7 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 
 from kafka_rebalance.serve.frames import APIS
 from kafka_rebalance.testing import RunningBroker
+from tests.parity.wire import Connection
 from tests.support.java_consumers import JAVA_CONSUMERS, JavaByBroker, OldJavaByBroker, missing_java
 from tests.support.served_broker import (
     REQUESTS,
@@ -44,8 +45,6 @@ from tests.support.served_consumers import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from tests.parity.wire import Connection
 
 KAFKA_NAMES = {one: one.title().replace("_", "") for one in APIS}
 
@@ -228,8 +227,10 @@ def test_a_consumer_finds_the_coordinator_that_moved(kind: type[Consumer], tmp_p
                 assert found.port != address(broker)[1]
                 assert heartbeats(one, 1) == ["not_coordinator"]
             consumer.commit(0, 2)
-        with closing(kind(broker.address, "c")) as again:
-            assert again.goes_on_at(0) == 2
+            with closing(Connection(found.host, found.port, client_id="d")) as one:
+                topics = [{"name": TOPIC, "partition_indexes": [0]}]
+                answer = one.ask("offset_fetch", 5, group_id=GROUP, topics=topics)
+                assert answer.topics[0].partitions[0].committed_offset == 2
 
 
 # Known errors of clients --------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,11 +18,14 @@ from kafka_rebalance.testing import Limits, RunningBroker
 from tests.parity.wire import Connection
 from tests.support.served_broker import REQUESTS, connection
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3
 TOPIC = {"name": "t", "topic": "t", "topic_id": None}
 
 
-def batch(*values: str, times: tuple[int, ...] = (), **header: int) -> bytes:
+def batch(*values: str, times: Sequence[int] = (), **header: Any) -> bytes:
     timed = zip(values, times or range(len(values)), strict=True)
     records = [StoredRecord(0, 0, time, None, value.encode()) for value, time in timed]
     return new_batch(records, **header).data
@@ -103,7 +106,11 @@ def test_a_bad_batch_is_refused(name: str) -> None:
 
 def test_a_producer_sends_again_skips_and_is_fenced() -> None:
     def sent(one: Connection, sequence: int, epoch: int = 0) -> tuple[str, int]:
-        header = {"producer_id": 7, "producer_epoch": epoch, "base_sequence": sequence}
+        header: dict[str, Any] = {
+            "producer_id": 7,
+            "producer_epoch": epoch,
+            "base_sequence": sequence,
+        }
         return produce(one, batch("a", "b", **header))
 
     with RunningBroker({"t": 1}) as broker, connection(broker) as one:
@@ -122,7 +129,11 @@ def test_a_producer_sends_again_skips_and_is_fenced() -> None:
 def test_sequence_numbers_go_on_at_0_after_the_largest() -> None:
     with RunningBroker({"t": 1}) as broker, connection(broker) as one:
         for at, sequence in enumerate((2**31 - 1, 0)):
-            header = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}
+            header: dict[str, Any] = {
+                "producer_id": 7,
+                "producer_epoch": 0,
+                "base_sequence": sequence,
+            }
             assert produce(one, batch("a", **header)) == ("none", at)
 
 

@@ -59,6 +59,7 @@ class GroupRecords:
             return None
         keys = ["cluster"] if self.has_cluster else []
         inventories = Inventories(self.topics.toArrow(), assume_assigned=False)
+        readers: dict[str | None, RecordedGroups] = {}
         latest = last_records(self.records, BROKER_KEYS, keys)
         group = f.expr("substring(key, 5, int(conv(hex(substring(key, 3, 2)), 16, 10)))")
         rows = latest.select(*keys, group.alias("group"), "partition", "offset", "key", "value")
@@ -74,7 +75,10 @@ class GroupRecords:
             pairs = [(one["key"], one["value"]) for one in records]
             row: dict[str, Any] | None = None
             try:
-                row = inventories.recorded(cluster).line(group_id, pairs)
+                if cluster not in readers:
+                    topics = inventories.topics_of(cluster).to_pylist()
+                    readers[cluster] = RecordedGroups(topics)
+                row = readers[cluster].line(group_id, pairs)
             except GroupError as error:
                 row = {"group_id": group_id, "error": str(error)}
             if row is not None:
@@ -135,10 +139,9 @@ class Inventories:
         self._topics = topics
         self._assume_assigned = assume_assigned
         self._made: dict[str | None, _core.TopicInventory] = {}
-        self._recorded: dict[str | None, RecordedGroups] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_made": {}, "_recorded": {}}
+        return {**vars(self), "_made": {}}
 
     def parts(
         self, batch: "pa.RecordBatch"
@@ -154,13 +157,7 @@ class Inventories:
             same = pc.is_null(clusters) if cluster is None else pc.equal(clusters, cluster)
             yield cluster, batch.filter(same), self._of(cluster)
 
-    def recorded(self, cluster: str | None) -> RecordedGroups:
-        """Returns the reader of a cluster's groups that the broker assigns."""
-        if cluster not in self._recorded:
-            self._recorded[cluster] = RecordedGroups(self._topics_of(cluster).to_pylist())
-        return self._recorded[cluster]
-
-    def _topics_of(self, cluster: str | None) -> "pa.Table":
+    def topics_of(self, cluster: str | None) -> "pa.Table":
         """Returns a cluster's topics; all topics if it is None, or if they have no `cluster`."""
         import pyarrow.compute as pc
 
@@ -172,7 +169,7 @@ class Inventories:
         import pyarrow as pa
 
         if cluster not in self._made:
-            topics = self._topics_of(cluster)
+            topics = self.topics_of(cluster)
             whole = topics.combine_chunks()
             batches = whole.to_batches() or [pa.RecordBatch.from_pylist([], schema=whole.schema)]
             self._made[cluster] = _core.TopicInventory(batches[0], self._assume_assigned)

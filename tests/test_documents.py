@@ -87,6 +87,7 @@ FOUND = [
 ]
 EXAMPLES = dict(FOUND)
 COMMANDS = [name for name in EXAMPLES if name.endswith("command")]
+OF_PYTEST = [name for name in EXAMPLES if name.endswith(".py")]
 FILES = [name for name in EXAMPLES if re.fullmatch(r"\w+\.(jsonl|txt|properties|yaml)", name)]
 ELSEWHERE = ("spark", "dataframes")
 SCRIPTS = [one for one in EXAMPLES if f"{one} output" in EXAMPLES and one not in ELSEWHERE]
@@ -101,7 +102,7 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     on_spark = {"spark", "spark output", "by library", "inventory"}
     frames = {"dataframes", "dataframes output"}
-    assert EXAMPLES.keys() - run == {*FILES, "mcp settings", *on_spark, *frames}
+    assert EXAMPLES.keys() - run == {*FILES, *OF_PYTEST, "mcp settings", *on_spark, *frames}
     assert len(COMMANDS) == 35
     assert len(SCRIPTS) == 7
     assert len(FILES) == 7
@@ -115,6 +116,14 @@ def test_the_pages_python(name: str, tmp_path: Path) -> None:
         [sys.executable, script], capture_output=True, encoding="utf-8", check=False
     )
     assert (ran.stdout, ran.stderr) == (EXAMPLES[f"{name} output"], "")
+
+
+def test_the_pages_tests_pass(tmp_path: Path) -> None:
+    for name in OF_PYTEST:
+        (tmp_path / name).write_text(EXAMPLES[name], encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "2 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
 SLOW = pytest.param("costs command", marks=pytest.mark.soak)

@@ -130,6 +130,11 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "add_offsets_to_txn": _TRANSACTION,
     "end_txn": {**_TRANSACTION, "committed": True},
     "txn_offset_commit": {**_MEMBER, **_TRANSACTION, "topics": _OFFSETS},
+    "describe_configs": {
+        "resources": [{"resource_type": 2, "resource_name": "orders", "configuration_keys": None}],
+        "include_synonyms": False,
+        "include_documentation": False,
+    },
     "create_partitions": {
         "topics": [{"name": "orders", "count": 9, "assignments": None}],
         "timeout": 1,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance serve`: a broker for tests of consumers; its topics have no records."""
+"""`kafka-rebalance serve`: a broker for tests of consumers, with records in memory."""
 
 import argparse
 import asyncio
@@ -30,9 +30,9 @@ _MOST_PORT = 65_535
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Runs a group coordinator behind a TCP port, so that unmodified consumers can subscribe, "
-        "rebalance, and commit. For tests and studies: topics have no records, and without "
-        "--log-dir groups and offsets are lost when it ends. Needs the extra `serve`."
+        "Runs one broker behind a TCP port, so that unmodified clients can produce, subscribe, "
+        "rebalance, and commit. For tests and studies: records are in memory, and without "
+        "--log-dir groups and offsets are lost, too, when it ends. Needs the extra `serve`."
     )
     delay_ms = CoordinatorConfig().group_initial_rebalance_delay_ms
     add_table(

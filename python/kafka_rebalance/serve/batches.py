@@ -28,8 +28,8 @@ _HEADER_BYTES = _START.size + _REST.size
 _PLACED = struct.Struct(">qii")
 _AFTER_LENGTH = 12
 _MAGIC = 2
-_CODEC, _TRANSACTIONAL, _CONTROL = 0x07, 0x10, 0x20
-_MARKER = struct.Struct(">hh")
+_CODEC, TRANSACTIONAL, CONTROL = 0x07, 0x10, 0x20
+MARKER = struct.Struct(">hh")
 """The key of a transaction's marker: version 0, and 1 for a commit or 0 for an abort."""
 _XERIAL = b"\x82SNAPPY\0"
 
@@ -78,11 +78,11 @@ class Batch(NamedTuple):
 
     @property
     def is_transactional(self) -> bool:
-        return bool(self.attributes & _TRANSACTIONAL)
+        return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        return bool(self.attributes & _CONTROL)
+        return bool(self.attributes & CONTROL)
 
     @property
     def is_compressed(self) -> bool:
@@ -175,10 +175,10 @@ def new_batch(records: Iterable[StoredRecord], **header: int) -> Batch:
 
 def marker(producer_id: int, producer_epoch: int, committed: bool, now_ms: int) -> Batch:
     """Returns the batch that ends a producer's transaction in a partition."""
-    record = StoredRecord(0, 0, now_ms, _MARKER.pack(0, committed), struct.pack(">hi", 0, 0))
+    record = StoredRecord(0, 0, now_ms, MARKER.pack(0, committed), struct.pack(">hi", 0, 0))
     return new_batch(
         [record],
-        attributes=_TRANSACTIONAL | _CONTROL,
+        attributes=TRANSACTIONAL | CONTROL,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
     )

@@ -25,8 +25,6 @@ from kafka_rebalance.wire.messages import Request, Response
 try:
     from kio.index import load_entity_schema
     from kio.records.readers import read_batch
-    from kio.records.schema import NewRecordBatch, Record
-    from kio.records.writers import write_new_batch
     from kio.schema.errors import ErrorCode as KafkaError
     from kio.serial import entity_reader, entity_writer
     from kio.serial._introspect import classify_field, get_field_tag
@@ -41,7 +39,7 @@ try:
 except ImportError:
     raise MissingExtra("kafka_rebalance.serve", "serve") from None
 
-__all__ = ["KafkaError", "NewRecordBatch", "Record", "SerialError", "read_batch", "write_new_batch"]
+__all__ = ["KafkaError", "SerialError", "read_batch"]
 
 _START = struct.Struct(">hhi")
 """The first fields of every request: key and version of the API, correlation id."""
@@ -80,6 +78,7 @@ APIS: dict[str, Api] = {
     "add_offsets_to_txn": Api(25, 0, 3),
     "end_txn": Api(26, 0, 3),
     "txn_offset_commit": Api(28, 0, 3),
+    "describe_configs": Api(32, 1, 4),
     "create_partitions": Api(37, 0, 3),
     "delete_groups": Api(42, 0, 2),
     "offset_delete": Api(47, 0, 0),

@@ -7,29 +7,23 @@ sent for what follows.
 """
 
 import contextlib
-import io
 import os
 import struct
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from kafka_rebalance.coordinator.machine.events import Append, LogEntry
 from kafka_rebalance.errors import GroupError
 
-from .frames import NewRecordBatch, Record, SerialError, read_batch, write_new_batch
+from .batches import CONTROL, MARKER, NO_PRODUCER, TRANSACTIONAL, StoredRecord, marker, new_batch
+from .frames import SerialError, read_batch
 
 FILE = f"{0:020}.log"
 
 _PIECE_BYTES = 1024 * 1024
 _CLOSED = -1
 
-_TRANSACTIONAL, _CONTROL = 0x10, 0x20
-_NO_PRODUCER = -1
-_MARKER = struct.Struct(">hh")
-"""The key of a transaction's marker: version 0, and 1 for a commit or 0 for an abort."""
-_MARKER_VALUE = struct.pack(">hi", 0, 0)
 _BATCH_START = struct.Struct(">qi")
 """The first fields of a batch: offset, and the length of what follows."""
 
@@ -141,38 +135,25 @@ def _batches(file: BinaryIO, left: int) -> Iterator[tuple[Any, int]]:
 
 
 def _entries(batch: Any) -> Iterator[LogEntry]:
-    producer_id = batch.producer_id if batch.attributes & _TRANSACTIONAL else None
+    producer_id = batch.producer_id if batch.attributes & TRANSACTIONAL else None
     for record in batch.records:
-        if batch.attributes & _CONTROL:
-            _, committed = _MARKER.unpack(record.key)
+        if batch.attributes & CONTROL:
+            _, committed = MARKER.unpack(record.key)
             yield LogEntry(record.offset, producer_id=producer_id, committed=bool(committed))
         else:
             yield LogEntry(record.offset, record.key or b"", record.value, producer_id)
 
 
 def _batch(append: Append, position: int, now_ms: int) -> tuple[bytes, int]:
-    pairs: list[tuple[bytes, bytes | None]] = [(one.key, one.value) for one in append.records]
-    attributes = 0 if append.producer_id is None else _TRANSACTIONAL
+    producer_id = NO_PRODUCER if append.producer_id is None else append.producer_id
+    epoch = NO_PRODUCER if append.producer_id is None else 0
     if append.committed is not None:
-        attributes |= _CONTROL
-        pairs = [(_MARKER.pack(0, append.committed), _MARKER_VALUE)]
-    moment = datetime.fromtimestamp(now_ms // 1000, UTC)
-    new_record: Any = Record
-    new_batch: Any = NewRecordBatch
-    records = tuple(
-        new_record(
-            attributes=0, timestamp=moment, offset=position + at, key=key, value=value, headers=()
+        batch = marker(producer_id, epoch, append.committed, now_ms)
+    else:
+        batch = new_batch(
+            [StoredRecord(0, 0, now_ms, one.key, one.value) for one in append.records],
+            attributes=0 if append.producer_id is None else TRANSACTIONAL,
+            producer_id=producer_id,
+            producer_epoch=epoch,
         )
-        for at, (key, value) in enumerate(pairs)
-    )
-    batch = new_batch(
-        partition_leader_epoch=0,
-        attributes=attributes,
-        producer_id=_NO_PRODUCER if append.producer_id is None else append.producer_id,
-        producer_epoch=-1 if append.producer_id is None else 0,
-        base_sequence=-1,
-        records=records,
-    )
-    buffer = io.BytesIO()
-    write_new_batch(buffer, batch)
-    return buffer.getvalue(), len(pairs)
+    return batch.at(position).data, batch.record_count

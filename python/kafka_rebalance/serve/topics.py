@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CreateTopics, CreatePartitions and DeleteTopics, as a controller answers them."""
+"""CreateTopics, CreatePartitions, DeleteTopics, DescribeConfigs, as a controller answers them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,6 +9,8 @@ from .cluster import MOST_PARTITIONS, TOO_MANY, Cluster, ServedTopic, is_legal
 from .frames import Asked, KafkaError
 
 _SENDER_CHOOSES = -1
+_TOPIC = 2
+"""The number of a topic as a resource of DescribeConfigs."""
 
 
 def answer(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ServedTopic]] | None:
@@ -20,7 +22,23 @@ def answer(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[Serv
             return {"results": _each(asked, lambda one: _grow(cluster, one, asked.body))}, []
         case "delete_topics":
             return _delete(cluster, asked)
+        case "describe_configs":
+            return {
+                "results": [_described(cluster, one, asked) for one in asked.body.resources]
+            }, []
     return None
+
+
+def _described(cluster: Cluster, one: Any, asked: Asked) -> dict[str, Any]:
+    """Returns no settings: nothing here has others than the defaults of Kafka."""
+    unknown = one.resource_type == _TOPIC and one.resource_name not in cluster.topics
+    return {
+        "error_code": KafkaError.unknown_topic_or_partition if unknown else asked.error,
+        "error_message": None,
+        "resource_type": one.resource_type,
+        "resource_name": one.resource_name,
+        "configs": (),
+    }
 
 
 def _each(asked: Asked, change: Any) -> list[dict[str, Any]]:

@@ -68,12 +68,9 @@ class GroupRecords:
         )
 
         def read(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-            cluster, group_id = (
-                records[0].get("cluster"),
-                records[0]["group"].decode(errors="replace"),
-            )
+            cluster = records[0].get("cluster")
+            group_id = records[0]["group"].decode(errors="replace")
             pairs = [(one["key"], one["value"]) for one in records]
-            row: dict[str, Any] | None = None
             try:
                 if cluster not in readers:
                     topics = inventories.topics_of(cluster).to_pylist()
@@ -82,7 +79,7 @@ class GroupRecords:
             except GroupError as error:
                 row = {"group_id": group_id, "error": str(error)}
             if row is not None:
-                yield row if cluster is None else {**row, "cluster": cluster}
+                yield {**row, "cluster": cluster}
 
         return each_group(ordered, [*keys, "group"], read, with_keys(GROUPS_SCHEMA, keys))
 

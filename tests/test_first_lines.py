@@ -173,9 +173,9 @@ def test_a_snapshot_ends_with_what_it_wrote_and_what_is_wrong() -> None:
 
 
 def test_a_fleet_begins_with_what_the_next_rebalance_leaves() -> None:
-    now = totals_of("", groups=20, errors=1, uneven=2)
-    figures = {"moves": 78, "least_moves": 60, "with_unavailable": 3}
-    lost = totals_of("remove-rack=a", groups=20, errors=1, **figures)
+    now = totals_of("", {"groups": 20, "errors": 1, "uneven": 2})
+    figures = {"groups": 20, "moves": 78, "least_moves": 60, "with_unavailable": 3}
+    lost = totals_of("remove-rack=a", figures)
     report = FleetReport("t", [], [], [], [now, lost], {}, [], [])
     assert report.summary == (
         "2 of 19 groups are less even than possible after the next rebalance; 1 had errors; "

@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def totals_of(
-    change: str, group_moves: Mapping[str, int] | None = None, **figures: int
-) -> dict[str, Any]:
-    """Returns the totals of a change; a count that is not named is 0."""
-    row = {"change": change, **PlanTotals().row(1), **figures}
-    return row if group_moves is None else {**row, "group_moves": group_moves}
+def totals_of(change: str, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the totals of a change; a count that is not in `figures` is 0."""
+    return {"change": change, **PlanTotals().row(1), **figures}

@@ -13,11 +13,12 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli.snapshot import _Counts
-from kafka_rebalance.report.fleet import ChangeTotals, FleetReport, fleet_page
+from kafka_rebalance.report.fleet import FleetReport, fleet_page
 from kafka_rebalance.simulator import simulate_seeds
 from kafka_rebalance.simulator.measure import rebalances_text
 from kafka_rebalance.simulator.scenario_files import load
 from kafka_rebalance.simulator.seeds import median_seed
+from tests.support.fleet_totals import totals_of
 
 INCIDENT = Path(__file__).parent.parent / "docs" / "incident"
 
@@ -188,8 +189,9 @@ def test_a_snapshot_ends_with_what_it_wrote_and_what_is_wrong() -> None:
 
 
 def test_a_fleet_begins_with_what_the_next_rebalance_leaves() -> None:
-    now = ChangeTotals("", 20, 1, 0, 0, 0, 2, *[0] * 8)
-    lost = ChangeTotals("remove-rack=a", 20, 1, 0, 0, 0, 0, 78, 60, 0, 0, 0, 3, 0, 0)
+    now = totals_of("", {"groups": 20, "errors": 1, "uneven": 2})
+    figures = {"groups": 20, "moves": 78, "least_moves": 60, "with_unavailable": 3}
+    lost = totals_of("remove-rack=a", figures)
     report = FleetReport("t", [], [], [], [now, lost], {}, [], [])
     assert report.summary == (
         "2 of 19 groups are less even than possible after the next rebalance; 1 had errors; "

@@ -17,8 +17,6 @@ from kafka_rebalance.group.model import Member, Topic
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.fleet import (
     Bin,
-    ChangeTotals,
-    ClusterTotals,
     FleetReport,
     WorstGroup,
     fleet_page,
@@ -27,6 +25,7 @@ from kafka_rebalance.report.plans.page import plan_page
 from kafka_rebalance.report.runs.page import runs_page
 from kafka_rebalance.simulator import simulate
 from kafka_rebalance.simulator.scenario_files import load, read
+from tests.support.fleet_totals import totals_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -240,11 +239,13 @@ def test_nine_members_have_nine_looks(tmp_path: Path) -> None:
 def _fleet() -> FleetReport:
     """Makes a report with large figures, long names, and a name that contains HTML."""
 
-    def totals(change: str, seed: int) -> ChangeTotals:
-        return ChangeTotals(
-            change, 1_234_567, 12, 300, 7, 2, 180_000, 92_000_000 // seed, 41_000_000 // seed,
-            3, 120, 90_000, 700_000 // seed, 30_000, 4_000,
-        )  # fmt: skip
+    def totals(change: str, seed: int) -> dict[str, Any]:
+        figures = {"groups": 1_234_567, "errors": 12, "not_affected": 300, "without_members": 7}
+        figures |= {"unsettled": 2, "uneven": 180_000, "moves": 92_000_000 // seed}
+        figures |= {"least_moves": 41_000_000 // seed, "with_unavailable": 700_000 // seed}
+        figures |= {"with_waiting": 30_000, "with_leaderless": 4_000}
+        moves = {"p50": 3, "p99": 120, "max": 90_000}
+        return totals_of(change, {**figures, "group_moves": moves})
 
     racks = {f"eu-west-1-a-very-long-name-{n}": totals(f"remove-rack={n}", n) for n in (1, 2, 3)}
     worst = [
@@ -261,7 +262,7 @@ def _fleet() -> FleetReport:
     ]
     return FleetReport(
         "1,234,567 groups", ["one", "two"], bins, bins[:3], [totals("", 9), *racks.values()], racks,
-        [ClusterTotals("eu", 12, 1, 2, 3)], worst,
+        [{"cluster": "eu", "groups": 12, "errors": 1, "uneven": 2, "moves": 3}], worst,
     )  # fmt: skip
 
 

@@ -283,4 +283,4 @@ def test_the_clusters_of_a_page_begin_with_the_largest() -> None:
     sizes = (("us", "", 2), ("eu", "", 9), ("ap", "", 2), ("me", "add-members=1", 99))
     rows = [{"cluster": name, "change": change, "groups": n} | figures for name, change, n in sizes]
     found = fleet_summary._clusters(rows)
-    assert [(one.cluster, one.groups) for one in found] == [("eu", 9), ("ap", 2), ("us", 2)]
+    assert [(one["cluster"], one["groups"]) for one in found] == [("eu", 9), ("ap", 2), ("us", 2)]

@@ -20,7 +20,6 @@ from kafka_rebalance.assignors.streams.application import (
     LeaderAnswer,
     ProcessTasks,
 )
-from kafka_rebalance.assignors.streams.sent_assignments import sent_assignments
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.wire.streams_protocol import (
     AssignmentInfo,
@@ -28,6 +27,7 @@ from kafka_rebalance.wire.streams_protocol import (
     decode_assignment_info,
     encode_assignment_info,
 )
+from tools.sent_assignments import sent_assignments
 
 
 def answer_of(given: Application, *, reference: bool) -> dict[str, Any]:

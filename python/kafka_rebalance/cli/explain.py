@@ -5,10 +5,6 @@ import argparse
 from pathlib import Path
 
 from . import plan
-from .applications import add_planned
-from .groups import add_arguments
-from .options import add_assignor, add_objective
-from .weights import add_weights
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -18,11 +14,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "explains a task, such as 1_2. Short for `plan --explain PARTITION`."
     )
     parser.add_argument("explain", metavar="PARTITION", help="for example payments-3")
-    add_arguments(parser)
-    add_assignor(parser)
-    add_objective(parser)
-    add_weights(parser)
-    add_planned(parser)
+    plan.add_asked(parser)
     parser.set_defaults(output=None, samples=None, all=False, how_long=False, curve=False)
     parser.set_defaults(one_group="there are several groups: name that of PARTITION with --group")
 

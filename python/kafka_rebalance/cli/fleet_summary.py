@@ -10,15 +10,15 @@ DIR/worst         the contract lines of the groups that the page lists as the wo
 import argparse
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafka_rebalance.bulk.output_directory import whole_directory
 from kafka_rebalance.bulk.paths import local
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.report.fleet import ChangeTotals, ClusterTotals, FleetReport, WorstGroup
+from kafka_rebalance.report.fleet import FleetReport, Totals, WorstGroup
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
@@ -81,16 +81,15 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
     given = [str(change) for change in args.changes] or list(_USUAL)
     changes = list(dict.fromkeys(["", *given, *lost]))
     fleet.plan(changes, output)
-    rows, sums = fleet.summary(output, _WORST)
+    rows, totals = fleet.summary(output, _WORST)
     # Of equally bad groups, the page shows the change that was named first.
     rows = sorted(rows, key=lambda row: changes.index(row["change"]))
-    totals = {change: _totals(row) for change, row in sums.items()}
-    now = totals[""] if "" in totals else ChangeTotals("", *[0] * 14)
-    error = fleet.most_frequent_error() if now.errors else None
+    now = totals[""] if "" in totals else Counter()
+    error = fleet.most_frequent_error() if now["errors"] else None
     seconds = round(time.perf_counter() - start, 1)
     left_out = fleet.left_out()
     report = FleetReport(
-        f"{counted(now.groups, 'group')}: balance, moves and racks",
+        f"{counted(now['groups'], 'group')}: balance, moves and racks",
         _notes(args, now, error, left_out),
         fleet.bins("spread_before"),
         fleet.bins("spread_possible"),
@@ -104,10 +103,10 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
         path.write_text(fleet_page(report), encoding="utf-8")
     return {
         "summary": report.summary,
-        "groups": now.groups,
-        "errors": now.errors,
+        "groups": now["groups"],
+        "errors": now["errors"],
         "most_frequent_error": error,
-        "uneven": now.uneven,
+        "uneven": now["uneven"],
         "changes": changes,
         "left_out": left_out,
         "seconds": seconds,
@@ -126,13 +125,6 @@ def _racks(fleet: Fleet) -> list[str]:
     return found[:_MOST_RACKS]
 
 
-def _totals(row: Any) -> ChangeTotals:
-    found: dict[str, Any] = {}
-    found |= {f"moves_{name}": row["group_moves"][name] or 0 for name in ("p50", "p99", "max")}
-    found |= {one.name: row[one.name] for one in fields(ChangeTotals) if one.name not in found}
-    return ChangeTotals(**found)
-
-
 def _cause(most: dict[str, Any]) -> str:
     """Returns a sentence about the most frequent error, with advice if the assignor is missing."""
     error = most["error"]
@@ -143,17 +135,17 @@ def _cause(most: dict[str, Any]) -> str:
 
 def _notes(
     args: argparse.Namespace,
-    now: ChangeTotals,
+    now: Totals,
     error: dict[str, Any] | None,
     left_out: dict[str, int],
 ) -> list[str]:
     assignor = f"as if all ran {args.assignor}" if args.assignor else "with their own assignors"
     notes = [
-        f"{args.input}: {counted(now.groups, 'group')}, {assignor}.",
+        f"{args.input}: {counted(now['groups'], 'group')}, {assignor}.",
         "Assignors are those of Java's clients, unless a name begins with another library.",
     ]
     if error is not None:
-        notes.append(f"{counted(now.errors, 'group')} with an error, in no other figure.")
+        notes.append(f"{counted(now['errors'], 'group')} with an error, in no other figure.")
         cause = _cause(error)
         notes.append(f"{cause[0].upper()}{cause[1:]}.")
     if left_out:
@@ -162,13 +154,9 @@ def _notes(
     return notes
 
 
-def _clusters(rows: Sequence[Any]) -> list[ClusterTotals]:
-    if not rows or "cluster" not in rows[0]:
-        return []
-    now = [row for row in rows if row["change"] == ""]
-    names = ("groups", "errors", "uneven", "moves")
-    found = [ClusterTotals(row["cluster"] or "", *[row[name] for name in names]) for row in now]
-    return sorted(found, key=lambda one: (-one.groups, one.cluster))[:_MOST_CLUSTERS]
+def _clusters(rows: Sequence[Totals]) -> list[Totals]:
+    now = [row for row in rows if row["change"] == "" and "cluster" in row]
+    return sorted(now, key=lambda row: (-row["groups"], row["cluster"] or ""))[:_MOST_CLUSTERS]
 
 
 def _keep_worst(fleet: Fleet, rows: Sequence[Any], directory: Path) -> list[WorstGroup]:

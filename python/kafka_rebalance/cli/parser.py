@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from kafka_rebalance.errors import did_you_mean
+from kafka_rebalance.report.text.terminal import columns
 
 TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name as true
 if TYPE_CHECKING:
@@ -99,21 +99,11 @@ EXAMPLES = {
 """The examples in each command's help; a test parses them."""
 
 
-def _columns() -> int:
-    """Returns `shutil.get_terminal_size().columns`; shutil imports every format of archives."""
-    given = os.environ.get("COLUMNS", "")
-    try:
-        found = int(given) if given.isdecimal() else 0
-        return found or os.get_terminal_size(1).columns or 80
-    except OSError:  # standard output is not a terminal
-        return 80
-
-
 class _Help(argparse.HelpFormatter):
     """Formats help: keeps line breaks in indented text, and has room for the longest command."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26, width=_columns() - 2)
+        super().__init__(prog, max_help_position=26, width=(columns() or 80) - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n\n".join(

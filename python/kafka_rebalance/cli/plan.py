@@ -43,12 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "kept, revoked and gained partitions of each member, the partitions without a reader, the "
         "balance afterwards, and the best possible one. Without changes: the next rebalance."
     )
-    add_arguments(parser)
-    add_assignor(parser)
-    add_objective(parser)
-    add_weights(parser)
-    add_table(parser, _OPTIONS, samples=whole(0), output=Path)
-    add_planned(parser)
+    add_asked(parser, _OPTIONS, samples=whole(0), output=Path)
     parser.set_defaults(
         one_group="--explain, --curve and --output need one group: name it with --group"
     )
@@ -64,6 +59,16 @@ _OPTIONS = """
 --all: show every member and round
 --output FILE.html: draw the plan as an HTML page
 """
+
+
+def add_asked(parser: argparse.ArgumentParser, table: str = "", **how: Any) -> None:
+    """Adds the options for a group, its changes and its assignor, and those of a `table`."""
+    add_arguments(parser)
+    add_assignor(parser)
+    add_objective(parser)
+    add_weights(parser)
+    add_table(parser, table, **how)
+    add_planned(parser)
 
 
 class _Answer(NamedTuple):

@@ -11,6 +11,7 @@ from kafka_rebalance.assignors.registry import FOREIGN, IN_PLACE_OF_STREAM, STRE
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.notes.grown_sources import STOPS
+from kafka_rebalance.notes.note import first_of
 from kafka_rebalance.plans.group_kinds import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
@@ -135,6 +136,5 @@ class Tally:
 
 
 def _left_out(ids: Sequence[str], why: str) -> str:
-    more = len(ids) - _GROUPS_NAMED
-    names = ", ".join(ids[:_GROUPS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    names = first_of(ids, _GROUPS_NAMED)
     return f"Left out: {counted(len(ids), 'group')} {_WHY[why].format(names)}."

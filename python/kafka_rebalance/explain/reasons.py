@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds why an assignor gave a partition to a member, by a run of the reference algorithm."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.classic import constrained, round_robin
@@ -14,7 +15,6 @@ from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
     OURS,
-    SERVER_SIDE,
     library_of,
     protocol_name,
 )
@@ -27,14 +27,14 @@ from . import facts
 from . import sticky as sticky_facts
 from .facts import Fact, holders
 
+_Steps = Callable[[GroupSpec, TopicPartition], Iterable[Fact] | None]
+
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     """Returns the facts about a partition, which must exist and have a subscriber."""
     steps = _STEPS.get(assignor)
-    if steps is not None:
-        return list(steps(group, tp))
-    if assignor in SERVER_SIDE and (found := _by_broker(group, assignor, tp)) is not None:
-        return found
+    if steps is not None and (facts_found := steps(group, tp)) is not None:
+        return list(facts_found)
     if library_of(assignor) not in _CLIENTS:
         unknown: list[Fact] = [_unknown(group, assignor, tp)]
         return [*unknown, _outcome(group, assignor, tp)] if assignor in OURS else unknown
@@ -42,19 +42,6 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     if isinstance(found[0], facts.Unknown | facts.NotAlike):
         found.append(_outcome(group, assignor, tp))
     return found
-
-
-def _by_broker(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact] | None:
-    """Returns the facts about an assignor of the brokers, or None for no explanation."""
-    from . import broker, share
-
-    steps: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] = {
-        "consumer/uniform": broker.uniform_steps,
-        "consumer/range": broker.range_steps,
-        "share/simple": share.share_steps,
-        "streams/sticky": broker.task_steps,
-    }
-    return steps[assignor](group, tp) if assignor in steps else None
 
 
 _PAGES = {
@@ -89,7 +76,7 @@ def _by_most_like(
         yield unlike if withholds else _unknown(group, assignor, tp)
         return
     yield facts.Alike(assignor, kafkas, reads_other_claims=assignor in _USER_DATA_READ)
-    yield from _STEPS[kafkas](read, tp)
+    yield from _STEPS[kafkas](read, tp) or ()
 
 
 _USER_DATA_READ: dict[str, UserData | None] = {
@@ -218,20 +205,23 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
                 yield sticky_facts.Withheld(member_id, others or claimants)
 
 
-def _librdkafka_steps(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
-    from .general_sticky import librdkafka_steps
+def _imported(module: str, name: str) -> _Steps:
+    """Returns a function of this room, whose module is imported when it is called."""
+    return lambda group, tp: getattr(import_module(f".{module}", __package__), name)(group, tp)
 
-    return librdkafka_steps(group, tp)
 
-
-_STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
+_STEPS: dict[str, _Steps] = {
     "range": _range,
     "roundrobin": _round_robin,
     "sticky": partial(_sticky, name="sticky"),
     "cooperative-sticky": partial(_sticky, name="cooperative-sticky"),
-    "librdkafka/cooperative-sticky": _librdkafka_steps,
+    "librdkafka/cooperative-sticky": _imported("general_sticky", "librdkafka_steps"),
+    "consumer/uniform": _imported("broker", "uniform_steps"),
+    "consumer/range": _imported("broker", "range_steps"),
+    "share/simple": _imported("share", "share_steps"),
+    "streams/sticky": _imported("broker", "task_steps"),
 }
-"""Assignor of a leader -> the function that yields its facts."""
+"""Assignor -> the function that returns the facts; None from one that cannot explain a group."""
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:

@@ -6,7 +6,6 @@ the whole group if all members subscribe to the same topics.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 from kafka_rebalance.assignors.consumer.targets import View, view_of
@@ -111,56 +110,52 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
     topic = next(uuid for uuid, name in view.names.items() if name == tp.topic)
     if tp.partition not in assignable.get(topic, ()):
         return None
-    seen = _Seen((topic, tp.partition))
     targets = [one.target for one in view.members]
     pool: _Homogeneous | _OfTopic
     if view.homogeneous:
         pool = _Homogeneous(view, targets, assignable)
     else:
         pool = _OfTopic(view, targets, assignable, topic)
-    pool.seen = seen
+    pool.watch((topic, tp.partition))
     had = _had(view, topic)
     pool.share()
-    return list(_facts(view, pool, seen, had))
-
-
-@dataclass(slots=True)
-class _Seen:
-    """Who lost the watched partition and why, and who gained it and held how many, by number."""
-
-    watched: simple.IdPartition
-    reason: Outcome = "given up"
-    fills: bool = False
-    lost: dict[int, Outcome] = field(default_factory=dict)
-    gained: dict[int, int] = field(default_factory=dict)
-    again: int | None = None
+    return list(_facts(view, pool, had))
 
 
 class _Watched(simple.Pool):
-    """A pool that records who loses the watched partition, and who gets it."""
+    """A pool that records who loses the watched partition and why, and who gets it and held how
+    many; members are numbered.
+    """
 
-    seen: _Seen
+    reason: Outcome = "given up"
+    fills = False
+    again: int | None = None
+
+    def watch(self, tp: simple.IdPartition) -> None:
+        self.watched = tp
+        self.lost: dict[int, Outcome] = {}
+        self.gained: dict[int, int] = {}
 
     def take_from_crowded(self) -> Iterator[int]:
-        self.seen.reason = "crowded"
+        self.reason = "crowded"
         yield from super().take_from_crowded()
 
     def take(self, m: int, tp: simple.IdPartition) -> None:
-        if tp == self.seen.watched:
-            self.seen.lost[m] = self.seen.reason
+        if tp == self.watched:
+            self.lost[m] = self.reason
         super().take(m, tp)
 
     def fill(self) -> None:
-        self.seen.fills = True
+        self.fills = True
         super().fill()
 
     def add_to_held(self, m: int, tp: simple.IdPartition) -> None:
-        if self.seen.fills and tp == self.seen.watched:
-            if m in self.seen.gained:
-                self.seen.again = m
+        if self.fills and tp == self.watched:
+            if m in self.gained:
+                self.again = m
             else:
                 held = self.held.get(m)
-                self.seen.gained[m] = 0 if held is None else len(held)
+                self.gained[m] = 0 if held is None else len(held)
         super().add_to_held(m, tp)
 
 
@@ -181,9 +176,9 @@ def _had(view: View, topic: Uuid) -> list[int]:
     ]
 
 
-def _facts(view: View, pool: simple.Pool, seen: _Seen, had: list[int]) -> Iterator[Fact]:
+def _facts(view: View, pool: _Watched, had: list[int]) -> Iterator[Fact]:
     wanted = [pool.wanted[m] for m in pool.subscribers]
-    topic, partition = seen.watched
+    topic, partition = pool.watched
     name = None if view.homogeneous else view.names[topic]
     yield Shared(name, len(pool.partitions), len(wanted), min(wanted), max(wanted))
     readers = [
@@ -191,14 +186,14 @@ def _facts(view: View, pool: simple.Pool, seen: _Seen, had: list[int]) -> Iterat
     ]
     ids = [one.member.member_id for one in view.members]
     for m in readers:
-        outcome = seen.lost.get(m, "kept")
+        outcome = pool.lost.get(m, "kept")
         yield FormerReader(ids[m], name, had[m], pool.wanted[m], outcome, pool.shared_by)
     if not readers:
         yield Unread()
-    there = len(readers) - len(seen.lost)
-    for m, held in seen.gained.items():
+    there = len(readers) - len(pool.lost)
+    for m, held in pool.gained.items():
         yield Filled(ids[m], held, pool.wanted[m], pool.shared_by - there)
         there += 1
     if there < pool.shared_by:
-        again = None if seen.again is None else ids[seen.again]
+        again = None if pool.again is None else ids[pool.again]
         yield TooFew(there, pool.shared_by, again)

@@ -5,7 +5,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
@@ -30,36 +29,21 @@ def check_pairs(
 
     Errors: GroupError at `members["ID"]`.
     """
-    if not (_are_numbers(partitions) and all(isinstance(topic, str) for topic in topics)):
-        raise _no_pairs(member_ids, topics, offsets, topic_ids, partitions)
-
-
-def _are_numbers(partitions: Sequence[Any]) -> bool:
-    """Returns whether all are partition numbers; the set of types is faster than a loop."""
-    if any(not _is_integer(kind) for kind in set(map(type, partitions))):
-        return False
-    return not partitions or (min(partitions) >= 0 and max(partitions) <= MAX_INT32)
+    # The types and the extremes are compared first, because a loop over all pairs is slower.
+    are_right = all(isinstance(topic, str) for topic in topics)
+    are_right = are_right and all(map(_is_integer, set(map(type, partitions))))
+    if are_right and 0 <= min(partitions, default=0) <= max(partitions, default=0) <= MAX_INT32:
+        return
+    for i, partition in enumerate(partitions):
+        at = f"members[{quoted(member_ids[bisect_right(offsets, i) - 1])}]"
+        if not (_is_integer(type(partition)) and isinstance(topics[topic_ids[i]], str)):
+            raise GroupError(at, NO_PAIRS)
+        if not 0 <= partition <= MAX_INT32:
+            raise GroupError(at, f"{partition} is not a partition from 0 to {MAX_INT32}")
 
 
 def _is_integer(kind: type) -> bool:
     return issubclass(kind, Integral) and not issubclass(kind, bool)
-
-
-def _no_pairs(
-    member_ids: tuple[str, ...],
-    topics: tuple[str, ...],
-    offsets: Sequence[int],
-    topic_ids: Sequence[int],
-    partitions: Sequence[int],
-) -> GroupError:
-    """Returns the error about the first wrong pair."""
-    for i, partition in enumerate(partitions):
-        at = f"members[{quoted(member_ids[bisect_right(offsets, i) - 1])}]"
-        if not (_is_integer(type(partition)) and isinstance(topics[topic_ids[i]], str)):
-            return GroupError(at, NO_PAIRS)
-        if not 0 <= partition <= MAX_INT32:
-            return GroupError(at, f"{partition} is not a partition from 0 to {MAX_INT32}")
-    raise AssertionError("every pair is right")
 
 
 def named_partitions(

@@ -41,6 +41,7 @@ from .cluster import admin_client, is_refused, may_pass
 from .described_topics import DescribedTopics, require_described, topics_of
 from .offsets_log import TOPIC, problems
 from .patience import retried
+from .raw_requests import leave_undecoded
 
 BATCH = 200
 """How many groups are described at a time; this bounds the memory."""
@@ -204,11 +205,7 @@ class _Reader:
         on_progress: Callable[[Progress], None] = lambda _: None,
         applications: bool = False,
     ) -> None:
-        # kafka-python decodes the members' bytes in a response. If those of one member are bad, it
-        # fails for all groups. This hook replaces the decoding.
-        admin._describe_groups_process_response = lambda response: {
-            group.group_id: group for group in response.groups
-        }
+        leave_undecoded(admin)
         self._admin = admin
         self._errors = errors
         self._on_progress = on_progress

@@ -26,7 +26,7 @@ from .broker_groups import DESCRIBE_APIS, DescribeApi, Described, describe_reque
 from .cluster import admin_client
 from .committed_offsets import group_lags
 from .described_topics import require_described
-from .raw_requests import ask_coordinator
+from .raw_requests import ask_coordinator, leave_undecoded
 
 
 def other_group(
@@ -34,7 +34,7 @@ def other_group(
 ) -> ConnectGroup | AssignedByBroker | StreamsGroupWithLag | None:
     """Returns the group; None if neither this module nor the broker describes its kind."""
     with admin_client(bootstrap_server, configs) as admin:
-        admin._describe_groups_process_response = _undecoded
+        leave_undecoded(admin)
         listed = next((one for one in admin.list_groups() if one["group_id"] == group_id), None)
         if listed is None:
             return None
@@ -66,18 +66,13 @@ def connect_groups(
 ) -> Iterator[tuple[str, ConnectGroup | GroupError]]:
     """Yields each group of Connect, or why it cannot be read, such as its rebalance."""
     with admin_client(bootstrap_server, configs) as admin:
-        admin._describe_groups_process_response = _undecoded
+        leave_undecoded(admin)
         found = admin.describe_groups(list(group_ids))
     for group_id, described in found.items():
         try:
             yield group_id, connect_group(described)
         except GroupError as error:
             yield group_id, error
-
-
-def _undecoded(response: Any) -> dict[str, Any]:
-    """Returns the groups of a response; kafka-python decodes Connect's bytes as a consumer's."""
-    return {group.group_id: group for group in response.groups}
 
 
 def _described(admin: Any, group_id: str, api: DescribeApi) -> Described | None:

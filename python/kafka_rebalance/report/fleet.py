@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet's report as one HTML page that loads nothing else: no script, no font, no network."""
+"""A fleet's report as one HTML page that loads nothing else: no script, no font, no network.
 
+`Totals` are a row of SUMMARY_SCHEMA (`spark/schema.py`); the change "" is the next rebalance.
+"""
+
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
+
+Totals = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,43 +26,6 @@ class Bin:
     @property
     def name(self) -> str:
         return f"{self.low:,}" if self.low == self.high else f"{self.low:,}-{self.high:,}"
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeTotals:
-    """One change's totals over all groups, and percentiles of moves; `change` "" is no change."""
-
-    change: str
-    groups: int
-    errors: int
-    not_affected: int
-    without_members: int
-    unsettled: int
-    uneven: int
-    moves: int
-    least_moves: int
-    moves_p50: int
-    moves_p99: int
-    moves_max: int
-    with_unavailable: int
-    with_waiting: int
-    with_leaderless: int
-
-    @property
-    def affected(self) -> int:
-        """Returns how many groups have members after the change, and figures."""
-        return self.groups - self.errors - self.not_affected - self.without_members
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterTotals:
-    """The totals of one cluster for the next rebalance."""
-
-    cluster: str
-    groups: int
-    errors: int
-    uneven: int
-    moves: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +50,25 @@ class FleetReport:
     notes: Sequence[str]
     spreads: Sequence[Bin]
     possible: Sequence[Bin]
-    changes: Sequence[ChangeTotals]
-    racks: Mapping[str, ChangeTotals]
-    clusters: Sequence[ClusterTotals]
+    changes: Sequence[Totals]
+    racks: Mapping[str, Totals]
+    clusters: Sequence[Totals]
     worst: Sequence[WorstGroup]
 
     @property
     def summary(self) -> str:
         """Returns the answer in words: what the next rebalance leaves, and the dearest change."""
-        now, *others = self.changes or [ChangeTotals("", *[0] * 14)]
-        even = "are less even than possible" if now.uneven != 1 else "is less even than possible"
-        text = f"{now.uneven:,} of {now.affected:,} groups {even} after the next rebalance"
-        if now.errors:
-            text += f"; {now.errors:,} had errors"
-        worst = max(others, key=lambda one: (one.with_unavailable, one.moves), default=None)
-        if worst is not None and worst.moves:
-            text += f"; {worst.change} stops partitions of {worst.with_unavailable:,} groups"
-            text += f" and moves {worst.moves:,}, where {worst.least_moves:,} would do"
+        now, *others = self.changes or [Counter()]
+        uneven, errors = now["uneven"], now["errors"]
+        even = "are less even than possible" if uneven != 1 else "is less even than possible"
+        text = f"{uneven:,} of {_number(now, 'affected'):,} groups {even} after the next rebalance"
+        if errors:
+            text += f"; {errors:,} had errors"
+        dear = ((one["with_unavailable"], one["moves"], one) for one in others)
+        stops, moves, worst = max(dear, key=lambda one: one[:2], default=(0, 0, now))
+        if moves:
+            text += f"; {worst['change']} stops partitions of {stops:,} groups"
+            text += f" and moves {moves:,}, where {worst['least_moves']:,} would do"
         return f"{text}."
 
 
@@ -131,22 +103,24 @@ def _imbalance(report: FleetReport) -> str:
     return _figure(title, bar_chart("Groups by spread, now and at best", names, series))
 
 
-def _moves(changes: Sequence[ChangeTotals]) -> str:
+def _moves(changes: Sequence[Totals]) -> str:
     shown = changes[:_MOST_BARS]
     series = {
-        "partitions moved, with the groups' assignors": [one.moves for one in shown],
-        "needed for the best balance": [one.least_moves for one in shown],
+        "partitions moved, with the groups' assignors": [one["moves"] for one in shown],
+        "needed for the best balance": [one["least_moves"] for one in shown],
     }
-    names = [one.change or "next rebalance" for one in shown]
+    names = [one["change"] or "next rebalance" for one in shown]
     return _figure("Moves by change", bar_chart("Moves by change", names, series))
 
 
 def _racks(report: FleetReport) -> str:
     shown = dict(list(report.racks.items())[:_MOST_BARS])
     series = {
-        "groups that lose members": [one.with_waiting for one in shown.values()],
-        "groups that pause in the rebalance": [one.with_unavailable for one in shown.values()],
-        "groups with partitions without a leader": [one.with_leaderless for one in shown.values()],
+        "groups that lose members": [one["with_waiting"] for one in shown.values()],
+        "groups that pause in the rebalance": [one["with_unavailable"] for one in shown.values()],
+        "groups with partitions without a leader": [
+            one["with_leaderless"] for one in shown.values()
+        ],
     }
     chart = bar_chart("Groups hurt by the loss of each rack", list(shown), series)
     return _figure("Groups hurt by the loss of a rack", chart)
@@ -161,9 +135,9 @@ _COLUMNS = {
     "errors": "errors",
     "moves": "moves",
     "for the best balance": "least_moves",
-    "moves of a group: half": "moves_p50",
-    "99%": "moves_p99",
-    "most": "moves_max",
+    "moves of a group: half": "p50",
+    "99%": "p99",
+    "most": "max",
     "no member left": "without_members",
     "uneven after": "uneven",
     "never settle": "unsettled",
@@ -171,12 +145,21 @@ _COLUMNS = {
     "lose members": "with_waiting",
     "no leader": "with_leaderless",
 }
-"""A column of the table of changes -> the attribute of ChangeTotals."""
+"""A column of the table of changes -> its figure in `_number`."""
 
 
-def _changes(changes: Sequence[ChangeTotals]) -> str:
+def _number(row: Totals, name: str) -> Any:
+    """Returns a figure: a percentile of moves, or the groups that have figures, or a column."""
+    if name in ("p50", "p99", "max"):
+        return row["group_moves"][name] or 0
+    if name == "affected":
+        return row["groups"] - row["errors"] - row["not_affected"] - row["without_members"]
+    return row[name]
+
+
+def _changes(changes: Sequence[Totals]) -> str:
     rows = [
-        [one.change or "next rebalance", *(f"{getattr(one, name):,}" for name in _COLUMNS.values())]
+        [one["change"] or "next rebalance", *(f"{_number(one, n):,}" for n in _COLUMNS.values())]
         for one in changes
     ]
     note = (
@@ -190,7 +173,7 @@ def _changes(changes: Sequence[ChangeTotals]) -> str:
 
 def _clusters(report: FleetReport) -> str:
     rows = [
-        [one.cluster, *(f"{n:,}" for n in (one.groups, one.errors, one.uneven, one.moves))]
+        [one["cluster"] or "", *(f"{one[n]:,}" for n in ("groups", "errors", "uneven", "moves"))]
         for one in report.clusters
     ]
     heads = ["cluster", "groups", "errors", "uneven", "moves in the next rebalance"]

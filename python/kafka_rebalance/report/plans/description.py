@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.notes.listed import lists_notes
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.note import Note, first_of
 from kafka_rebalance.plans.clients import client_of, library_evidence
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import Lags
@@ -76,9 +76,7 @@ def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:
 
 def finding_text(finding: Note, names: Mapping[str, str]) -> str:
     """Returns text such as `idle: c3, c4: there are fewer partitions than members for …`."""
-    who = ", ".join(names.get(one, one) for one in finding.member_ids[:3])
-    if len(finding.member_ids) > 3:
-        who += f" and {len(finding.member_ids) - 3} more"
+    who = first_of([names.get(one, one) for one in finding.member_ids], 3)
     which = partitions_text(finding.partitions, _CHARACTERS_IN_SENTENCE)
     parts = [finding.kind, *filter(None, (who, which)), finding.text]
     return ": ".join(parts)

@@ -6,7 +6,6 @@ further lines are indented. Else it is one line, because programs look for it in
 Sentences on standard output are part of a report, and always wrapped (`print_wrapped`).
 """
 
-import os
 import sys
 import textwrap
 from typing import TextIO
@@ -14,7 +13,7 @@ from typing import TextIO
 from kafka_rebalance.errors import shown
 
 from .tables import MOST_COLUMNS, width
-from .terminal import red
+from .terminal import columns, red
 
 _COMMAND = "kafka-rebalance:"
 _HANGING = "  "
@@ -66,14 +65,5 @@ def _lines(text: str, stream: TextIO) -> list[str]:
     if not stream.isatty():
         return [shown(text)]
     indent = " " * (len(text) - len(text.lstrip(" ")))
-    return wrapped(text.lstrip(" "), _columns(stream), indent, _HANGING)
-
-
-def _columns(stream: TextIO) -> int:
-    """Returns the width of a terminal in columns, at most 100; it may be standard error's."""
-    given = os.environ.get("COLUMNS", "")
-    try:
-        found = int(given) if given.isdecimal() else os.get_terminal_size(stream.fileno()).columns
-    except OSError:  # such as a terminal that is closed
-        found = 0
-    return min(MOST_COLUMNS, found or MOST_COLUMNS)
+    most = min(MOST_COLUMNS, columns(stream) or MOST_COLUMNS)
+    return wrapped(text.lstrip(" "), most, indent, _HANGING)

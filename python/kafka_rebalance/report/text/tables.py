@@ -9,7 +9,6 @@ still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`, `:`, `,`), e
 
 import os
 import re
-import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 from kafka_rebalance.errors import shown
 
-from .terminal import bold
+from . import terminal
 
 MOST_COLUMNS = 100
 _LONG = 36  # characters; a longer word may be broken even if the terminal is wide enough
@@ -59,7 +58,7 @@ def print_filled_table(
 def width() -> int:
     """Returns the width of tables: that of the terminal or of COLUMNS, at most 100, else 100."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
-        return min(MOST_COLUMNS, shutil.get_terminal_size((MOST_COLUMNS, 24)).columns)
+        return min(MOST_COLUMNS, terminal.columns() or MOST_COLUMNS)
     return MOST_COLUMNS
 
 
@@ -77,7 +76,7 @@ def table_lines(
     by_column = list(zip(columns, *rows, strict=True))
     layout = _layout(by_column, most - 1, whole=whole, names=names)
     yield ""
-    yield from (bold(line) for line in _lines(columns, layout, left))
+    yield from (terminal.bold(line) for line in _lines(columns, layout, left))
     yield " " + "─" * layout.width
     for row in rows:
         yield from _lines(row, layout, left)

@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 _STYLED = re.compile("(\x1b\\[(?:1|31)m)(.*?)(\x1b\\[0m)", re.DOTALL)
 
 
+def columns(stream: TextIO | None = None) -> int:
+    """Returns COLUMNS, or the width of the stream's terminal (default: standard output), or 0."""
+    given = os.environ.get("COLUMNS", "")
+    try:
+        found = int(given) if given.isdecimal() else 0
+        return found or os.get_terminal_size((stream or sys.stdout).fileno()).columns
+    except OSError:  # it is not a terminal, or one that is closed
+        return 0
+
+
 def bold(text: str, stream: TextIO | None = None) -> str:
     """Returns bold text if the stream (default: standard output) is a terminal."""
     return _styled(text, "1", stream)

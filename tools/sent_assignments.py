@@ -7,11 +7,16 @@ Differs  Java writes standby tasks, topics and hosts in hash order; ours are sor
 
 from collections.abc import Mapping
 
+from kafka_rebalance.assignors.streams.application import (
+    Application,
+    LeaderAnswer,
+    Partition,
+    ThreadAssignment,
+    Topology,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.java.order import by_name
 from kafka_rebalance.wire import streams_protocol as wire
-
-from .application import Application, LeaderAnswer, Partition, ThreadAssignment, Topology
 
 _NUMBERED_SINCE = 5
 """The first version that names topics by their number."""

@@ -38,12 +38,20 @@ def test_the_plug_in_answers_as_balanced(server_oracle: Oracle) -> None:
         assert answer == {"assignment": expected.to_dict()}
 
 
+def tied_line(number: int) -> dict[str, Any]:
+    """Returns a line of topics of one partition, which three members read: all are alike."""
+    names = [f"t{number}-{n}" for n in range(5)]
+    topics = [{"name": name, "partitions": 1} for name in names]
+    members = [{"member_id": f"m{n}", "topics": names} for n in range(3)]
+    return {"group_id": "tied", "topics": topics, "members": members}
+
+
 @pytest.mark.oracle
 def test_ids_break_ties_in_brokers(server_oracle: Oracle) -> None:
     rng = random.Random(35)
     others = 0
-    for _ in range(150):
-        line = in_broker(racked_group(rng).to_dict())
+    drawn = [racked_group(rng).to_dict() for _ in range(150)]
+    for line in map(in_broker, [*drawn, *(tied_line(n) for n in range(10))]):
         topics = [topic | {"topic_id": topic_id(topic["name"])} for topic in line["topics"]]
         group = GroupSpec.from_dict(line | {"topics": topics})
         answer = server_oracle.ask(json.loads(group.to_json()))["assignment"]

@@ -67,7 +67,7 @@ class Members:
         if client.library == LIBRDKAFKA:
             self._threads[client.name] = _Librdkafka(client, self.server)
         else:
-            self._java.send(add=[_for_java(client)], wait=False)
+            self._java.send(add=[for_java(client)], wait=False)
 
     def close(self, client: Client) -> None:
         """Lets the client leave; returns when it has left."""
@@ -125,7 +125,7 @@ class Members:
         self._java.close()
 
 
-def _for_java(client: Client) -> dict[str, Any]:
+def for_java(client: Client) -> dict[str, Any]:
     classic = client.protocol == "classic" and client.assignor
     return {
         "name": client.name,

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the records of a consumer group (KIP-848) as generations: one for each group epoch.
+"""Reads the records of a group whose broker assigns as generations: one for each group epoch.
 
-A heartbeat that changes the group writes the member's record and the new epoch. Targets for the
-epoch follow at once, or with a heartbeat within `group.consumer.assignment.interval.ms`; if another
-epoch comes first, this one has no targets of its own. Then each member's record of its current
-assignment shows the way to its target. So:
+Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have records of
+equal roles: of the epoch, its members, their targets and their current assignments. A heartbeat
+that changes the group writes the member's record and the new epoch. Targets for the epoch follow at
+once, or with a heartbeat within the assignment interval; if another epoch comes first, this one has
+no targets of its own. Then each member's record of its current assignment shows the way to its
+target. So:
 
 1. An epoch's record opens a generation with the members of that moment.
 2. The record of the targets' epoch completes it, or the next epoch does. `GroupHistory` compares it
@@ -14,10 +16,14 @@ assignment shows the way to its target. So:
 4. A static member that comes back under a new id has a record, but no epoch, if nothing else
    changes. The generation is then written again.
 
-A topic's name is in the records of committed offsets (Kafka 4.4); else its id stands for it.
+In a streams group, a partition is an active task, with its subtopology's id as the topic. In a
+share group, several members own a partition, and nobody revokes.
+
+A topic's name is in the records of committed offsets (Kafka 4.4) and of share groups' states; else
+its id stands for it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,7 +35,18 @@ from kafka_rebalance.wire.broker_records import (
     CurrentValue,
     EpochValue,
     MemberValue,
+    RecordKey,
     RecordType,
+    ShareCurrentValue,
+    ShareEpochValue,
+    ShareMemberValue,
+    ShareStateValue,
+    StreamsCurrentValue,
+    StreamsEpochValue,
+    StreamsMemberValue,
+    StreamsTargetValue,
+    TargetValue,
+    TaskIds,
     decode_record,
 )
 from kafka_rebalance.wire.consumer_protocol import AssignmentData, Subscription
@@ -40,14 +57,19 @@ from .group_log import RecordedGeneration, RecordedMember
 from .recorded import Cause, RecordedRebalance, Revocation
 from .records import OffsetsRecord
 
-CONSUMER_TYPES = frozenset(one for one in RecordType if one.group_type == "consumer")
 SESSION_MS = 45_000
-"""The default of `group.consumer.session.timeout.ms`; no record has the session of a group."""
+"""The default of `group.consumer.session.timeout.ms`, and of the setting of share and of streams
+groups; no record has the session of a group."""
 
+_TYPES = {int(one): one for one in RecordType}
 _STATIC_LEAVE = -2  # the member epoch of a static member that has left and may come back
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 _Partitions = frozenset[TopicPartition]
+_Epochs = EpochValue | ShareEpochValue | StreamsEpochValue
+_Member = MemberValue | ShareMemberValue | StreamsMemberValue
+_Target = TargetValue | StreamsTargetValue
+_Current = CurrentValue | ShareCurrentValue | StreamsCurrentValue
 
 
 @dataclass(slots=True)
@@ -55,8 +77,9 @@ class _Epoch:
     """An epoch's record, and the members of that moment."""
 
     record: OffsetsRecord
-    value: EpochValue
-    members: dict[str, MemberValue]
+    value: _Epochs
+    members: dict[str, _Member]
+    ready: _Partitions  # of a share group
     commits: list[tuple[TopicPartition, CommitTimes]] = field(default_factory=list)
 
 
@@ -71,20 +94,22 @@ class _Reconciliation:
 
 
 class GroupEpochs:
-    """The consumer group's part of a `GroupHistory`: reads its records, and yields their rows.
+    """A `GroupHistory`'s part for groups whose broker assigns: reads records, yields their rows.
 
     A row is yielded when the next epoch begins, because only then all is known about it.
     """
 
-    def __init__(self, history: GroupHistory, names: Mapping[Uuid, str], session_ms: int) -> None:
+    def __init__(
+        self, history: GroupHistory, names: MutableMapping[Uuid, str], session_ms: int
+    ) -> None:
         self._history, self._names, self._session_ms = history, names, session_ms
         self._begin()
 
     def _begin(self) -> None:
-        self._members: dict[str, MemberValue] = {}
-        self._targets: dict[str, _Partitions] = {}
-        self._target_epoch = -1
-        self._current: dict[str, CurrentValue] = {}
+        self._members: dict[str, _Member] = {}
+        self._targets: dict[str, _Target] = {}
+        self._current: dict[str, _Current] = {}
+        self._ready: _Partitions = frozenset()  # partitions whose share state is initialised
         self._asked: dict[str, tuple[int, int]] = {}  # member id -> since when, and how many
         self._free: dict[TopicPartition, int] = {}  # partition -> when its owner released it
         self._open: _Epoch | None = None
@@ -105,30 +130,32 @@ class GroupEpochs:
         try:
             read = decode_record(record.key, record.value)
         except WireError as error:
-            name = group_name(record.key)
-            if name is not None:
+            key = read_group_key(record.key)
+            if key is not None:
                 place = (record.partition, record.offset, record.timestamp_ms, record.timestamp_ms)
-                yield (
-                    RecordedRebalance(name, *place, group_type="consumer", error=str(error)),
-                    None,
-                )
+                kind, name = key.type.group_type, key.group_id
+                yield RecordedRebalance(name, *place, group_type=kind, error=str(error)), None
             return
         if read is None:
             return
         if self._replaced is not None and record.timestamp_ms > self._replaced.timestamp_ms:
             yield from self._written_again(self._replaced)
-        kind = read.key.type
-        if kind == RecordType.CONSUMER_GROUP_METADATA:
+        role, name = read.key.type.role, read.key.name or ""
+        if role == "METADATA":
             yield from self._of_epoch(read, record)
-        elif kind == RecordType.CONSUMER_GROUP_MEMBER_METADATA:
-            self._of_member(read.key.name or "", read.value, record)
-        elif kind == RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER:
-            self._store(self._targets, read, self._partitions(read.value and read.value.topics))
-        elif kind == RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA:
-            self._target_epoch = -1 if read.value is None else read.value.assignment_epoch
+        elif role == "MEMBER_METADATA":
+            self._of_member(name, read.value, record)
+        elif role == "TARGET_ASSIGNMENT_MEMBER":
+            if read.value is None:
+                self._targets.pop(name, None)
+            else:
+                self._targets[name] = read.value
+        elif role == "TARGET_ASSIGNMENT_METADATA":
             self._complete(record.timestamp_ms)
-        elif kind == RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
-            self._of_current(read.key.name or "", read.value, record.timestamp_ms)
+        elif role == "CURRENT_MEMBER_ASSIGNMENT":
+            self._of_current(name, read.value, record.timestamp_ms)
+        elif role == "STATE_PARTITION_METADATA":
+            self._of_state(read.value)
 
     def end(self) -> Iterator[_Row]:
         """Yields the row of the last epoch: no more records come."""
@@ -136,54 +163,51 @@ class GroupEpochs:
             yield from self._written_again(self._replaced)
         yield from self._close()
 
-    @staticmethod
-    def _store(where: dict[str, Any], read: BrokerRecord, value: Any) -> None:
-        name = read.key.name or ""
-        if read.value is None:
-            where.pop(name, None)
-        else:
-            where[name] = value
-
     def _of_epoch(self, read: BrokerRecord, record: OffsetsRecord) -> Iterator[_Row]:
         yield from self._close()
         self._replaced = None
-        converted = self._history.consumer_group(read.key.group_id, record)
+        converted = self._history.broker_group(read.key, record)
         if read.value is None:
             self._history.forget_members()
             self._begin()
             return
-        epoch = _Epoch(record, read.value, dict(self._members))
+        epoch = _Epoch(record, read.value, dict(self._members), self._ready)
         if converted is not None:
             # The record of the conversion holds the classic group's assignment.
-            self._history.converted(self._generation(epoch, record.timestamp_ms))
+            first = self._generation(epoch, record.timestamp_ms)
             self._last = epoch
-            yield converted, None
+            yield self._history.converted(converted, first), None
         else:
             self._open = epoch
             self._way = _Reconciliation(record.timestamp_ms)
 
-    def _of_member(self, name: str, value: MemberValue | None, record: OffsetsRecord) -> None:
+    def _of_member(self, name: str, value: _Member | None, record: OffsetsRecord) -> None:
         if value is None:
             self._members.pop(name, None)
             return
         is_new = name not in self._members
         before = () if self._last is None else self._last.members.items()
-        if is_new and value.instance_id is not None:
-            replaced = any(
-                one.instance_id == value.instance_id and old != name for old, one in before
-            )
+        if is_new and (instance := _instance(value)) is not None:
+            replaced = any(_instance(one) == instance and old != name for old, one in before)
             self._replaced = record if replaced else self._replaced
         self._members[name] = value
         self._history.heard(name, record.timestamp_ms)
 
-    def _of_current(self, name: str, value: CurrentValue | None, time_ms: int) -> None:
+    def _of_state(self, value: ShareStateValue | None) -> None:
+        ready = value.initialized if value is not None else ()
+        self._names.update({one.topic_id: one.topic_name for one in ready})
+        self._ready = self._partitions(ready)
+
+    def _of_current(self, name: str, value: _Current | None, time_ms: int) -> None:
         old, owned = self._owned(self._current.get(name)), self._owned(value)
-        self._free |= dict.fromkeys(old - owned, time_ms)
-        if name in self._asked and (value is None or not value.pending_revocation):
+        if not isinstance(value or self._current.get(name), ShareCurrentValue):
+            self._free |= dict.fromkeys(old - owned, time_ms)
+        pending = _pending(value)
+        if name in self._asked and not pending:
             since_ms, number = self._asked.pop(name)
             took = None if value is None else time_ms - since_ms
             self._way.revocations.append(Revocation(name, number, took))
-            limit = self._members[name].rebalance_timeout_ms if name in self._members else -1
+            limit = _rebalance_timeout_ms(self._members.get(name))
             if value is None and 0 <= limit <= time_ms - since_ms:
                 told = f"asked to revoke, and did not within {limit / 1000:.1f} s"
                 self._history.known(name, Cause("timed out", "likely", (name,), told))
@@ -195,8 +219,8 @@ class GroupEpochs:
             return
         self._current[name] = value
         self._history.heard(name, time_ms)
-        if value.pending_revocation and name not in self._asked:
-            self._asked[name] = (time_ms, len(self._partitions(value.pending_revocation)))
+        if pending and name not in self._asked:
+            self._asked[name] = (time_ms, sum(len(one.partitions) for one in pending))
         waited = [time_ms - self._free.pop(tp) for tp in owned - old if tp in self._free]
         if waited:
             self._way.between_ms = max(*waited, self._way.between_ms or 0)
@@ -249,59 +273,114 @@ class GroupEpochs:
         if self._last is None or self._open is not None:
             return
         yield from self._close()
-        epoch = _Epoch(record, self._last.value, dict(self._members))
+        epoch = _Epoch(record, self._last.value, dict(self._members), self._ready)
         generation = self._generation(epoch, record.timestamp_ms)
         self._way = _Reconciliation(record.timestamp_ms)
         self._last = epoch
         yield self._history.record(generation), generation
 
     def _generation(self, epoch: _Epoch, written_ms: int) -> RecordedGeneration:
-        record = epoch.record
-        assignors = [one.server_assignor for one in epoch.members.values() if one.server_assignor]
+        record, members = epoch.record, sorted(epoch.members.items())
+        key = read_group_key(record.key)
+        assert key is not None
+        assignors = [name for _, one in members if (name := _assignor(one))]
         # The broker follows the assignor that most members name; without one, its own default.
         assignor = max(sorted(set(assignors)), key=assignors.count, default=None)
         return RecordedGeneration(
-            group_name(record.key) or "",
+            key.group_id,
             record.partition,
             record.offset,
             written_ms,
             record.timestamp_ms,
-            "consumer",
+            key.type.group_type,
             epoch.value.epoch,
             assignor,
             None,
-            tuple(self._member(name, one) for name, one in sorted(epoch.members.items())),
-            group_type="consumer",
+            tuple(self._member(name, one) for name, one in members),
+            group_type=key.type.group_type,
             metadata_hash=epoch.value.metadata_hash,
+            settings=_settings(epoch.value),
+            ready=epoch.ready,
         )
 
-    def _member(self, name: str, value: MemberValue) -> RecordedMember:
-        current = self._current.get(name)
-        # A pattern counts as a topic: other topics that match it are no other subscription.
-        pattern = (value.subscribed_topic_regex,) if value.subscribed_topic_regex else ()
-        owned = self._partitions(current.assigned) if current else ()
+    def _member(self, name: str, value: _Member) -> RecordedMember:
+        current, target = self._current.get(name), self._targets.get(name)
+        classic = value.classic if isinstance(value, MemberValue) else None
         return RecordedMember(
             name,
-            value.instance_id,
+            _instance(value),
             value.client_id,
             value.client_host,
-            value.classic.session_timeout_ms if value.classic else self._session_ms,
-            value.rebalance_timeout_ms,
-            Subscription((*value.subscribed_topic_names, *pattern), None, tuple(owned)),
-            AssignmentData(tuple(self._targets.get(name, ()))),
+            classic.session_timeout_ms if classic else self._session_ms,
+            _rebalance_timeout_ms(value),
+            Subscription(_topics(value), None, tuple(self._partitions(_given(current)))),
+            AssignmentData(tuple(self._partitions(_given(target)))),
         )
 
-    def _owned(self, value: CurrentValue | None) -> _Partitions:
-        if value is None:
-            return frozenset()
-        return self._partitions((*value.assigned, *value.pending_revocation))
+    def _owned(self, value: _Current | None) -> _Partitions:
+        active = value.active_pending if isinstance(value, StreamsCurrentValue) else _pending(value)
+        return self._partitions((*_given(value), *active))
 
-    def _partitions(self, topics: Any) -> _Partitions:
+    def _partitions(self, runs: Any) -> _Partitions:
         return frozenset(
-            TopicPartition(self._names.get(one.topic_id) or _text(one.topic_id), partition)
-            for one in topics or ()
+            TopicPartition(self._topic(one), partition)
+            for one in runs
             for partition in one.partitions
         )
+
+    def _topic(self, run: Any) -> str:
+        if isinstance(run, TaskIds):
+            return run.subtopology_id
+        return self._names.get(run.topic_id) or _text(run.topic_id)
+
+
+def _given(value: _Target | _Current | None) -> Sequence[Any]:
+    """Returns the runs of partitions, or of active tasks, that a member has or will have."""
+    if value is None:
+        return ()
+    if isinstance(value, StreamsTargetValue | StreamsCurrentValue):
+        return value.active
+    return value.topics if isinstance(value, TargetValue) else value.assigned
+
+
+def _pending(value: _Current | None) -> Sequence[Any]:
+    """Returns the runs that a member was asked to revoke; a share group's member never is."""
+    if isinstance(value, StreamsCurrentValue):
+        return (*value.active_pending, *value.standby_pending, *value.warmup_pending)
+    return value.pending_revocation if isinstance(value, CurrentValue) else ()
+
+
+def _instance(value: _Member) -> str | None:
+    return None if isinstance(value, ShareMemberValue) else value.instance_id
+
+
+def _rebalance_timeout_ms(value: _Member | None) -> int:
+    return (
+        -1 if value is None or isinstance(value, ShareMemberValue) else value.rebalance_timeout_ms
+    )
+
+
+def _assignor(value: _Member) -> str | None:
+    return value.server_assignor if isinstance(value, MemberValue) else None
+
+
+def _topics(value: _Member) -> tuple[str, ...]:
+    """Returns a member's topics, of a streams group's none: its topology has them.
+
+    A pattern counts as a topic: other topics that match it are no other subscription.
+    """
+    if isinstance(value, StreamsMemberValue):
+        return ()
+    pattern = value.subscribed_topic_regex if isinstance(value, MemberValue) else None
+    return (*value.subscribed_topic_names, *((pattern,) if pattern else ()))
+
+
+def _settings(value: _Epochs) -> tuple[tuple[str, str], ...]:
+    """Returns what a streams group's assignment depends on beside its members and topics."""
+    if not isinstance(value, StreamsEpochValue):
+        return ()
+    topology = ("topology epoch", str(value.validated_topology_epoch))
+    return (topology, *((one.key, one.value) for one in value.assignment_configs or ()))
 
 
 def _text(topic_id: Uuid) -> str:
@@ -309,9 +388,10 @@ def _text(topic_id: Uuid) -> str:
     return "".join(f"{half & 0xFFFFFFFFFFFFFFFF:016x}" for half in topic_id)
 
 
-def group_name(key: bytes) -> str | None:
-    """Returns the group id in the key of a consumer group's record; None for other records."""
-    if len(key) < 4 or int.from_bytes(key[:2], signed=True) not in CONSUMER_TYPES:
-        return None
+def read_group_key(key: bytes) -> RecordKey | None:
+    """Returns the type and group id in the key of a group whose broker assigns; None for others."""
+    kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 3 else None
     length = int.from_bytes(key[2:4], signed=True)
-    return key[4 : 4 + length].decode("utf-8", "replace") if length >= 0 else None
+    if kind is None or length < 0:
+        return None
+    return RecordKey(kind, key[4 : 4 + length].decode("utf-8", "replace"))

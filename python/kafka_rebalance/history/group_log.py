@@ -73,8 +73,9 @@ class RecordedMember:
 class RecordedGeneration:
     """A group's record. All members had joined at `joined_ms`; the leader answered at `written_ms`.
 
-    For a group in the consumer protocol (KIP-848), see `group_epochs.py`. `metadata_hash` is the
-    broker's hash of the subscribed topics there; 0 for classic groups.
+    For a group whose broker assigns, see `group_epochs.py`. Only there are `metadata_hash`, the
+    broker's hash of the topics; the `settings` of a streams group with its topology's epoch; and
+    `ready`, the partitions of a share group whose state is initialised.
 
     No record has the time at which the rebalance began. In a record of version 0 or 1, which has no
     `joined_ms`, it is `written_ms`.
@@ -92,6 +93,8 @@ class RecordedGeneration:
     members: tuple[RecordedMember, ...]
     group_type: str = "classic"
     metadata_hash: int = 0
+    settings: tuple[tuple[str, str], ...] = ()
+    ready: frozenset[TopicPartition] = frozenset()
 
     @cached_property
     def by_id(self) -> dict[str, RecordedMember]:
@@ -105,6 +108,11 @@ class RecordedGeneration:
             for member in self.members
             for tp in member.assigned
         }
+
+    @cached_property
+    def owned(self) -> frozenset[tuple[TopicPartition, str]]:
+        """The assigned partitions, each with its owner's id; in a share group, it has several."""
+        return frozenset((tp, one.member_id) for one in self.members for tp in one.assigned)
 
     @cached_property
     def partition_counts(self) -> dict[str, int]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds the causes in a broker's log lines to those that the records show.
 
-Each line "assigned" or "empty" stands for one record, that of its generation. All lines of the
-group since the previous such line belong to that record, also those of generations without a
-record. Then:
+Each line "assigned", "empty" or of a group epoch stands for one record, that of its generation. All
+lines of the group since the previous such line belong to that record, also those of generations
+without a record. Then:
 
 1. if a member is gone, its own line shows whether it left or its session expired. A line about a
    leave may come before or after the rebalance that it causes, so the member id decides;
@@ -40,6 +40,7 @@ _BY_REASON = {
 }
 _UNSAID = ("not_said", "id_required", "metadata")
 _NO_MEMBER_MOVED = ("follow-up", "requested")
+_ENDS = ("assigned", "empty", "c_epoch")
 
 
 @dataclass(slots=True)
@@ -63,6 +64,10 @@ class RoundLines:
             self.went[who] = _left(who, event.said)
         elif event.event == "failed" and who is not None:
             self.went[who] = Cause("timed out", "log", (who,), "its session expired")
+        elif event.event == "c_fenced" and who is not None:
+            self.went[who] = Cause("timed out", "log", (who,), event.fields["reason"])
+        elif event.event == "c_left" and who is not None:
+            self.went[who] = Cause("left", "log", (who,), "it sent a leave heartbeat")
         elif event.event == "not_rejoined":
             for one in _names(event.fields["list"]):
                 self.went[one] = Cause("left", "log", (one,), "it did not rejoin in time")
@@ -126,7 +131,7 @@ def zone_ms(rows: Iterable[RecordedRebalance], log: CoordinatorLog) -> int:
     differences = [
         times[0] - event.time_ms
         for event in log.events
-        if event.event == "assigned" and event.time_ms is not None
+        if event.event in ("assigned", "c_epoch") and event.time_ms is not None
         and event.group_id is not None and event.generation_id is not None
         and len(times := written.get((event.group_id, event.generation_id), [])) == 1
     ]  # fmt: skip
@@ -153,7 +158,7 @@ def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
             ended[group_id].add(event)  # the line was written after the rebalance that it caused
         else:
             open_rounds[group_id].add(event)
-            if event.event in ("assigned", "empty") and event.generation_id is not None:
+            if event.event in _ENDS and event.generation_id is not None:
                 ended[group_id] = open_rounds.pop(group_id)
                 end = (event.time_ms or 0, ended[group_id])
                 found[group_id, event.generation_id].append(end)

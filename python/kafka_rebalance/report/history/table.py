@@ -18,7 +18,7 @@ WORST = 5
 _MOST_ROWS = 40
 _MOST_NAMED = 2
 _NAME = 26
-_TOLD = (("requested", "log"), ("follow-up", "exact"))
+_TOLD = (("requested", "log"), ("follow-up", "exact"), ("settings changed", "exact"))
 
 GROUP_COLUMNS = ["group", "rebalances", "within", "moves", "rejoined", "causes", "patterns"]
 
@@ -103,7 +103,7 @@ def print_group(
         ]
         for row in shown
     ]
-    epochs = {row.group_type for row in rows} == {"consumer"}
+    epochs = all(row.group_type != "classic" for row in rows)
     columns = [
         "time (UTC)",
         "epoch" if epochs else "generation",
@@ -122,7 +122,7 @@ def print_group(
 
 
 def _print_reconciled(rows: Sequence[RecordedRebalance]) -> None:
-    """Prints the slowest epochs of a consumer group (KIP-848), if there are any."""
+    """Prints the slowest epochs of a group whose broker assigns, if there are any."""
     texts = []
     if took := [row for row in rows if row.reconciled_ms is not None]:
         row = max(took, key=lambda one: one.reconciled_ms or 0)

@@ -36,15 +36,17 @@ from kafka_rebalance.live.broker_groups import STANDBY_REPLICAS
 from kafka_rebalance.live.cluster import admin_client
 from tests.modern_live import __main__ as modern_live
 from tests.modern_live.judge import await_topics, settled
-from tests.modern_live.members import JAVA, LIBRDKAFKA, Client, Members, for_java
+from tests.modern_live.members import JAVA, LIBRDKAFKA, Client, Librdkafka, Members, for_java
 from tests.support.broker import LIB_STREAMS, Broker
 from tests.support.live_members import JavaMembers
+from tests.support.member_processes import MemberProcesses
 
 from .judge import RIGHT, UNKNOWN, WRONG
 from .run import LOGGERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from multiprocessing.connection import Connection
 
 SESSION_MS = 4_000
 PROPERTIES = modern_live.PROPERTIES | {
@@ -103,6 +105,7 @@ class Cast(Members):
         self._directory = directory
         self._jvms: dict[str, JavaMembers] = {}
         self._logs = itertools.count()
+        self._processes = MemberProcesses(run_librdkafka)
 
     def _jvm(self, client: Committing) -> JavaMembers:
         name = client.name if client.alone else client.library
@@ -115,6 +118,9 @@ class Cast(Members):
 
     def start(self, client: Client) -> None:
         assert isinstance(client, Committing)
+        if client.library == LIBRDKAFKA and client.alone:
+            self._processes.start(client.name, client, self.server)
+            return
         if client.library not in (SHARE, STREAMS) and not client.alone:
             super().start(client)
             return
@@ -126,6 +132,9 @@ class Cast(Members):
 
     def close(self, client: Client) -> None:
         assert isinstance(client, Committing)
+        if client.library == LIBRDKAFKA and client.alone:
+            self._processes.close(client.name)
+            return
         if client.library not in (SHARE, STREAMS) and not client.alone:
             super().close(client)
             return
@@ -135,6 +144,9 @@ class Cast(Members):
 
     def kill(self, client: Client) -> None:
         assert isinstance(client, Committing)
+        if client.library == LIBRDKAFKA and client.alone:
+            self._processes.kill(client.name)
+            return
         if not client.alone:
             super().kill(client)
             return
@@ -144,15 +156,26 @@ class Cast(Members):
 
     def subscribe(self, client: Client) -> None:
         assert isinstance(client, Committing)
-        if client.library not in (SHARE, STREAMS) and not client.alone:
+        if client.library == LIBRDKAFKA and client.alone:
+            self._processes.subscribe(client.name, client.topics)
+        elif client.library not in (SHARE, STREAMS) and not client.alone:
             super().subscribe(client)
         else:
             self._jvm(client).send(subscribe={client.name: client.topics}, wait=False)
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
+        self._processes.kill_all()
         for jvm in self._jvms.values():
             jvm.close()
+
+
+def run_librdkafka(pipe: Connection, client: Committing, server: str) -> None:
+    """Runs a consumer in this process until the command "close"."""
+    member = Librdkafka(client, server)
+    while (command := pipe.recv())[0] != "close":
+        member.subscribe(command[1])
+    member.close()
 
 
 @dataclass(frozen=True)

@@ -59,13 +59,13 @@ class Members:
     def __init__(self, bootstrap_server: str, directory: Path) -> None:
         self.server = bootstrap_server
         self._java = JavaMembers(bootstrap_server, directory / "java.log")
-        self._threads: dict[str, _Librdkafka] = {}
+        self._threads: dict[str, Librdkafka] = {}
         self._running: dict[str, str] = {}
         self.numbers = itertools.count()
 
     def start(self, client: Client) -> None:
         if client.library == LIBRDKAFKA:
-            self._threads[client.name] = _Librdkafka(client, self.server)
+            self._threads[client.name] = Librdkafka(client, self.server)
         else:
             self._java.send(add=[for_java(client)], wait=False)
 
@@ -139,7 +139,7 @@ def for_java(client: Client) -> dict[str, Any]:
     }
 
 
-class _Librdkafka:
+class Librdkafka:
     """A consumer that polls in its own thread, which alone may use it."""
 
     def __init__(self, client: Client, server: str) -> None:

@@ -165,8 +165,9 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
     """Yields the row of a classic group's record; a tombstone, which ends the group, has none."""
     if not isinstance(key, GroupMetadataKey):
         read = read_group_key(record.key)
-        is_epoch = read is not None and read.type.role == "METADATA"
-        if is_epoch and (converted := group.broker_group(read, record)) is not None:
+        if read is None or read.type.role != "METADATA":
+            return
+        if (converted := group.broker_group(read, record)) is not None:
             yield converted, None
         return
     if record.value is None:

@@ -23,7 +23,7 @@ A topic's name is in the records of committed offsets (Kafka 4.4) and of share g
 its id stands for it.
 """
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,26 +32,36 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,
-    CurrentValue,
-    EpochValue,
     MemberValue,
+    PatternValue,
     RecordKey,
     RecordType,
     ShareCurrentValue,
-    ShareEpochValue,
-    ShareMemberValue,
     ShareStateValue,
     StreamsCurrentValue,
-    StreamsEpochValue,
-    StreamsMemberValue,
-    StreamsTargetValue,
-    TargetValue,
-    TaskIds,
+    TargetEpochValue,
     decode_record,
 )
 from kafka_rebalance.wire.consumer_protocol import AssignmentData, Subscription
+from kafka_rebalance.wire.streams_groups import StreamsTopology
 
 from .departures import CommitTimes
+from .epoch_inputs import (
+    AnyCurrent,
+    AnyEpoch,
+    AnyMember,
+    AnyTarget,
+    EpochInputs,
+    assignor_of,
+    given,
+    instance_of,
+    pattern_of,
+    rebalance_timeout_ms,
+    settings_of,
+    to_revoke,
+    topic_of,
+    topics_of,
+)
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, RecordedMember
 from .recorded import Cause, RecordedRebalance, Revocation
@@ -66,10 +76,6 @@ _STATIC_LEAVE = -2  # the member epoch of a static member that has left and may 
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 _Partitions = frozenset[TopicPartition]
-_Epochs = EpochValue | ShareEpochValue | StreamsEpochValue
-_Member = MemberValue | ShareMemberValue | StreamsMemberValue
-_Target = TargetValue | StreamsTargetValue
-_Current = CurrentValue | ShareCurrentValue | StreamsCurrentValue
 
 
 @dataclass(slots=True)
@@ -77,8 +83,8 @@ class _Epoch:
     """An epoch's record, and the members of that moment."""
 
     record: OffsetsRecord
-    value: _Epochs
-    members: dict[str, _Member]
+    value: AnyEpoch
+    members: dict[str, AnyMember]
     ready: _Partitions  # of a share group
     commits: list[tuple[TopicPartition, CommitTimes]] = field(default_factory=list)
 
@@ -106,10 +112,14 @@ class GroupEpochs:
         self._begin()
 
     def _begin(self) -> None:
-        self._members: dict[str, _Member] = {}
-        self._targets: dict[str, _Target] = {}
-        self._current: dict[str, _Current] = {}
+        self._members: dict[str, AnyMember] = {}
+        self._most = 0  # the largest number of members
+        self._targets: dict[str, AnyTarget] = {}
+        self._old: dict[str, AnyTarget] = {}  # the targets of the epoch before
+        self._current: dict[str, AnyCurrent] = {}
         self._ready: _Partitions = frozenset()  # partitions whose share state is initialised
+        self._patterns: dict[str, tuple[str, ...]] = {}
+        self._topology: StreamsTopology | None = None
         self._asked: dict[str, tuple[int, int]] = {}  # member id -> since when, and how many
         self._free: dict[TopicPartition, int] = {}  # partition -> when its owner released it
         self._open: _Epoch | None = None
@@ -146,16 +156,13 @@ class GroupEpochs:
         elif role == "MEMBER_METADATA":
             self._of_member(name, read.value, record)
         elif role == "TARGET_ASSIGNMENT_MEMBER":
-            if read.value is None:
-                self._targets.pop(name, None)
-            else:
-                self._targets[name] = read.value
+            self._of_target(name, read.value)
         elif role == "TARGET_ASSIGNMENT_METADATA":
-            self._complete(record.timestamp_ms)
+            self._of_targets(read.value, record.timestamp_ms)
         elif role == "CURRENT_MEMBER_ASSIGNMENT":
             self._of_current(name, read.value, record.timestamp_ms)
-        elif role == "STATE_PARTITION_METADATA":
-            self._of_state(read.value)
+        else:
+            self._of_topics(name, read.value)
 
     def end(self) -> Iterator[_Row]:
         """Yields the row of the last epoch: no more records come."""
@@ -181,33 +188,67 @@ class GroupEpochs:
             self._open = epoch
             self._way = _Reconciliation(record.timestamp_ms)
 
-    def _of_member(self, name: str, value: _Member | None, record: OffsetsRecord) -> None:
+    def _of_member(self, name: str, value: AnyMember | None, record: OffsetsRecord) -> None:
         if value is None:
             self._members.pop(name, None)
             return
         is_new = name not in self._members
         before = () if self._last is None else self._last.members.items()
-        if is_new and (instance := _instance(value)) is not None:
-            replaced = any(_instance(one) == instance and old != name for old, one in before)
+        if is_new and (instance := instance_of(value)) is not None:
+            replaced = any(instance_of(one) == instance and old != name for old, one in before)
             self._replaced = record if replaced else self._replaced
         self._members[name] = value
+        self._most = max(self._most, len(self._members))
         self._history.heard(name, record.timestamp_ms)
 
-    def _of_state(self, value: ShareStateValue | None) -> None:
-        ready = value.initialized if value is not None else ()
-        self._names.update({one.topic_id: one.topic_name for one in ready})
-        self._ready = self._partitions(ready)
+    def _of_topics(self, name: str, value: Any) -> None:
+        if isinstance(value, ShareStateValue):
+            self._names.update({one.topic_id: one.topic_name for one in value.initialized})
+            self._ready = self._partitions(value.initialized)
+        elif isinstance(value, PatternValue):
+            self._patterns[name] = value.topics
+        elif isinstance(value, StreamsTopology):
+            self._topology = value
 
-    def _of_current(self, name: str, value: _Current | None, time_ms: int) -> None:
+    def _of_target(self, name: str, value: AnyTarget | None) -> None:
+        if value is None:
+            self._targets.pop(name, None)
+            self._old.pop(name, None)
+        else:
+            self._targets[name] = value
+            if self._replaced is not None:  # the target of the instance's old id
+                self._old[name] = value
+
+    def _of_targets(self, value: TargetEpochValue | None, time_ms: int) -> None:
+        """Called when all targets of an epoch are written; a group's last leave computes none."""
+        inputs = None
+        epoch = self._open.value if self._open is not None else None
+        if value and epoch and value.assignment_epoch == epoch.epoch and self._members:
+            inputs = EpochInputs(
+                dict(self._members),
+                self._old,
+                dict(self._targets),
+                dict(self._current),
+                self._most,
+                dict(self._patterns),
+                self._ready,
+                dict(settings_of(epoch)),
+                self._topology,
+                self._names,
+            )
+        self._old = dict(self._targets)
+        self._complete(time_ms, inputs)
+
+    def _of_current(self, name: str, value: AnyCurrent | None, time_ms: int) -> None:
         old, owned = self._owned(self._current.get(name)), self._owned(value)
         if not isinstance(value or self._current.get(name), ShareCurrentValue):
             self._free |= dict.fromkeys(old - owned, time_ms)
-        pending = _pending(value)
+        pending = to_revoke(value)
         if name in self._asked and not pending:
             since_ms, number = self._asked.pop(name)
             took = None if value is None else time_ms - since_ms
             self._way.revocations.append(Revocation(name, number, took))
-            limit = _rebalance_timeout_ms(self._members.get(name))
+            limit = rebalance_timeout_ms(self._members.get(name))
             if value is None and 0 <= limit <= time_ms - since_ms:
                 told = f"asked to revoke, and did not within {limit / 1000:.1f} s"
                 self._history.known(name, Cause("timed out", "likely", (name,), told))
@@ -239,13 +280,13 @@ class GroupEpochs:
             for name in self._members
         )
 
-    def _complete(self, time_ms: int) -> None:
+    def _complete(self, time_ms: int, inputs: EpochInputs | None = None) -> None:
         """Compares the open epoch with the one before, as soon as its targets are known."""
         epoch = self._open
         if epoch is None or time_ms < epoch.record.timestamp_ms:
             return
         self._open = None
-        generation = self._generation(epoch, time_ms)
+        generation = replace(self._generation(epoch, time_ms), inputs=inputs)
         self._row = (self._history.record(generation), generation)
         self._last = epoch
         for tp, times in epoch.commits:
@@ -283,7 +324,7 @@ class GroupEpochs:
         record, members = epoch.record, sorted(epoch.members.items())
         key = read_group_key(record.key)
         assert key is not None
-        assignors = [name for _, one in members if (name := _assignor(one))]
+        assignors = [name for _, one in members if (name := assignor_of(one))]
         # The broker follows the assignor that most members name; without one, its own default.
         assignor = max(sorted(set(assignors)), key=assignors.count, default=None)
         return RecordedGeneration(
@@ -299,93 +340,38 @@ class GroupEpochs:
             tuple(self._member(name, one) for name, one in members),
             group_type=key.type.group_type,
             metadata_hash=epoch.value.metadata_hash,
-            settings=_settings(epoch.value),
+            settings=settings_of(epoch.value),
             ready=epoch.ready,
         )
 
-    def _member(self, name: str, value: _Member) -> RecordedMember:
+    def _member(self, name: str, value: AnyMember) -> RecordedMember:
         current, target = self._current.get(name), self._targets.get(name)
         classic = value.classic if isinstance(value, MemberValue) else None
+        # A pattern counts as a topic: other topics that match it are no other subscription.
+        topics = (*topics_of(value), *filter(None, [pattern_of(value)]))
         return RecordedMember(
             name,
-            _instance(value),
+            instance_of(value),
             value.client_id,
             value.client_host,
             classic.session_timeout_ms if classic else self._session_ms,
-            _rebalance_timeout_ms(value),
-            Subscription(_topics(value), None, tuple(self._partitions(_given(current)))),
-            AssignmentData(tuple(self._partitions(_given(target)))),
+            rebalance_timeout_ms(value),
+            Subscription(topics, None, tuple(self._partitions(given(current)))),
+            AssignmentData(tuple(self._partitions(given(target)))),
         )
 
-    def _owned(self, value: _Current | None) -> _Partitions:
-        active = value.active_pending if isinstance(value, StreamsCurrentValue) else _pending(value)
-        return self._partitions((*_given(value), *active))
+    def _owned(self, value: AnyCurrent | None) -> _Partitions:
+        active = (
+            value.active_pending if isinstance(value, StreamsCurrentValue) else to_revoke(value)
+        )
+        return self._partitions((*given(value), *active))
 
     def _partitions(self, runs: Any) -> _Partitions:
         return frozenset(
-            TopicPartition(self._topic(one), partition)
+            TopicPartition(topic_of(one, self._names), partition)
             for one in runs
             for partition in one.partitions
         )
-
-    def _topic(self, run: Any) -> str:
-        if isinstance(run, TaskIds):
-            return run.subtopology_id
-        return self._names.get(run.topic_id) or _text(run.topic_id)
-
-
-def _given(value: _Target | _Current | None) -> Sequence[Any]:
-    """Returns the runs of partitions, or of active tasks, that a member has or will have."""
-    if value is None:
-        return ()
-    if isinstance(value, StreamsTargetValue | StreamsCurrentValue):
-        return value.active
-    return value.topics if isinstance(value, TargetValue) else value.assigned
-
-
-def _pending(value: _Current | None) -> Sequence[Any]:
-    """Returns the runs that a member was asked to revoke; a share group's member never is."""
-    if isinstance(value, StreamsCurrentValue):
-        return (*value.active_pending, *value.standby_pending, *value.warmup_pending)
-    return value.pending_revocation if isinstance(value, CurrentValue) else ()
-
-
-def _instance(value: _Member) -> str | None:
-    return None if isinstance(value, ShareMemberValue) else value.instance_id
-
-
-def _rebalance_timeout_ms(value: _Member | None) -> int:
-    return (
-        -1 if value is None or isinstance(value, ShareMemberValue) else value.rebalance_timeout_ms
-    )
-
-
-def _assignor(value: _Member) -> str | None:
-    return value.server_assignor if isinstance(value, MemberValue) else None
-
-
-def _topics(value: _Member) -> tuple[str, ...]:
-    """Returns a member's topics, of a streams group's none: its topology has them.
-
-    A pattern counts as a topic: other topics that match it are no other subscription.
-    """
-    if isinstance(value, StreamsMemberValue):
-        return ()
-    pattern = value.subscribed_topic_regex if isinstance(value, MemberValue) else None
-    return (*value.subscribed_topic_names, *((pattern,) if pattern else ()))
-
-
-def _settings(value: _Epochs) -> tuple[tuple[str, str], ...]:
-    """Returns what a streams group's assignment depends on beside its members and topics."""
-    if not isinstance(value, StreamsEpochValue):
-        return ()
-    topology = ("topology epoch", str(value.validated_topology_epoch))
-    return (topology, *((one.key, one.value) for one in value.assignment_configs or ()))
-
-
-def _text(topic_id: Uuid) -> str:
-    """Returns a topic's id in hexadecimal."""
-    return "".join(f"{half & 0xFFFFFFFFFFFFFFFF:016x}" for half in topic_id)
 
 
 def read_group_key(key: bytes) -> RecordKey | None:

@@ -9,6 +9,7 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
@@ -27,6 +28,9 @@ from kafka_rebalance.wire.group_records import (
     decode_value,
 )
 from kafka_rebalance.wire.sent_members import leader_library
+
+if TYPE_CHECKING:
+    from .epoch_inputs import EpochInputs
 
 CONSUMER = "consumer"
 
@@ -75,7 +79,8 @@ class RecordedGeneration:
 
     For a group whose broker assigns, see `group_epochs.py`. Only there are `metadata_hash`, the
     broker's hash of the topics; the `settings` of a streams group with its topology's epoch; and
-    `ready`, the partitions of a share group whose state is initialised.
+    `ready`, the partitions of a share group whose state is initialised. `inputs` is None if the
+    epoch had no targets of its own.
 
     No record has the time at which the rebalance began. In a record of version 0 or 1, which has no
     `joined_ms`, it is `written_ms`.
@@ -95,6 +100,7 @@ class RecordedGeneration:
     metadata_hash: int = 0
     settings: tuple[tuple[str, str], ...] = ()
     ready: frozenset[TopicPartition] = frozenset()
+    inputs: "EpochInputs | None" = None
 
     @cached_property
     def by_id(self) -> dict[str, RecordedMember]:

@@ -40,11 +40,13 @@ from kafka_rebalance.plans.leaders import possible_dialects
 from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.sent_members import sent_member
 
+from .epoch_inputs import EpochInputs
 from .group_log import CONSUMER, RecordedGeneration
 
 Owners = Mapping[str, Sequence[TopicPartition]]
 
 ASSIGNMENTS, INVENTORY, ASSIGNED = "assignments", "inventory", "assigned topics"
+_BROKERS = {"consumer": ("uniform", "range"), "share": ("simple",), "streams": ("sticky",)}
 _OWN_USER_DATA = ("kafka-python/sticky",)
 """Assignors that read user data which Kafka's assignor of the same name cannot read."""
 
@@ -89,9 +91,10 @@ def replay(
     *,
     engine: Engine = "rust",
 ) -> list[ReplayedRebalance]:
-    """Computes each rebalance of consumers again.
+    """Computes each rebalance of consumers again, and each target that a broker computed.
 
-    Records without members, and second records of one generation, are left out.
+    Records without members, and second records of one generation, are left out; so are group epochs
+    that were followed by another one before their targets were computed.
 
     Errors   TypeError at `generations` or `topics` for anything else.
     """
@@ -102,12 +105,34 @@ def replay(
     made = "each row of recorded_generations has one, or None, as its second part"
     for one in each_of(generations, "generations", RecordedGeneration, made):
         if one.group_type != "classic":
+            if one.inputs is not None:
+                found.append(_replayed_epoch(one, one.inputs, topics, engine))
             continue
         is_again = last.get(one.group_id) == one.generation_id
         last[one.group_id] = one.generation_id
         if one.members and not is_again and one.protocol_type == CONSUMER:
             found.append(_replayed(one, inventory, engine))
     return found
+
+
+def _replayed_epoch(
+    one: RecordedGeneration, inputs: EpochInputs, inventory: Sequence[Topic], engine: Engine
+) -> ReplayedRebalance:
+    """Computes the targets of a group epoch; a broker's default assignor is in no record."""
+    first: ReplayedRebalance | None = None
+    for assignor in _BROKERS[one.group_type] if one.protocol is None else (one.protocol,):
+        name = f"{one.group_type}/{assignor}"
+        place = (one.group_id, one.generation_id, one.joined_ms, name, "broker")
+        try:
+            group = inputs.group(one.group_id, name, inventory)
+            difference = inputs.difference(group, assign(group, engine=engine))
+        except KafkaRebalanceError as error:
+            return ReplayedRebalance(*place, None, name, ASSIGNMENTS, str(error))
+        if not difference:
+            return ReplayedRebalance(*place, True, name, ASSIGNMENTS)
+        first = first or ReplayedRebalance(*place, False, name, ASSIGNMENTS, difference)
+    assert first is not None
+    return first
 
 
 def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:

@@ -165,14 +165,14 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 
     topics = _topics(args.topics)
+    if args.replay:
+        replayed = replay([one for _, one in recorded if one is not None], topics)
+        _print_json(replayed) if args.json else print_replay(replayed)
+        return sum(one.equal is None for one in replayed)
     by_broker = {row.group_id for row, _ in recorded if row.group_type != "classic"}
     recorded = [one for one in recorded if one[0].group_id not in by_broker]
     if by_broker:
         print_note(f"passed over: {counted(len(by_broker), 'group')} whose brokers assign")
-    if args.replay:
-        replayed = replay([one for _, one in recorded if one is not None], topics)
-        _print_json(replayed) if args.json else print_replay(replayed)
-        return sum(one.equal is None for one in replayed) + len(by_broker)
     failed = set()
     played: list[Counterfactual] = []
     for name, group in _by_group(recorded).items():

@@ -6,10 +6,12 @@
 2. Consumer and share groups' assignors read the old targets; those of streams groups read the
    present tasks. No record has the offsets of tasks.
 3. Every partition of a subscribed topic, and every task, is in the new targets: they have the
-   numbers of partitions. A share group's record lists the partitions that can be read.
+   numbers of partitions, and a subscribed topic that is not there was deleted. A share group's
+   record lists the partitions that can be read.
 4. If one topic's id and one subscribed name are left, they belong together.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from struct import pack
@@ -35,6 +37,7 @@ from kafka_rebalance.wire.broker_records import (
     ShareCurrentValue,
     ShareEpochValue,
     ShareMemberValue,
+    ShareStateValue,
     StreamsCurrentValue,
     StreamsEpochValue,
     StreamsMemberValue,
@@ -103,7 +106,7 @@ def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
     """Returns a run's topic by name, else by id; or its subtopology's id."""
     if isinstance(run, TaskIds):
         return run.subtopology_id
-    return names.get(run.topic_id) or id_text(pack(">qq", *run.topic_id))
+    return names.get(run.topic_id) or _text(run.topic_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +123,25 @@ class EpochInputs:
     current: Mapping[str, AnyCurrent]
     most: int
     patterns: Mapping[str, tuple[str, ...]]
-    ready: frozenset[TopicPartition]
+    state: ShareStateValue | None
     settings: Mapping[str, str]
     topology: StreamsTopology | None
     names: Mapping[Uuid, str]
+
+    @property
+    def assignors(self) -> tuple[str, ...]:
+        """Returns the assignors that may have computed the targets, the likeliest first.
+
+        Most members name it. If two are named equally often, the heartbeat decided; a broker's
+        default is in no record.
+        """
+        kind = next(iter(self.members.values()))
+        if not isinstance(kind, MemberValue):
+            return ("share/simple",) if isinstance(kind, ShareMemberValue) else ("streams/sticky",)
+        named = Counter(filter(None, map(assignor_of, self.members.values())))
+        most = max(named.values(), default=0)
+        names = [name for name in sorted(named) if named[name] == most] or ["uniform", "range"]
+        return tuple(f"consumer/{name}" for name in names)
 
     def group(self, group_id: str, assignor: str, inventory: Iterable[Topic] = ()) -> GroupSpec:
         """Returns the group before the targets were computed. Errors: GroupError."""
@@ -138,21 +156,21 @@ class EpochInputs:
             members = in_table_order([*newest, *table], has_joined=False, most=self.most)
         else:
             members = in_table_order(table, most=self.most) + [made[name] for name in new]
-        if self.topology is None:
+        if not assignor.startswith("streams/"):
             return GroupSpec(group_id, tuple(topics), tuple(members), assignor)
         return GroupSpec(
             group_id,
             (),
             tuple(members),
             assignor,
-            subtopologies=tuple(self._subtopologies(self.topology)),
+            subtopologies=tuple(self._subtopologies()),
             num_standby_replicas=int(self.settings.get(STANDBY_REPLICAS, "0")),
         )
 
     def difference(self, group: GroupSpec, answer: Assignment) -> str:
         """Returns the first difference of an answer from the targets; "" if there is none."""
         ids = {topic.topic_id: topic.name for topic in group.topics}
-        names = {one: ids[id_text(pack(">qq", *one))] for one in self._counts(self.targets) if ids}
+        names = {one: ids[_text(one)] for one in self._counts(self.targets) if ids}
         for member in self.members:
             target = self.targets.get(member)
             sides = [(set(self.partitions(given(target), names)), set(answer.get(member, ())))]
@@ -196,37 +214,41 @@ class EpochInputs:
     def _topics(self, inventory: Iterable[Topic]) -> tuple[Mapping[Uuid, str], list[Topic]]:
         """Returns the names of topics' ids, and the topics with these ids."""
         # 3.
-        if self.topology is not None:
+        if self.has_tasks:
             return {}, []
-        assigned, had = self._counts(self.targets), self._counts(self.old)
-        counts = had | assigned
+        ready = (
+            {one.topic_id: one.partitions for one in self.state.initialized} if self.state else {}
+        )
+        there = (
+            self._counts(self.targets)
+            if self.state is None
+            else {one: max(numbers, default=-1) + 1 for one, numbers in ready.items()}
+        )
+        had = self._counts(self.targets) | self._counts(self.old)
         by_id = {one.topic_id: one.name for one in inventory if one.topic_id is not None}
         read = {name for one in self.members.values() for name in topics_of(one)}
         read |= {name for topics in self.patterns.values() for name in topics}
         names: dict[Uuid, str] = {}
-        for one in sorted(counts, key=lambda one: one in assigned, reverse=True):
-            name = self.names.get(one) or by_id.get(id_text(pack(">qq", *one)))
-            if name is not None and name not in names.values():  # else of a topic made again
+        deleted: set[Uuid] = set()
+        for one in [*there, *(one for one in had if one not in there)]:
+            name = self.names.get(one) or by_id.get(_text(one))
+            if name is not None and name not in names.values():
                 names[one] = name
+            if one not in there and (name in read or name in names.values()):
+                deleted.add(one)
         # 4.
         left = sorted(read - set(names.values()))
-        unknown = [one for one in assigned if one not in names]
+        unknown = [one for one in there if one not in names]
         if len(left) == len(unknown) == 1:
             names[unknown[0]] = left[0]
         elif unknown:
             problem = "their names are in no record: give the topics with their ids (--topics)"
             raise GroupError("topics", f"{len(unknown)} ids of topics; {problem}")
-        ready: dict[str, list[int]] = {}
-        for tp in sorted(self.ready):
-            ready.setdefault(tp.topic, []).append(tp.partition)
-        is_share = any(isinstance(one, ShareMemberValue) for one in self.members.values())
         topics = []
-        for one, count in counts.items():
-            text = id_text(pack(">qq", *one))
-            name = names.get(one, text)
-            can_read = tuple(ready.get(name, ())) if is_share else None
-            count = max(count, *(p + 1 for p in can_read)) if can_read else count
-            topics.append(Topic(name, count, None, text, can_read))
+        for one, count in (had | there).items():
+            can_read = ready.get(one, ()) if self.state is not None else None
+            count = 0 if one in deleted else max(count, had.get(one, 0))
+            topics.append(Topic(names.get(one, _text(one)), count, None, _text(one), can_read))
         return names, topics
 
     @staticmethod
@@ -238,8 +260,19 @@ class EpochInputs:
                 counts[of] = max(counts.get(of, 0), *(p + 1 for p in run.partitions), 0)
         return counts
 
-    def _subtopologies(self, topology: StreamsTopology) -> Iterator[Subtopology]:
+    @property
+    def has_tasks(self) -> bool:
+        return any(isinstance(one, StreamsMemberValue) for one in self.members.values())
+
+    def _subtopologies(self) -> Iterator[Subtopology]:
+        if self.topology is None:
+            raise GroupError("subtopologies", "no record of the topology was read")
         counts = self._counts(self.targets)
-        for one in topology.subtopologies:
-            tasks, is_stateful = counts.get(one.subtopology_id, 0), bool(one.state_changelog_topics)
-            yield Subtopology(one.subtopology_id, tasks, is_stateful, one.source_topics)
+        for one in self.topology.subtopologies:
+            if tasks := counts.get(one.subtopology_id):
+                is_stateful = bool(one.state_changelog_topics)
+                yield Subtopology(one.subtopology_id, tasks, is_stateful, one.source_topics)
+
+
+def _text(topic_id: Uuid) -> str:
+    return id_text(pack(">qq", *topic_id))

@@ -118,6 +118,7 @@ class GroupEpochs:
         self._old: dict[str, AnyTarget] = {}  # the targets of the epoch before
         self._current: dict[str, AnyCurrent] = {}
         self._ready: _Partitions = frozenset()  # partitions whose share state is initialised
+        self._state: ShareStateValue | None = None
         self._patterns: dict[str, tuple[str, ...]] = {}
         self._topology: StreamsTopology | None = None
         self._asked: dict[str, tuple[int, int]] = {}  # member id -> since when, and how many
@@ -204,7 +205,7 @@ class GroupEpochs:
     def _of_topics(self, name: str, value: Any) -> None:
         if isinstance(value, ShareStateValue):
             self._names.update({one.topic_id: one.topic_name for one in value.initialized})
-            self._ready = self._partitions(value.initialized)
+            self._state, self._ready = value, self._partitions(value.initialized)
         elif isinstance(value, PatternValue):
             self._patterns[name] = value.topics
         elif isinstance(value, StreamsTopology):
@@ -231,7 +232,7 @@ class GroupEpochs:
                 dict(self._current),
                 self._most,
                 dict(self._patterns),
-                self._ready,
+                self._state,
                 dict(settings_of(epoch)),
                 self._topology,
                 self._names,

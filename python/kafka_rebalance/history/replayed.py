@@ -46,7 +46,6 @@ from .group_log import CONSUMER, RecordedGeneration
 Owners = Mapping[str, Sequence[TopicPartition]]
 
 ASSIGNMENTS, INVENTORY, ASSIGNED = "assignments", "inventory", "assigned topics"
-_BROKERS = {"consumer": ("uniform", "range"), "share": ("simple",), "streams": ("sticky",)}
 _OWN_USER_DATA = ("kafka-python/sticky",)
 """Assignors that read user data which Kafka's assignor of the same name cannot read."""
 
@@ -105,7 +104,7 @@ def replay(
     made = "each row of recorded_generations has one, or None, as its second part"
     for one in each_of(generations, "generations", RecordedGeneration, made):
         if one.group_type != "classic":
-            if one.inputs is not None:
+            if one.inputs is not None and (one.owners or not one.inputs.has_tasks):
                 found.append(_replayed_epoch(one, one.inputs, topics, engine))
             continue
         is_again = last.get(one.group_id) == one.generation_id
@@ -118,10 +117,9 @@ def replay(
 def _replayed_epoch(
     one: RecordedGeneration, inputs: EpochInputs, inventory: Sequence[Topic], engine: Engine
 ) -> ReplayedRebalance:
-    """Computes the targets of a group epoch; a broker's default assignor is in no record."""
+    """Computes the targets of a group epoch."""
     first: ReplayedRebalance | None = None
-    for assignor in _BROKERS[one.group_type] if one.protocol is None else (one.protocol,):
-        name = f"{one.group_type}/{assignor}"
+    for name in inputs.assignors:
         place = (one.group_id, one.generation_id, one.joined_ms, name, "broker")
         try:
             group = inputs.group(one.group_id, name, inventory)

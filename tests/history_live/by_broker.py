@@ -213,7 +213,9 @@ class Run:
         for group in self.groups:
             protocol = "classic" if group.name == "converted" else "consumer"
             clients = [self._client(group, protocol) for _ in range(3)]
-            self._act(group, "start", ("started", "joined", "joined"), starts=clients)
+            # The classic group's own rebalances are judged elsewhere.
+            causes = ("started", "joined", "joined") if protocol == "consumer" else ()
+            self._act(group, "start", causes, starts=clients)
         self._settle()
 
     def step(self) -> None:
@@ -228,7 +230,7 @@ class Run:
         if classic:
             new = replace(one, protocol="consumer", assignor=None)
             # Before the conversion, the leave is a rebalance of the classic group.
-            causes = ("left", "converted", "rejoined") if is_first else ("left", "rejoined")
+            causes = ("converted", "rejoined") if is_first else ("left", "rejoined")
             self._act(group, "convert", causes, closes=[one], starts=[new])
             return
         kind = self._random.choice(_CHANGES.get(group.name, _OTHER_CHANGES))

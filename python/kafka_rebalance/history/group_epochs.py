@@ -86,6 +86,7 @@ class _Epoch:
     value: AnyEpoch
     members: dict[str, AnyMember]
     ready: _Partitions  # of a share group
+    rewritten: tuple[str, ...] = ()
     commits: list[tuple[TopicPartition, CommitTimes]] = field(default_factory=list)
 
 
@@ -113,6 +114,7 @@ class GroupEpochs:
 
     def _begin(self) -> None:
         self._members: dict[str, AnyMember] = {}
+        self._rewritten: dict[str, None] = {}  # members with other records than at the last epoch
         self._most = 0  # the largest number of members
         self._targets: dict[str, AnyTarget] = {}
         self._old: dict[str, AnyTarget] = {}  # the targets of the epoch before
@@ -129,12 +131,23 @@ class GroupEpochs:
         self._row: _Row | None = None
         self._way = _Reconciliation(0)
 
-    def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
+    def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
         """Called for commits. Those of an open epoch count after its members are compared."""
-        if self._open is not None:
-            self._open.commits.append((tp, times))
-        else:
-            self._history.commit(tp, times)
+        for tp in self._tasks_of(committed):
+            if self._open is not None:
+                self._open.commits.append((tp, times))
+            else:
+                self._history.commit(tp, times)
+
+    def _tasks_of(self, tp: TopicPartition) -> Iterator[TopicPartition]:
+        """Yields a streams group's tasks that read the partition; in other groups, itself."""
+        if self._topology is None:
+            yield tp
+            return
+        for one in self._topology.subtopologies:
+            repartitioned = (topic.name for topic in one.repartition_source_topics)
+            if tp.topic in (*one.source_topics, *repartitioned):
+                yield TopicPartition(one.subtopology_id, tp.partition)
 
     def add(self, record: OffsetsRecord) -> Iterator[_Row]:
         """Yields the rows that end with this record. A record that cannot be read has a row."""
@@ -179,7 +192,9 @@ class GroupEpochs:
             self._history.forget_members()
             self._begin()
             return
-        epoch = _Epoch(record, read.value, dict(self._members), self._ready)
+        again = tuple(self._rewritten)
+        epoch = _Epoch(record, read.value, dict(self._members), self._ready, again)
+        self._rewritten = {}
         if converted is not None:
             # The record of the conversion holds the classic group's assignment.
             first = self._generation(epoch, record.timestamp_ms)
@@ -198,6 +213,8 @@ class GroupEpochs:
         if is_new and (instance := instance_of(value)) is not None:
             replaced = any(instance_of(one) == instance and old != name for old, one in before)
             self._replaced = record if replaced else self._replaced
+        if not is_new and value != self._members[name]:
+            self._rewritten[name] = None
         self._members[name] = value
         self._most = max(self._most, len(self._members))
         self._history.heard(name, record.timestamp_ms)
@@ -343,6 +360,7 @@ class GroupEpochs:
             metadata_hash=epoch.value.metadata_hash,
             settings=settings_of(epoch.value),
             ready=epoch.ready,
+            rewritten=epoch.rewritten,
         )
 
     def _member(self, name: str, value: AnyMember) -> RecordedMember:

@@ -316,6 +316,12 @@ class GroupHistory:
             if now.metadata_hash != before.metadata_hash:
                 detail = "more partitions, other racks, or a topic that came or went"
                 return Cause("topics changed", detail=detail)
+            if now.rewritten:
+                return Cause("member changed", "likely", now.rewritten)
+            if now.protocol and now.inputs is not None and now.inputs.assignors[1:]:
+                named = " and ".join(now.inputs.assignors)
+                told = f"{named} are named by equally many members, so each heartbeat changes it"
+                return Cause("assignor switch", "likely", detail=told)
             return Cause("requested", "unknown", detail="nothing differs in the records")
         if "converted" in self._kinds:
             return Cause("follow-up", detail="all join again after the conversion")

@@ -33,6 +33,7 @@ CAUSES = {
     "partitions ready": "a share group can read partitions that it could not read before",
     "topics changed": "the subscribed topics changed: not known how",
     "settings changed": "the group's settings or its topology changed",
+    "member changed": "a member changed its process, rack, tags or address",
     "second round": "a member revoked partitions and joined again",
     "static restart": "a static member restarted within its session",
     "follow-up": "a member saw the last rebalance's result, and joined again",

@@ -145,6 +145,7 @@ LOOKS = {
     "partitions ready": ("#4f7f8f", "p"),
     "topics changed": ("#7a6fa8", "t"),
     "settings changed": ("#8f6f4f", "s"),
+    "member changed": ("#6f8f4f", "m"),
     "second round": ("#47799d", "2"),
     "static restart": ("#a0662a", "S"),
     "follow-up": ("#5f7d64", "f"),

@@ -1,26 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of consumer groups (KIP-848) in the records of a real run, with its known causes.
-
-`python -m tests.history_live --by-broker FILE` recorded the run.
+"""The history of groups whose broker assigns: in a real run with known causes, which `python -m
+tests.history_live --by-broker FILE` recorded; in runs of Kafka's coordinator; in virtual time.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kafka_rebalance.cli import main
-from kafka_rebalance.history import read_records, rebalance_history
+from kafka_rebalance.history import (
+    Revocation,
+    read_records,
+    rebalance_history,
+    recorded_generations,
+    replay,
+)
 from tests.history_live.by_broker import SESSION_MS, judged, read_script
 from tests.history_live.judge import RIGHT, WRONG
+from tests.support.played_log import PlayedLog, records_in, topics_in
+from tests.support.recorded_runs import recorded
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+    from kafka_rebalance.history import RecordedGeneration
 
 RUN = Path(__file__).parent / "data" / "history_by_broker.jsonl.gz"
 
 
 def test_causes_from_records_alone() -> None:
-    verdicts = Counter(how for _, how in judged(list(read_records(str(RUN))), read_script(RUN)))
+    verdicts = Counter(one.how for one in judged(list(read_records(str(RUN))), read_script(RUN)))
     print(verdicts)
     assert verdicts[RIGHT] >= 71
     assert verdicts[WRONG] <= 2
@@ -46,3 +59,143 @@ def test_the_command_shows_the_epochs_of_a_group(capsys: pytest.CaptureFixture[s
     assert "mixed: 15 rebalances" in text
     assert "epoch" in text
     assert "slowest to revoke" in text
+
+
+# Virtual time -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def log() -> PlayedLog:
+    """A coordinator with a topic; member A of group g has its four partitions."""
+    log = PlayedLog()
+    log({"op": "topics", "topics": {"t": 4}})
+    log.beat("A", 0)
+    log.wait(2_000)
+    return log
+
+
+def _asked_to_revoke(log: PlayedLog, **joins: Any) -> None:
+    log.beat("B", 0, **joins)
+    log.wait(3_000)
+    log.beat("A", 2, owned={"t": [0, 1, 2, 3]})
+
+
+def test_the_times_of_a_move(log: PlayedLog) -> None:
+    _asked_to_revoke(log)
+    log.wait(700)
+    log.beat("A", 2, owned={"t": [0, 1]})
+    log.wait(1_500)
+    log.beat("B", 3)
+    row = rebalance_history(log.records)[-1]
+    assert row.revocations == (Revocation("A", 2, 700),)
+    assert (row.between_ms, row.reconciled_ms) == (1_500, 5_200)
+    assert (row.cause, row.joined, row.moved) == ("joined", ("B",), 2)
+
+
+def test_a_member_that_does_not_revoke_in_time_is_fenced() -> None:
+    log = PlayedLog()
+    log({"op": "topics", "topics": {"t": 4}})
+    log.beat("A", 0, rt=4_000)
+    log.wait(2_000)
+    _asked_to_revoke(log)
+    for _ in range(5):
+        log.wait(1_000)
+        log.beat("A", 2, owned={"t": [0, 1, 2, 3]})
+    row = rebalance_history(log.records)[-1]
+    assert (row.cause, row.left) == ("timed out", ("A",))
+    assert "did not within 4.0 s" in row.causes[0].detail
+
+
+@pytest.mark.parametrize(("last_ms", "cause"), [(44_000, "left"), (1_000, "timed out")])
+def test_commits_tell_an_expired_session_from_a_leave(
+    log: PlayedLog, last_ms: int, cause: str
+) -> None:
+    """Member A commits until `last_ms` before it is gone, and B all the time, each second."""
+    log.beat("B", 0)
+    log.wait(1_000)
+    log.beat("A", 2, owned={"t": [0, 1]})
+    epoch = 3
+    for second in range(60):
+        log.wait(1_000)
+        epoch = log.beat("B", epoch)["epoch"]
+        log.commit("B", epoch, 2, second)
+        if second * 1_000 <= last_ms:
+            log.beat("A", 3)
+            log.commit("A", 3, 0, second)
+        elif cause == "left" and epoch == 3:
+            log.beat("A", -1)
+    row = rebalance_history(log.records)[-1]
+    assert (row.cause, row.left) == (cause, ("A",))
+
+
+def test_equally_many_names_of_two_assignors_are_named_as_the_cause() -> None:
+    runs = {one["name"]: one for one in recorded("consumer_groups.jsonl.gz")}
+    rows = rebalance_history(
+        records_in(answer for _, answer, _ in runs["tie of assignors"]["steps"])
+    )
+    assert [row.cause for row in rows][-4:] == ["assignor switch"] * 4
+    assert "equally many members" in rows[-1].causes[0].detail
+
+
+# Runs of Kafka's coordinator ----------------------------------------------------------------------
+
+KINDS = {"consumer_groups": 91, "share_groups": 67, "streams_groups": 66}
+
+
+def _generations(run: dict[str, Any]) -> list[RecordedGeneration]:
+    rows = recorded_generations(records_in(answer for _, answer, _ in run["steps"]))
+    found = (one for _, one in rows if one is not None and one.group_type != "classic")
+    # A run that begins in the middle of a group's life lacks its topology.
+    return [
+        one for one in found if not one.inputs or one.inputs.topology or not one.inputs.has_tasks
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_target_of_a_brokers_assignor_is_computed_again(kind: str, engine: Engine) -> None:
+    replayed = [
+        one
+        for run in recorded(f"{kind}.jsonl.gz")
+        for one in replay(
+            _generations(run), topics_in(command for command, _, _ in run["steps"]), engine=engine
+        )
+    ]
+    assert [one for one in replayed if not one.equal] == []
+    assert len(replayed) == KINDS[kind]
+
+
+def test_a_target_that_the_assignor_does_not_compute_is_named(log: PlayedLog) -> None:
+    log.beat("B", 0)
+    (*_, one) = (one for _, one in recorded_generations(log.records) if one is not None)
+    assert one.inputs is not None
+    swapped = dict(zip(one.inputs.targets, reversed(one.inputs.targets.values()), strict=True))
+    other = replace(one, inputs=replace(one.inputs, targets=swapped))
+    first, second = replay([one, other])
+    assert first.equal is True
+    assert second.equal is False
+    assert second.difference.startswith("A: was given t-2")
+
+
+def test_causes_of_share_and_streams_groups() -> None:
+    """Settings, a member's tags and new partitions are in records of their own."""
+    found = defaultdict(set)
+    for kind in KINDS:
+        for run in recorded(f"{kind}.jsonl.gz"):
+            for row in rebalance_history(records_in(answer for _, answer, _ in run["steps"])):
+                found[row.group_type].add(row.cause)
+    assert found["share"] >= {"started", "joined", "left", "rejoined", "partitions ready"}
+    assert found["streams"] >= {"started", "left", "settings changed", "member changed"}
+    assert "requested" not in found["consumer"] | found["share"]
+
+
+def test_each_owner_counts_in_a_share_group() -> None:
+    log = PlayedLog()
+    log({"op": "topics", "topics": {"t": 2}})
+    for member in "AB":
+        log.beat(member, 0, "shb")
+        log.wait(1_500)
+    log.beat("C", 0, "shb")
+    created, first, second = rebalance_history(log.records)
+    assert [row.cause for row in (created, first, second)] == ["started", "joined", "joined"]
+    assert [one.kind for one in first.causes] == ["joined", "partitions ready"]
+    assert (first.gained, second.gained, second.partitions) == (2, 2, 2)

@@ -23,7 +23,6 @@ from kafka_rebalance.history.all_groups import GroupReader, group_of, read_id, r
 from kafka_rebalance.history.departures import CommitTimes
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
-from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import RecordType
 from kafka_rebalance.wire.group_records import OffsetCommitKey
 
@@ -171,7 +170,7 @@ def _inferred(keys: list[str], schema: "pa.Schema") -> Any:
     return run
 
 
-def _name(one: dict[str, bytes]) -> tuple[Uuid, str]:
+def _name(one: dict[str, bytes]) -> tuple[tuple[int, int], str]:
     key = read_key(one["key"] + bytes(4))
     assert isinstance(key, OffsetCommitKey)
     return read_id(one["id"]), key.topic

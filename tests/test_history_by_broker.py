@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_rebalance.cli import main
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.history import (
+    Cause,
     Revocation,
+    counterfactuals,
+    find_patterns,
     read_records,
     rebalance_history,
     recorded_generations,
@@ -168,7 +172,7 @@ def test_a_target_that_the_assignor_does_not_compute_is_named(log: PlayedLog) ->
     log.beat("B", 0)
     (*_, one) = (one for _, one in recorded_generations(log.records) if one is not None)
     assert one.inputs is not None
-    swapped = dict(zip(one.inputs.targets, reversed(one.inputs.targets.values()), strict=True))
+    swapped = dict(zip(one.inputs.targets, [*one.inputs.targets.values()][::-1], strict=True))
     other = replace(one, inputs=replace(one.inputs, targets=swapped))
     first, second = replay([one, other])
     assert first.equal is True
@@ -199,3 +203,54 @@ def test_each_owner_counts_in_a_share_group() -> None:
     assert [row.cause for row in (created, first, second)] == ["started", "joined", "joined"]
     assert [one.kind for one in first.causes] == ["joined", "partitions ready"]
     assert (first.gained, second.gained, second.partitions) == (2, 2, 2)
+
+
+def test_a_played_consumer_group_moves_what_it_moved(log: PlayedLog) -> None:
+    """The play of `consumer/uniform` has the rebalances and moves of the coordinator."""
+    log.commit("A", 2, 0, 7)  # this record has the topic's name
+    for member in "BCD":
+        log.beat(member, 0)
+        log.wait(1_500)
+    log.beat("A", -1)
+    log.wait(1_500)
+    log.beat("B", 3)
+    found = recorded_generations(log.records)
+    played = {one.assignor: one for one in counterfactuals(found)}
+    one = played["consumer/uniform"]
+    assert (one.rebalances, one.moves) == (5, sum(row.moved + row.gained for row, _ in found))
+    assert {"range", "consumer/range"} <= played.keys()
+
+
+def test_a_share_group_is_not_played_under_other_assignors() -> None:
+    log = PlayedLog()
+    log({"op": "topics", "topics": {"t": 2}})
+    log.beat("A", 0, "shb")
+    with pytest.raises(GroupError, match="a share group has one assignor"):
+        counterfactuals(recorded_generations(log.records))
+
+
+def test_new_partitions_of_a_share_group_are_named() -> None:
+    log = PlayedLog()
+    log({"op": "topics", "topics": {"t": 2}})
+    epoch = log.beat("A", 0, "shb")["epoch"]
+    for partitions in (2, 5):
+        log({"op": "topics", "topics": {"t": partitions}})
+        for _ in range(3):
+            log.wait(1_500)
+            epoch = log.beat("A", epoch, "shb")["epoch"]
+    rows = rebalance_history(log.records)
+    ready = "partitions ready"
+    assert [row.cause for row in rows] == ["started", ready, "partitions added", ready]
+    assert rows[2].causes[0].detail == "t: at least 5"
+
+
+@pytest.mark.parametrize("kind", ["share", "consumer"])
+def test_remedies_are_those_of_the_groups_type(kind: str) -> None:
+    first = rebalance_history(read_records(str(RUN)), session_ms=SESSION_MS)[0]
+    rows = [
+        replace(first, group_type=kind, time_ms=n, causes=(Cause("joined"),), error=None)
+        for n in range(12)
+    ]
+    (storm,) = find_patterns(rows)
+    assert f"group.{kind}.assignment.interval.ms" in storm.instead
+    assert "initial.rebalance" not in storm.instead

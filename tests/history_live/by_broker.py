@@ -249,7 +249,8 @@ class Run:
         elif kind == "bounce":
             self._act(group, kind, ("left", "rejoined"), closes=[one], starts=[one])
         elif kind == "assignor":
-            new = replace(one, assignor="uniform" if one.assignor == "range" else "range")
+            # If two are named equally often, the group never settles.
+            new = replace(one, assignor=None if one.assignor else "range")
             self._act(group, kind, ("left", "rejoined"), closes=[one], starts=[new])
         elif kind == "static restart":
             self._act(group, kind, (kind,), closes=[one], starts=[one])
@@ -345,7 +346,7 @@ def record(seed: int, minutes: float, out: Path) -> None:
     """Plays on a broker for about `minutes`; writes the records, the changes and the broker's lines
     to `out` and to files beside it.
     """
-    deadline = time.monotonic() + 60 * minutes
+    deadline, ended_ms = time.monotonic() + 60 * minutes, 2**62
     with (
         tempfile.TemporaryDirectory() as directory,
         Broker(properties=PROPERTIES, loggers=LOGGERS) as broker,
@@ -359,8 +360,8 @@ def record(seed: int, minutes: float, out: Path) -> None:
                 print(f"{len(run.acted)} changes", flush=True)
         except (TimeoutError, RuntimeError) as error:  # the change under way is not judged
             print(f"ended early: {error}", flush=True)
+            ended_ms = run.acted[-len(run.groups)].at_ms
             run.acted = run.acted[: -len(run.groups)]
-        ended_ms = time.time_ns() // 1_000_000
         records = [
             one for one in offsets_records(broker.bootstrap_server) if one.timestamp_ms <= ended_ms
         ]

@@ -169,10 +169,6 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
         replayed = replay([one for _, one in recorded if one is not None], topics)
         _print_json(replayed) if args.json else print_replay(replayed)
         return sum(one.equal is None for one in replayed)
-    by_broker = {row.group_id for row, _ in recorded if row.group_type != "classic"}
-    recorded = [one for one in recorded if one[0].group_id not in by_broker]
-    if by_broker:
-        print_note(f"passed over: {counted(len(by_broker), 'group')} whose brokers assign")
     failed = set()
     played: list[Counterfactual] = []
     for name, group in _by_group(recorded).items():
@@ -187,7 +183,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
         # The row "Recorded" is compared with the played rows, so it counts the same groups.
         rows = [row for row, _ in recorded if row.group_id not in failed]
         print_counterfactuals(rows, played)
-    return len(failed) + len(by_broker)
+    return len(failed)
 
 
 def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebalance]) -> None:

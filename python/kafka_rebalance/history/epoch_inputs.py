@@ -81,8 +81,22 @@ def rebalance_timeout_ms(value: AnyMember | None) -> int:
     )
 
 
-def assignor_of(value: AnyMember) -> str | None:
-    return value.server_assignor if isinstance(value, MemberValue) else None
+def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
+    """Returns the assignors that may compute the targets.
+
+    Most members name it. If two are named equally often, the heartbeat decides; a broker's default
+    is in no record.
+    """
+    members = tuple(members)
+    if any(isinstance(one, ShareMemberValue) for one in members):
+        return ("share/simple",)
+    if any(isinstance(one, StreamsMemberValue) for one in members):
+        return ("streams/sticky",)
+    named = Counter(one.server_assignor for one in members if isinstance(one, MemberValue))
+    del named[None]
+    most = max(named.values(), default=0)
+    names = [str(name) for name, count in named.items() if count == most]
+    return tuple(f"consumer/{name}" for name in sorted(names) or ("uniform", "range"))
 
 
 def pattern_of(value: AnyMember) -> str:
@@ -106,7 +120,7 @@ def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
     """Returns a run's topic by name, else by id; or its subtopology's id."""
     if isinstance(run, TaskIds):
         return run.subtopology_id
-    return names.get(run.topic_id) or _text(run.topic_id)
+    return names.get(run.topic_id) or id_of(run.topic_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +141,6 @@ class EpochInputs:
     settings: Mapping[str, str]
     topology: StreamsTopology | None
     names: Mapping[Uuid, str]
-
-    @property
-    def assignors(self) -> tuple[str, ...]:
-        """Returns the assignors that may have computed the targets, the likeliest first.
-
-        Most members name it. If two are named equally often, the heartbeat decided; a broker's
-        default is in no record.
-        """
-        kind = next(iter(self.members.values()))
-        if not isinstance(kind, MemberValue):
-            return ("share/simple",) if isinstance(kind, ShareMemberValue) else ("streams/sticky",)
-        named = Counter(filter(None, map(assignor_of, self.members.values())))
-        most = max(named.values(), default=0)
-        names = [name for name in sorted(named) if named[name] == most] or ["uniform", "range"]
-        return tuple(f"consumer/{name}" for name in names)
 
     def group(self, group_id: str, assignor: str, inventory: Iterable[Topic] = ()) -> GroupSpec:
         """Returns the group before the targets were computed. Errors: GroupError."""
@@ -170,7 +169,7 @@ class EpochInputs:
     def difference(self, group: GroupSpec, answer: Assignment) -> str:
         """Returns the first difference of an answer from the targets; "" if there is none."""
         ids = {topic.topic_id: topic.name for topic in group.topics}
-        names = {one: ids[_text(one)] for one in self._counts(self.targets) if ids}
+        names = {one: ids[id_of(one)] for one in self._counts(self.targets) if ids}
         for member in self.members:
             target = self.targets.get(member)
             sides = [(set(self.partitions(given(target), names)), set(answer.get(member, ())))]
@@ -231,7 +230,7 @@ class EpochInputs:
         names: dict[Uuid, str] = {}
         deleted: set[Uuid] = set()
         for one in [*there, *(one for one in had if one not in there)]:
-            name = self.names.get(one) or by_id.get(_text(one))
+            name = self.names.get(one) or by_id.get(id_of(one))
             if name is not None and name not in names.values():
                 names[one] = name
             if one not in there and (name in read or name in names.values()):
@@ -248,7 +247,7 @@ class EpochInputs:
         for one, count in (had | there).items():
             can_read = ready.get(one, ()) if self.state is not None else None
             count = 0 if one in deleted else max(count, had.get(one, 0))
-            topics.append(Topic(names.get(one, _text(one)), count, None, _text(one), can_read))
+            topics.append(Topic(names.get(one, id_of(one)), count, None, id_of(one), can_read))
         return names, topics
 
     @staticmethod
@@ -274,5 +273,5 @@ class EpochInputs:
                 yield Subtopology(one.subtopology_id, tasks, is_stateful, one.source_topics)
 
 
-def _text(topic_id: Uuid) -> str:
+def id_of(topic_id: Uuid) -> str:
     return id_text(pack(">qq", *topic_id))

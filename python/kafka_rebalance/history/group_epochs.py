@@ -52,7 +52,7 @@ from .epoch_inputs import (
     AnyMember,
     AnyTarget,
     EpochInputs,
-    assignor_of,
+    assignors_of,
     given,
     instance_of,
     pattern_of,
@@ -121,6 +121,7 @@ class GroupEpochs:
         self._current: dict[str, AnyCurrent] = {}
         self._ready: _Partitions = frozenset()  # partitions whose share state is initialised
         self._state: ShareStateValue | None = None
+        self._added: dict[str, int] = {}  # topics whose new partitions a share group found
         self._patterns: dict[str, tuple[str, ...]] = {}
         self._topology: StreamsTopology | None = None
         self._asked: dict[str, tuple[int, int]] = {}  # member id -> since when, and how many
@@ -176,7 +177,7 @@ class GroupEpochs:
         elif role == "CURRENT_MEMBER_ASSIGNMENT":
             self._of_current(name, read.value, record.timestamp_ms)
         else:
-            self._of_topics(name, read.value)
+            self._of_topics(name, read.value, record.timestamp_ms)
 
     def end(self) -> Iterator[_Row]:
         """Yields the row of the last epoch: no more records come."""
@@ -194,7 +195,7 @@ class GroupEpochs:
             return
         again = tuple(self._rewritten)
         epoch = _Epoch(record, read.value, dict(self._members), self._ready, again)
-        self._rewritten = {}
+        self._rewritten, self._added = {}, {}
         if converted is not None:
             # The record of the conversion holds the classic group's assignment.
             first = self._generation(epoch, record.timestamp_ms)
@@ -219,14 +220,26 @@ class GroupEpochs:
         self._most = max(self._most, len(self._members))
         self._history.heard(name, record.timestamp_ms)
 
-    def _of_topics(self, name: str, value: Any) -> None:
+    def _of_topics(self, name: str, value: Any, time_ms: int) -> None:
         if isinstance(value, ShareStateValue):
+            # A heartbeat that finds more partitions writes an epoch, and then begins with them.
+            topics = {tp.topic for tp in self._ready}
+            new = (one for one in value.initializing if one.topic_name in topics)
+            self._added = {one.topic_name: max(one.partitions, default=0) + 1 for one in new}
+            if self._row is not None and self._row[0].written_ms == time_ms:
+                self._row = (self._with_added(self._row[0]), self._row[1])
             self._names.update({one.topic_id: one.topic_name for one in value.initialized})
             self._state, self._ready = value, self._partitions(value.initialized)
         elif isinstance(value, PatternValue):
             self._patterns[name] = value.topics
         elif isinstance(value, StreamsTopology):
             self._topology = value
+
+    def _with_added(self, row: RecordedRebalance) -> RecordedRebalance:
+        if row.cause != "topics changed" or not self._added:
+            return row
+        told = ", ".join(f"{topic}: at least {n}" for topic, n in sorted(self._added.items()))
+        return replace(row, causes=(Cause("partitions added", detail=told), *row.causes[1:]))
 
     def _of_target(self, name: str, value: AnyTarget | None) -> None:
         if value is None:
@@ -305,7 +318,7 @@ class GroupEpochs:
             return
         self._open = None
         generation = replace(self._generation(epoch, time_ms), inputs=inputs)
-        self._row = (self._history.record(generation), generation)
+        self._row = (self._with_added(self._history.record(generation)), generation)
         self._last = epoch
         for tp, times in epoch.commits:
             self._history.commit(tp, times)
@@ -342,9 +355,8 @@ class GroupEpochs:
         record, members = epoch.record, sorted(epoch.members.items())
         key = read_group_key(record.key)
         assert key is not None
-        assignors = [name for _, one in members if (name := assignor_of(one))]
-        # The broker follows the assignor that most members name; without one, its own default.
-        assignor = max(sorted(set(assignors)), key=assignors.count, default=None)
+        assignors = assignors_of(epoch.members.values())
+        is_named = any(isinstance(one, MemberValue) and one.server_assignor for _, one in members)
         return RecordedGeneration(
             key.group_id,
             record.partition,
@@ -353,7 +365,7 @@ class GroupEpochs:
             record.timestamp_ms,
             key.type.group_type,
             epoch.value.epoch,
-            assignor,
+            assignors[0].partition("/")[2] if is_named else None,
             None,
             tuple(self._member(name, one) for name, one in members),
             group_type=key.type.group_type,
@@ -361,6 +373,7 @@ class GroupEpochs:
             settings=settings_of(epoch.value),
             ready=epoch.ready,
             rewritten=epoch.rewritten,
+            assignors=assignors,
         )
 
     def _member(self, name: str, value: AnyMember) -> RecordedMember:

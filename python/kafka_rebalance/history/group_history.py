@@ -306,7 +306,8 @@ class GroupHistory:
             if count > self._greatest.get(topic, count)
         }
         # The record of a conversion lacks the partitions of members that had left in it.
-        if grown and "converted" not in self._kinds:
+        # A share group's `ready` shows its partitions.
+        if grown and now.group_type != "share" and "converted" not in self._kinds:
             told = ", ".join(f"{topic}: at least {n}" for topic, n in sorted(grown.items()))
             yield Cause("partitions added", detail=told)
 
@@ -318,8 +319,8 @@ class GroupHistory:
                 return Cause("topics changed", detail=detail)
             if now.rewritten:
                 return Cause("member changed", "likely", now.rewritten)
-            if now.protocol and now.inputs is not None and now.inputs.assignors[1:]:
-                named = " and ".join(now.inputs.assignors)
+            if now.protocol and now.assignors[1:]:
+                named = " and ".join(now.assignors)
                 told = f"{named} are named by equally many members, so each heartbeat changes it"
                 return Cause("assignor switch", "likely", detail=told)
             return Cause("requested", "unknown", detail="nothing differs in the records")

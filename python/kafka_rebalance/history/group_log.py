@@ -80,7 +80,8 @@ class RecordedGeneration:
     For a group whose broker assigns, see `group_epochs.py`. Only there are `metadata_hash`, the
     broker's hash of the topics; the `settings` of a streams group with its topology's epoch; and
     `ready`, the partitions of a share group whose state is initialised; and `rewritten`, the ids of
-    members whose own record was written again. `inputs` is None if the epoch had no targets.
+    members whose own record was written again. `assignors` may have computed the targets; `inputs`
+    is None if the epoch had none.
 
     No record has the time at which the rebalance began. In a record of version 0 or 1, which has no
     `joined_ms`, it is `written_ms`.
@@ -101,6 +102,7 @@ class RecordedGeneration:
     settings: tuple[tuple[str, str], ...] = ()
     ready: frozenset[TopicPartition] = frozenset()
     rewritten: tuple[str, ...] = ()
+    assignors: tuple[str, ...] = ()
     inputs: "EpochInputs | None" = None
 
     @cached_property

@@ -138,6 +138,7 @@ _INSTEAD = {
     "gone": "the broker's log shows whether these members left or timed out: --broker-log",
     "second round": "an eager assignor has no second round, but stops all members in the first",
     "requested": "a client asks: the broker's log has its reason, --broker-log",
+    "assignor switch": "members that all name one assignor (group.remote.assignor)",
     "resubscription": "members that all subscribe to one set of topics from the start",
 }
 

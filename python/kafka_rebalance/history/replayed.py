@@ -119,7 +119,7 @@ def _replayed_epoch(
 ) -> ReplayedRebalance:
     """Computes the targets of a group epoch."""
     first: ReplayedRebalance | None = None
-    for name in inputs.assignors:
+    for name in one.assignors:
         place = (one.group_id, one.generation_id, one.joined_ms, name, "broker")
         try:
             group = inputs.group(one.group_id, name, inventory)

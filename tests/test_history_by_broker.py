@@ -5,6 +5,7 @@ tests.history_live --by-broker FILE` recorded; in runs of Kafka's coordinator; i
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from kafka_rebalance.history import (
     recorded_generations,
     replay,
 )
-from tests.history_live.by_broker import SESSION_MS, judged, read_script
+from tests.history_live.by_broker import SESSION_MS, as_line, judged, read_script
 from tests.history_live.judge import RIGHT, WRONG
 from tests.support.played_log import PlayedLog, records_in, topics_in
 from tests.support.recorded_runs import recorded
@@ -166,6 +167,28 @@ def test_each_target_of_a_brokers_assignor_is_computed_again(kind: str, engine: 
     ]
     assert [one for one in replayed if not one.equal] == []
     assert len(replayed) == KINDS[kind]
+
+
+def test_names_of_topics_that_are_in_no_record_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command reads them, with their ids, from `--topics`."""
+    log = PlayedLog()
+    cluster = {"op": "topics", "topics": {"t": 4, "u": 2}}
+    log(cluster)
+    log.beat("A", 0, topics=["t", "u"])
+    records, topics = tmp_path / "records.jsonl", tmp_path / "topics.jsonl"
+    records.write_text("".join(f"{one}\n" for one in map(as_line, log.records)))
+    topics.write_text(
+        "".join(
+            json.dumps({"name": t.name, "partitions": t.partitions, "topic_id": t.topic_id}) + "\n"
+            for t in topics_in([cluster])
+        )
+    )
+    assert main(["history", str(records), "--replay"]) == 3
+    assert "the names of 2 topics are in no record" in " ".join(capsys.readouterr().out.split())
+    assert main(["history", str(records), "--replay", "--topics", str(topics)]) == 0
+    assert "1 of 1 rebalance computed again" in capsys.readouterr().out
 
 
 def test_a_target_that_the_assignor_does_not_compute_is_named(log: PlayedLog) -> None:

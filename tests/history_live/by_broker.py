@@ -373,17 +373,21 @@ def write(
     out: Path, records: Sequence[OffsetsRecord], acted: Sequence[Acted], logged: Sequence[str]
 ) -> None:
     with gzip.open(out, "wt", encoding="utf-8") as lines:
-        for one in records:
-            value = None if one.value is None else base64.b64encode(one.value).decode()
-            key = base64.b64encode(one.key).decode()
-            row = {"partition": one.partition, "offset": one.offset, "timestamp": one.timestamp_ms}
-            lines.write(json.dumps({**row, "key": key, "value": value}) + "\n")
+        lines.writelines(f"{as_line(one)}\n" for one in records)
     script = [vars(one) for one in acted]
     _beside(out, "script.jsonl").write_text(
         "".join(json.dumps(one) + "\n" for one in script), encoding="utf-8"
     )
     with gzip.open(_beside(out, "log.gz"), "wt", encoding="utf-8") as lines:
         lines.writelines(f"{one}\n" for one in logged)
+
+
+def as_line(one: OffsetsRecord) -> str:
+    """Returns a record as a line that `history` reads."""
+    value = None if one.value is None else base64.b64encode(one.value).decode()
+    key = base64.b64encode(one.key).decode()
+    row = {"partition": one.partition, "offset": one.offset, "timestamp": one.timestamp_ms}
+    return json.dumps({**row, "key": key, "value": value})
 
 
 def _beside(out: Path, end: str) -> Path:

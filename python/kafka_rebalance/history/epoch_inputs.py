@@ -241,8 +241,8 @@ class EpochInputs:
         if len(left) == len(unknown) == 1:
             names[unknown[0]] = left[0]
         elif unknown:
-            problem = "their names are in no record: give the topics with their ids (--topics)"
-            raise GroupError("topics", f"{len(unknown)} ids of topics; {problem}")
+            problem = "in no record; give the topics with their topic_id (--topics)"
+            raise GroupError("topics", f"the names of {len(unknown)} topics are {problem}")
         topics = []
         for one, count in (had | there).items():
             can_read = ready.get(one, ()) if self.state is not None else None

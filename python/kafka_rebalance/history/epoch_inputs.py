@@ -6,7 +6,7 @@
 2. Consumer and share groups' assignors read the old targets; those of streams groups read the
    present tasks. No record has the offsets of tasks.
 3. Every partition of a subscribed topic, and every task, is in the new targets: they have the
-   numbers of partitions, and a subscribed topic that is not there was deleted. A share group's
+   numbers of partitions, and a topic that is not there was deleted or is not read. A share group's
    record lists the partitions that can be read.
 4. If one topic's id and one subscribed name are left, they belong together.
 """
@@ -157,13 +157,14 @@ class EpochInputs:
             members = in_table_order(table, most=self.most) + [made[name] for name in new]
         if not assignor.startswith("streams/"):
             return GroupSpec(group_id, tuple(topics), tuple(members), assignor)
+        replicas = self.settings.get(STANDBY_REPLICAS, "")
         return GroupSpec(
             group_id,
             (),
             tuple(members),
             assignor,
             subtopologies=tuple(self._subtopologies()),
-            num_standby_replicas=int(self.settings.get(STANDBY_REPLICAS, "0")),
+            num_standby_replicas=int(replicas) if replicas.isdecimal() else 0,
         )
 
     def difference(self, group: GroupSpec, answer: Assignment) -> str:
@@ -215,26 +216,25 @@ class EpochInputs:
         # 3.
         if self.has_tasks:
             return {}, []
-        ready = (
-            {one.topic_id: one.partitions for one in self.state.initialized} if self.state else {}
-        )
-        there = (
-            self._counts(self.targets)
-            if self.state is None
-            else {one: max(numbers, default=-1) + 1 for one, numbers in ready.items()}
-        )
+        state = self.state.initialized if self.state is not None else ()
+        ready = {one.topic_id: one.partitions for one in state}
         had = self._counts(self.targets) | self._counts(self.old)
+        there = (
+            self._whole_counts()
+            if self.state is None
+            else {
+                one: max(had.get(one, 0), *(p + 1 for p in numbers))
+                for one, numbers in ready.items()
+            }
+        )
         by_id = {one.topic_id: one.name for one in inventory if one.topic_id is not None}
         read = {name for one in self.members.values() for name in topics_of(one)}
         read |= {name for topics in self.patterns.values() for name in topics}
         names: dict[Uuid, str] = {}
-        deleted: set[Uuid] = set()
-        for one in [*there, *(one for one in had if one not in there)]:
+        for one in there | had:
             name = self.names.get(one) or by_id.get(id_of(one))
-            if name is not None and name not in names.values():
+            if name is not None and name not in names.values():  # else of a topic made again
                 names[one] = name
-            if one not in there and (name in read or name in names.values()):
-                deleted.add(one)
         # 4.
         left = sorted(read - set(names.values()))
         unknown = [one for one in there if one not in names]
@@ -244,10 +244,10 @@ class EpochInputs:
             problem = "in no record; give the topics with their topic_id (--topics)"
             raise GroupError("topics", f"the names of {len(unknown)} topics are {problem}")
         topics = []
-        for one, count in (had | there).items():
+        for one in there | had:
             can_read = ready.get(one, ()) if self.state is not None else None
-            count = 0 if one in deleted else max(count, had.get(one, 0))
-            topics.append(Topic(names.get(one, id_of(one)), count, None, id_of(one), can_read))
+            name, topic_id = names.get(one, id_of(one)), id_of(one)
+            topics.append(Topic(name, there.get(one, 0), None, topic_id, can_read))
         return names, topics
 
     @staticmethod
@@ -259,6 +259,18 @@ class EpochInputs:
                 counts[of] = max(counts.get(of, 0), *(p + 1 for p in run.partitions), 0)
         return counts
 
+    def _whole_counts(self) -> dict[Any, int]:
+        """Returns the counts of the new targets. Errors: GroupError if one lacks a partition."""
+        counts = self._counts(self.targets)
+        runs = [run for target in self.targets.values() for run in given(target)]
+        found = Counter(topic_of(run, {}) for run in runs for _ in run.partitions)
+        for of, count in counts.items():
+            name = of if isinstance(of, str) else id_of(of)
+            if found[name] < count:
+                problem = "partitions are in no target; a record of one is missing or damaged"
+                raise GroupError("topics", f"{count - found[name]} {problem}")
+        return counts
+
     @property
     def has_tasks(self) -> bool:
         return any(isinstance(one, StreamsMemberValue) for one in self.members.values())
@@ -266,7 +278,7 @@ class EpochInputs:
     def _subtopologies(self) -> Iterator[Subtopology]:
         if self.topology is None:
             raise GroupError("subtopologies", "no record of the topology was read")
-        counts = self._counts(self.targets)
+        counts = self._whole_counts()
         for one in self.topology.subtopologies:
             if tasks := counts.get(one.subtopology_id):
                 is_stateful = bool(one.state_changelog_topics)

@@ -25,8 +25,8 @@ from kafka_rebalance.history import (
     recorded_generations,
     replay,
 )
-from tests.history_live.by_broker import SESSION_MS, as_line, judged, read_script
-from tests.history_live.judge import RIGHT, WRONG
+from tests.history_live.by_broker import SESSION_MS, as_line, judged, read_lines, read_script
+from tests.history_live.judge import RIGHT, UNKNOWN
 from tests.support.played_log import PlayedLog, records_in, topics_in
 from tests.support.recorded_runs import recorded
 
@@ -37,33 +37,58 @@ if TYPE_CHECKING:
 RUN = Path(__file__).parent / "data" / "history_by_broker.jsonl.gz"
 
 
-def test_causes_from_records_alone() -> None:
-    verdicts = Counter(one.how for one in judged(list(read_records(str(RUN))), read_script(RUN)))
-    print(verdicts)
-    assert verdicts[RIGHT] >= 71
-    assert verdicts[WRONG] <= 2
+@pytest.mark.parametrize("with_lines", [False, True])
+def test_causes_of_a_real_run(with_lines: bool) -> None:
+    """Java, librdkafka, share consumers and Kafka Streams; a share group's leaves need the log."""
+    lines = read_lines(RUN) if with_lines else ()
+    found = [*judged(list(read_records(str(RUN))), read_script(RUN), lines)]
+    print(*(one for one in found if one.told), sep="\n")
+    assert len(found) == 72
+    verdicts = Counter(one.how for one in found)
+    assert verdicts == ({RIGHT: 72} if with_lines else {RIGHT: 69, UNKNOWN: 3})
+    assert {one.group for one in found if one.how == UNKNOWN} <= {"share"}
+
+
+def test_each_target_of_a_real_run_is_computed_again(engine: Engine) -> None:
+    generations = [
+        one for _, one in recorded_generations(read_records(str(RUN))) if one is not None
+    ]
+    found = replay([one for one in generations if one.group_type != "classic"], engine=engine)
+    assert [one for one in found if not one.equal] == []
+    assert Counter(one.protocol for one in found) == {
+        "consumer/uniform": 41,
+        "consumer/range": 2,
+        "share/simple": 9,
+        "streams/sticky": 9,
+    }
 
 
 def test_moves_are_those_of_targets_and_each_answer_of_a_member_is_timed() -> None:
     rows = rebalance_history(read_records(str(RUN)), session_ms=SESSION_MS)
-    epochs = [row for row in rows if row.group_type == "consumer"]
+    epochs = [row for row in rows if row.group_type != "classic"]
     owned: Counter[str] = Counter()
     for row in epochs:
-        if row.group_id != "converted":  # its first assignment is that of the classic group
+        # The first assignment of a converted group is that of the classic group.
+        if row.group_id not in ("converted", "share"):
             owned[row.group_id] += row.gained - row.revoked
             assert owned[row.group_id] == row.partitions
     revocations = [one for row in epochs for one in row.revocations]
     assert revocations
     assert all(one.took_ms is None or 0 <= one.took_ms < 10_000 for one in revocations)
     assert sum(row.reconciled_ms is not None for row in epochs) > len(epochs) / 2
+    assert any(row.between_ms for row in epochs if row.group_type == "streams")
+    assert not any(row.revocations or row.between_ms for row in epochs if row.group_id == "share")
 
 
-def test_the_command_shows_the_epochs_of_a_group(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", str(RUN), "--group", "mixed"]) == 0
+@pytest.mark.parametrize("group", ["mixed", "share", "streams"])
+def test_the_command_shows_the_epochs_of_a_group(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["history", str(RUN), "--group", group]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "mixed: 15 rebalances" in text
+    assert text.startswith(f"{group}: ")
     assert "epoch" in text
-    assert "slowest to revoke" in text
+    assert ("slowest to revoke" in text.lower()) == (group != "share")
 
 
 # Virtual time -------------------------------------------------------------------------------------

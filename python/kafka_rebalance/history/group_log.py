@@ -9,7 +9,7 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
@@ -28,9 +28,6 @@ from kafka_rebalance.wire.group_records import (
     decode_value,
 )
 from kafka_rebalance.wire.sent_members import leader_library
-
-if TYPE_CHECKING:
-    from .epoch_inputs import EpochInputs
 
 CONSUMER = "consumer"
 
@@ -103,7 +100,7 @@ class RecordedGeneration:
     ready: frozenset[TopicPartition] = frozenset()
     rewritten: tuple[str, ...] = ()
     assignors: tuple[str, ...] = ()
-    inputs: "EpochInputs | None" = None
+    inputs: Any = None  # an EpochInputs: the values of records in it are not public
 
     @cached_property
     def by_id(self) -> dict[str, RecordedMember]:

@@ -32,6 +32,7 @@ from kafka_rebalance.spark import (
     with_broker_logs,
 )
 from tests.test_history import RELEASES, VECTORS, records_of
+from tests.test_history_by_broker import RUN as BY_BROKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,11 +71,8 @@ def _of(rows: list[dict[str, Any]], cluster: str) -> list[dict[str, Any]]:
 
 
 def _expected(records: list[OffsetsRecord]) -> list[dict[str, Any]]:
-    """Returns the rows of the reader without Spark, with lists in place of tuples.
-
-    Spark has no rows of groups whose brokers assign.
-    """
-    return _as_lists(row for row in on_one_machine(records) if row.group_type == "classic")
+    """Returns the rows of the reader without Spark, with lists in place of tuples."""
+    return _as_lists(on_one_machine(records))
 
 
 def _as_lists(found: Iterable[Any]) -> list[dict[str, Any]]:
@@ -84,6 +82,7 @@ def _as_lists(found: Iterable[Any]) -> list[dict[str, Any]]:
 def test_rows_equal_those_of_one_machine(spark: SparkSession) -> None:
     """The logs of several brokers with equal group names are shuffled into one frame."""
     clusters = {release: records_of(release) for release in RELEASES}
+    clusters["brokers assign"] = list(read_records(str(BY_BROKER)))
     found = _rows(rebalance_history(_frame(spark, clusters)))
     for name, records in clusters.items():
         assert _of(found, name) == _expected(records)

@@ -5,7 +5,7 @@ To save time, only the key of a commit is decoded, and decoded keys are cached.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
@@ -14,18 +14,10 @@ from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire.broker_records import decode_record
-from kafka_rebalance.wire.group_records import (
-    GroupMetadataKey,
-    Key,
-    OffsetCommitKey,
-    OtherKey,
-    decode_key,
-    encode_key,
-)
+from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetCommitKey, decode_key
 
 from .departures import CommitTimes
-from .group_epochs import SESSION_MS, GroupEpochs, group_name
+from .group_epochs import SESSION_MS, GroupEpochs, read_group_key
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
@@ -33,8 +25,6 @@ from .records import OffsetsRecord
 
 _UUID = struct.Struct(">qq")
 _WITH_ID = b"\0\4"  # the version of committed offsets with topic ids
-CONSUMER_GROUP_KEY = 3
-"""The version of the key of a group in the consumer protocol (ConsumerGroupMetadataKey.json)."""
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
@@ -45,12 +35,12 @@ Recorded = Sequence[_Row]
 def rebalance_history(
     records: Iterable[OffsetsRecord], *, session_ms: int = SESSION_MS
 ) -> list[RecordedRebalance]:
-    """Returns a row for each metadata record of a classic group, and for each epoch of a group in
-    the consumer protocol (KIP-848), in the order of time.
+    """Returns a row for each metadata record of a classic group, and for each epoch of a consumer,
+    share or streams group, in the order of time.
 
     The records may come in any order; tombstones and records of other kinds have no row. Without
-    `session_ms`, consumer groups have the default of `group.consumer.session.timeout.ms`. A record
-    whose value cannot be read becomes a row with an `error`.
+    `session_ms`, groups whose brokers assign have the default of Kafka's settings for sessions. A
+    record whose value cannot be read becomes a row with an `error`.
 
     Errors   TypeError at `records` for anything but records.
     """
@@ -105,25 +95,48 @@ def _of_partition(
             if record.value is not None and (group := groups.get(key.group_id)):
                 _add_commit(group, TopicPartition(key.topic, key.partition), record.timestamp_ms)
                 # Brokers of Kafka 4.4 write the topic's id at the end of a committed offset.
-                if record.value[:2] == _WITH_ID and len(record.value) > _UUID.size:
-                    names[_UUID.unpack(record.value[-_UUID.size :])] = key.topic
+                if record.value[:2] == _WITH_ID:
+                    names[read_id(record.value[-_UUID.size :])] = key.topic
             continue
-        name = key.group_id if isinstance(key, GroupMetadataKey) else group_name(record.key)
+        name = group_of(key, record.key)
         if name is not None and group_id in (None, name):
             groups.setdefault(name, []).append(record)
     for group in groups.values():
-        history = GroupHistory(whole.offset)
-        epochs = GroupEpochs(history, names, session_ms)
+        reader = GroupReader(whole.offset, names, session_ms)
         for one in group:
             if isinstance(one, dict):
                 for tp, times in one.items():
-                    epochs.commit(tp, times)
-            elif isinstance(key := read_key(one.key), GroupMetadataKey):
-                yield from epochs.end()
-                yield from read_record(history, key, one)
+                    reader.commit(tp, times)
             else:
-                yield from epochs.add(one)
-        yield from epochs.end()
+                yield from reader.add(one)
+        yield from reader.end()
+
+
+class GroupReader:
+    """Reads the records and commits of one group, whatever its type, in the order of the log."""
+
+    def __init__(
+        self, whole_from: int, names: MutableMapping[Uuid, str], session_ms: int = SESSION_MS
+    ) -> None:
+        self._history = GroupHistory(whole_from)
+        self._epochs = GroupEpochs(self._history, names, session_ms)
+        self.commit = self._epochs.commit
+        self.end = self._epochs.end
+
+    def add(self, record: OffsetsRecord) -> Iterator[_Row]:
+        """Yields the rows that end with this record. Errors: WireError, its key is unreadable."""
+        key = read_key(record.key)
+        if isinstance(key, GroupMetadataKey):
+            yield from self._epochs.end()
+            yield from read_record(self._history, key, record)
+        else:
+            yield from self._epochs.add(record)
+
+
+def read_id(data: bytes) -> Uuid:
+    """Reads a topic's id; of fewer than 16 bytes, any id."""
+    high, low = _UUID.unpack(data.rjust(_UUID.size, b"\0"))
+    return high, low
 
 
 def _add_commit(
@@ -140,21 +153,21 @@ def _add_commit(
         commits[tp] = CommitTimes(time_ms, time_ms)
 
 
-def group_of(key: Key) -> str | None:
-    """Returns the group id in the key of a classic or consumer group's own record, else None."""
+def group_of(key: Key, data: bytes) -> str | None:
+    """Returns the group id in the key of a group's own record, `data` as bytes; else None."""
     if isinstance(key, GroupMetadataKey):
         return key.group_id
-    if isinstance(key, OtherKey) and key.version == CONSUMER_GROUP_KEY:
-        record = decode_record(encode_key(key), None)
-        return record and record.key.group_id
-    return None
+    read = None if isinstance(key, OffsetCommitKey) else read_group_key(data)
+    return read and read.group_id
 
 
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:
-    """Yields the row of a group's record; a tombstone, which ends the group, has none."""
+    """Yields the row of a classic group's record; a tombstone, which ends the group, has none."""
     if not isinstance(key, GroupMetadataKey):
-        name = group_of(key)
-        if name is not None and (converted := group.consumer_group(name, record)) is not None:
+        read = read_group_key(record.key)
+        if read is None or read.type.role != "METADATA":
+            return
+        if (converted := group.broker_group(read, record)) is not None:
             yield converted, None
         return
     if record.value is None:

@@ -14,9 +14,10 @@ import pytest
 
 from kafka_rebalance.applications.explanation import explain_task
 from kafka_rebalance.applications.lines import read_application, read_assigned, uuid_text
+from kafka_rebalance.applications.measured import measured_rates
 from kafka_rebalance.applications.plan import plan_application
 from kafka_rebalance.applications.prediction import FOLLOW_UP, NEW, running
-from kafka_rebalance.applications.replayed import Replay, replay
+from kafka_rebalance.applications.replayed import Replay, read_replay, replay
 from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError, NotAffected
@@ -468,3 +469,53 @@ def test_a_process_without_positions_does_not_warm_up() -> None:
     assert planned.likeliest.owners(0)[task] == uuid_text(ideal)
     assert planned.likeliest.probings == 1
     assert "Such a lag counts as the smallest" in explain_task(planned, str(task)).reasons[2]
+
+
+def test_settings_are_compared(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A process ends: with a standby of each task, nothing is restored before tasks run."""
+    given = ["compare", str(file), "--acceptable-lag", "5", "--remove-member", "0420"]
+    assert main(given) == 0
+    assert "num.standby.replicas=1 leaves 0 of" in capsys.readouterr().out
+    assert main([*given, "--json", "--new-setting", "num.standby.replicas=1"]) == 0
+    now, standby = json.loads(capsys.readouterr().out)["settings"]
+    assert now["new_settings"] == {}
+    assert standby["new_settings"] == {"num.standby.replicas": "1"}
+    assert sum(one["records"] for one in now["restored"]) > 0
+    assert standby["restored"] == []
+    assert now["settled_after_ms"] == standby["settled_after_ms"] == 45_000
+
+
+def test_settings_without_a_change_are_those_of_their_way(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(file), "--json", "--new-setting", "num.standby.replicas=1"]) == 0
+    now, standby = json.loads(capsys.readouterr().out)["settings"]
+    assert now["standby_tasks"] == 0
+    assert standby["standby_tasks"] == 7  # one of each stateful task
+    assert main(["compare", str(file), "--new-setting", "num.standby=1"]) == 3
+    assert "not a setting of the leader" in capsys.readouterr().err
+
+
+def test_rates_are_measured_between_two_readings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two probing rebalances of an application without traffic: 863 records in 63 s, at least."""
+    paths = [tmp_path / name for name in ("then.jsonl", "now.jsonl")]
+    for path, number in zip(paths, (10, 12), strict=True):
+        path.write_text(json.dumps(recorded_line(number)), encoding="utf-8")
+    properties = tmp_path / "shop.properties"
+    properties.write_text("acceptable.recovery.lag=5\nprobing.rebalance.interval.ms=60000\n")
+    given = ["--streams-config", str(properties), "--since"]
+    assert main(["plan", str(paths[1]), *given, str(paths[0])]) == 0
+    told = capsys.readouterr().err
+    assert "a copy restores at least 13 records a second" in told
+    assert "up to 0 records a second are written" in told
+    assert main(["plan", str(paths[0]), *given, str(paths[1])]) == 3
+    assert "since: no copy of a task's state has restored records" in capsys.readouterr().err
+
+
+def test_rates_with_traffic() -> None:
+    """The warm-ups were caught up; some 27 records a second were written for the busiest task."""
+    then, now = (recorded_line(number)["application"] for number in (50, 60))
+    rates = measured_rates("shop", then, read_replay("shop", now, GIVEN), now)
+    assert (rates.restore_rate, rates.write_rate, rates.is_bound) == (50, 27, True)

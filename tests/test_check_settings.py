@@ -77,6 +77,29 @@ def test_each_form_of_file_has_its_library_and_its_lines(
     )
 
 
+def test_the_assumed_library_is_said_and_a_name_of_librdkafka_alone_shows_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "max.poll.interval.ms=5000\nsession.timeout.ms=10000\n"
+    for name, more in (("a", ""), ("b", "sasl.username=u\n"), ("c", "debug=cgrp\n")):
+        (tmp_path / f"{name}.properties").write_text(text + more, "utf-8")
+    files = ["a.properties", "b.properties", "c.properties"]
+    assert main(["check", "--settings", *files]) == FINDINGS_FAIL
+    shown = capsys.readouterr()
+    assert shown.out.count("poll-below-session: ") == 2
+    assert shown.err.splitlines() == [
+        "kafka-rebalance: a.properties: read as settings of java; --client names another library",
+        (
+            "kafka-rebalance: b.properties and 1 more: read as settings of librdkafka; --client "
+            "names another library"
+        ),
+    ]
+    main(["check", "--settings", *files, "--client", "java"])
+    shown = capsys.readouterr()
+    assert "poll-below-session" not in shown.out
+    assert not shown.err
+
+
 def test_a_bad_document_does_not_lose_the_good_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -37,13 +38,28 @@ def first(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return " ".join(capsys.readouterr().out.partition("\n\n")[0].split())
 
 
+def test_a_switch_to_the_present_assignor_is_a_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, change = tmp_path / "g.jsonl", ("--switch-assignor", "range")
+    names = ("range", "sticky")
+    groups = [replace(group(2, 4, name), group_id=name).to_json() for name in names]
+    path.write_text("\n".join(groups))
+    said = '"range" is the group\'s assignor already; nothing changes'
+    assert first(capsys, "plan", str(path), "--group", "range", *change) == f"range: {said}"
+    checked = first(capsys, "check", str(path), "--group", "range", *change)
+    assert checked == f"Passed: 1 group checked. range: {said}"
+    assert main(["plan", str(path), *change]) == 0
+    assert "Not affected by switch-assignor=range: 1 group." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("members", "partitions", "assignor", "change", "sentence"),
     [
         (
             10, 10, "cooperative-sticky", "add-members=2",
-            ("2 of 12 members get nothing: there are 10 partitions. Adding 2 members moves nothing "
-            "in 1 rebalance; every partition has a reader all the time."),
+            ("2 of 12 members get nothing: there are 10 partitions. Adding 2 members causes 1 "
+            "rebalance and moves nothing; every partition has a reader all the time."),
         ),
         (
             2, 4, "cooperative-sticky", "remove-members=1",

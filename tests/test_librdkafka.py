@@ -228,6 +228,19 @@ def test_a_join_can_kill_the_leader(engine: Engine) -> None:
     assert kr.plan(group, "cooperative-sticky", engine=engine).settled  # Kafka's own class is safe
 
 
+def test_compare_warns_of_a_switch_that_kills_a_leader(engine: Engine) -> None:
+    """Alone in a rebalance of the switch, the member without topics leads, and dies."""
+    members = (kr.Member("m0", (), rack_id=""), kr.Member("m1", ("t",), rack_id=""))
+    group = kr.GroupSpec("g", (kr.Topic("t", 1),), members, "librdkafka/range")
+    group = group.owning(kr.assign(group))
+    compared = kr.compare(group, assignors=[COOPERATIVE], engine=engine)
+    assert compared.migration is None
+    assert "; but a leader dies in a rebalance of the switch to it." in compared.summary
+    assert compared.to_dict()["migration"] is None
+    other = kr.compare(group, assignors=["librdkafka/roundrobin"], engine=engine)
+    assert "getting there costs" in other.summary
+
+
 # Traps --------------------------------------------------------------------------------------------
 
 

@@ -156,3 +156,13 @@ def test_print_shows_the_table_of_a_plan() -> None:
     assert heads.split() == ["before", "after", "best", "possible"]
     assert rows[0].split() == ["members", "3", "4"]
     assert {len(row) for row in (heads, rows[1], rows[2])} == {len(heads)}
+
+
+def test_a_simulated_run_has_its_answer_and_a_row_for_each_rebalance() -> None:
+    group = SMALL.owning(kr.assign(SMALL))
+    run = kr.simulate(kr.scenario(group, ["add-members=1"]))
+    assert str(run) == f"a-g: add-members=1: {run.summary}"
+    assert run.summary.startswith("1 rebalance after the start-up; ")
+    found = _table(run)
+    assert found.notes == [run.summary, run.title]
+    assert [row[-1] for row in found.rows[2:]] == [str(one.causes) for one in run.rebalances[1:]]

@@ -16,11 +16,22 @@ from tests.support.plan_checks import brute_force, check_witnesses
 
 
 def small_group(rng: random.Random) -> GroupSpec:
-    """Makes a random group with at most 20,000 assignments, few enough for brute force."""
+    """Makes a random group with at most 20,000 assignments, few enough for brute force.
+
+    In every sixth group each member reads one topic, and no two topics are of one size: so many
+    groups have the most levels that are possible.
+    """
     while True:
-        topics = tuple(Topic(f"t{n}", rng.randint(0, 4)) for n in range(rng.randint(1, 4)))
+        alone = rng.random() < 1 / 6
+        sizes = rng.sample(range(5), 4) if alone else [rng.randint(0, 4) for _ in range(4)]
+        topics = tuple(Topic(f"t{n}", sizes[n]) for n in range(rng.randint(1, 4)))
         members = [
-            [f"m{n}", [t.name for t in topics if rng.random() < 0.6]]
+            [
+                f"m{n}",
+                [topics[n % len(topics)].name]
+                if alone
+                else [t.name for t in topics if rng.random() < 0.6],
+            ]
             for n in range(rng.randint(1, 5))
         ]
         if rng.random() < 0.2:

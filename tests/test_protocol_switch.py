@@ -93,6 +93,8 @@ def test_the_way_back_ends_with_the_leaders_assignor() -> None:
         ("range", "newest", '"newest" is not consumer or classic'),
         ("range", "consumer/sticky", '"sticky" is none of uniform, range'),
         ("consumer/range", "consumer", 'the broker assigns the group already: "consumer/range"'),
+        ("consumer/range", "consumer/range", '"consumer/range" is the group\'s assignor already'),
+        ("range", "classic/range", '"range" is the group\'s assignor already'),
         ("kafka-python/range", "consumer", "kafka-python and aiokafka have no consumer protocol"),
         ("range", "consumer/", '"consumer/" names no assignor after the slash'),
         ("share/simple", "classic", 'this is a share group, which runs "share/simple"'),
@@ -157,6 +159,71 @@ def test_libraries_that_block_the_switch_are_named() -> None:
     assert notes["owners"].partitions
 
 
+@pytest.mark.parametrize(("library", "named"), [("java", 0), ("librdkafka", 2), (None, 2)])
+def test_bugs_are_those_of_the_members_libraries(library: str | None, named: int) -> None:
+    line = broker_line("range", [[0, 1, 2], [3, 4, 5]])
+    for member in line["members"]:
+        member["client_library"] = library
+    plan = kr.plan(kr.GroupSpec.from_dict(line), None, ["switch-protocol=consumer"])
+    (note,) = [note for note in broker_notes(plan) if note.kind == "bugs"]
+    assert note.detail is not None
+    of = [one["of"] for one in note.detail["bugs"]]
+    assert of == ["librdkafka"] * named + ["brokers"] * 2
+    assert all(one["link"] in note.text for one in note.detail["bugs"])
+
+
+def test_bytes_show_a_client_that_is_too_old() -> None:
+    """Kafka 3.3's client sends version 1 of its subscription, that of 3.4 version 3."""
+    line = broker_line("range", [[0, 1, 2], [3, 4, 5]])
+    line["members"][1] |= {"client_library": "java", "subscription_version": 1}
+    group = kr.GroupSpec.from_dict(line)
+    plan = kr.plan(group, None, ["switch-protocol=consumer"])
+    (text,) = [note.text for note in broker_notes(plan) if note.kind == "blocks"]
+    assert text.startswith("m1: its subscription has version 1: a client before Kafka 3.4 lacks it")
+
+
+def test_racks_that_no_longer_count_are_told() -> None:
+    line = broker_line("range", [[0, 2, 4], [1, 3, 5]])
+    line["topics"][0]["racks"] = [["a"], ["b"]] * 3
+    for member, rack in zip(line["members"], "ab", strict=True):
+        member["rack_id"] = rack
+    plan = kr.plan(kr.GroupSpec.from_dict(line), None, ["switch-protocol=consumer"])
+    figures = plan.figures()
+    notes = [note for note in broker_notes(plan) if note.kind == "racks"]
+    assert figures.rack_share_before == 1
+    assert figures.rack_share_after is not None
+    assert figures.rack_share_after < 1
+    assert [note.detail for note in notes] == [{"before": 1, "after": figures.rack_share_after}]
+    assert "100% of the partitions" in notes[0].text
+
+
+def test_the_check_after_a_switch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    group = broker_group("range", [[0, 1, 2], [3, 4, 5]])
+    plan = kr.plan(group, None, ["switch-protocol=consumer"])
+    half = plan.steps[1].after
+    fewer = plan.final.edited(members=plan.final.members[:1])
+    told = tmp_path / "plan.json"
+    told.write_text(json.dumps(plan.to_dict()) + "\n", encoding="utf-8")
+    for there, problems in (
+        (plan.final, []),
+        (group, ["assignor: range; in the plan consumer/uniform", "not restarted since the plan"]),
+        (half, ["m1: not restarted since the plan"]),
+        (fewer, ["members: 1; in the plan 2"]),
+    ):
+        file = tmp_path / "now.jsonl"
+        file.write_text(json.dumps(there.to_dict()) + "\n", encoding="utf-8")
+        code = main(["check", str(file), "--switched", str(told), "--json"])
+        answer = json.loads(capsys.readouterr().out)
+        found = [one["text"] for one in answer["problems"] if one["kind"] == "switched"]
+        assert (code == 0) is (not problems)
+        assert len(found) == len(problems)
+        for text, part in zip(found, problems, strict=True):
+            assert part in text
+    told.write_text("{}\n", encoding="utf-8")
+    assert main(["check", str(file), "--switched", str(told)]) != 0
+    assert "is not the output of plan --switch-protocol" in capsys.readouterr().err
+
+
 def test_settings_that_clients_refuse_are_named() -> None:
     # ConsumerConfig: the lists of settings that each protocol does not support.
     there = kr.plan(
@@ -185,7 +252,8 @@ def test_the_command_prints_the_switch(tmp_path: Path, capsys: pytest.CaptureFix
     (line,) = capsys.readouterr().out.splitlines()
     answer = json.loads(line)
     kinds = [note["kind"] for note in answer["notes"]]
-    assert kinds == ["unknown", "policy", "first join", "owners", "stops", "interval"]
+    doctor = ["bugs", "steps"]
+    assert kinds == ["unknown", *doctor, "policy", "first join", "owners", "stops", "interval"]
     assert [step["rounds"][0]["protocol"] for step in answer["steps"]] == ["eager", *["broker"] * 3]
     assert main([*command, "--output", str(tmp_path / "plan.html")]) == 0
     assert (tmp_path / "plan.html").stat().st_size > 1000

@@ -199,14 +199,14 @@ class Configured(Confluent):
     def __init__(self, address: str, client_id: str, **given: Any) -> None:
         self.settings = {name.replace("_", "."): value for name, value in given.items()}  # type: ignore[misc]
         self.is_idle = False
-        self.errors: list[str] = []
+        self.polled_errors: list[str] = []
         super().__init__(address, client_id)
 
     def poll(self) -> None:
         if self.is_idle:
             time.sleep(POLL_S)
         elif (message := self._consumer.poll(POLL_S)) is not None:
-            self.errors.append(message.error().name())
+            self.polled_errors.append(message.error().name())
 
 
 def members(broker: RunningBroker) -> int:
@@ -274,8 +274,8 @@ def test_the_broker_refuses_a_session(
 ) -> None:
     broker = serve_kafka({TOPIC: 1})
     one = start(Configured(broker.address, "a", session_timeout_ms=session))
-    until(lambda: one.errors or members(broker))
-    assert one.errors == (["INVALID_SESSION_TIMEOUT"] if refuses else [])
+    until(lambda: one.polled_errors or members(broker))
+    assert one.polled_errors == (["INVALID_SESSION_TIMEOUT"] if refuses else [])
     given = {"session.timeout.ms": session, "heartbeat.interval.ms": HEARTBEAT_MS}
     assert ("session-refused" in broken(LIBRDKAFKA, given)) == refuses
     assert ("short-session" in broken(LIBRDKAFKA, given)) == (not refuses)
@@ -381,8 +381,8 @@ def test_lists_without_a_common_assignor_are_refused(
     start(Configured(broker.address, "a"))
     broker.wait_until_stable(GROUP, members=1)
     other = start(Configured(broker.address, "b", partition_assignment_strategy="roundrobin"))
-    until(lambda: other.errors)
-    assert set(other.errors) == {"INCONSISTENT_GROUP_PROTOCOL"}
+    until(lambda: other.polled_errors)
+    assert set(other.polled_errors) == {"INCONSISTENT_GROUP_PROTOCOL"}
     assert of_group(["range"], ["roundrobin"]) == ["no-common-assignor"]
     assert of_group(["range"], ["roundrobin", "range"]) == []
 
@@ -402,8 +402,8 @@ def test_one_instance_id_twice_fences_the_first_client(
     first = start(Configured(broker.address, "a", group_instance_id="pod-0"))
     broker.wait_until_stable(GROUP, members=1)
     start(Configured(broker.address, "b", group_instance_id="pod-0"))
-    until(lambda: first.errors)
-    assert first.errors[0] in ("_FATAL", "FENCED_INSTANCE_ID")
+    until(lambda: first.polled_errors)
+    assert first.polled_errors[0] in ("_FATAL", "FENCED_INSTANCE_ID")
     given = {"group.id": "g", "group.instance.id": "pod-0"}
     found = judge([Client.of(JAVA, given), Client.of(JAVA, given)], Surroundings())
     assert [one.rule.id for one in found].count("same-instance") == 1

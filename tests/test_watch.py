@@ -150,15 +150,24 @@ def test_a_group_that_never_comes(
     ]
 
 
-def test_a_classic_streams_group_is_refused_as_plan_does(
+def test_causes_in_a_classic_streams_group_without_changes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = kr.GroupSpec("g", TOPICS, (kr.Member("a-1", ("t",)),), "stream", 1)
+    more = group.edited(members=(*group.members, kr.Member("b-1", ("t",))), generation_id=2)
+    assert watch_states(monkeypatch, [group, more]) == 0
+    assert capsys.readouterr().out == "generation 2, 2 members: not judged; why: joined\n"
+
+
+def test_changes_of_a_classic_streams_group_are_refused_as_plan_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     group = kr.GroupSpec("g", TOPICS, (kr.Member("a-1", ("t",)),), "stream", 1)
-    assert watch_states(monkeypatch, [group, group]) == 3
+    assert watch_states(monkeypatch, [group, group], "--add-members", "1") == 3
     refused = capsys.readouterr()
     path = tmp_path / "g.jsonl"
     path.write_text(group.to_json(), encoding="utf-8")
-    assert main(["plan", str(path)]) == 3
+    assert main(["plan", str(path), "--add-members", "1"]) == 3
     why = capsys.readouterr().err.removeprefix("kafka-rebalance: no group is left: ")
     assert refused.out == ""
     assert refused.err.splitlines()[-1] == f"kafka-rebalance: g: {why.strip()}"

@@ -19,7 +19,8 @@ a process, which reports its partitions and, as a leader, its answers.
 With --kills, a random member of each group is killed N times, another one starts, and the loads
 are skewed as in zipf. A third group, `again`, runs the client's own assignor too: it shows how much
 two runs of one assignor differ. Each kill hits the same number of all groups' members, the groups
-take turns in being first, and the longest unread time after each kill is printed as a distribution.
+take turns in being first, and the longest unread time after each kill is printed as a distribution;
+`alone` is the longest one during which no further member of the group was killed.
 
 Weights are read each 10 s in place of 60 s, frozen for 20 s in place of 60 s, and a rebalance is
 requested after 30 s at the earliest. The exit code is 1 if a second round
@@ -252,6 +253,7 @@ class Seen(NamedTuple):
     moves: int
     unread: float
     longest: tuple[float, ...]
+    alone: float
     shared: float
     lag: int
     rebalances: int
@@ -266,7 +268,8 @@ def judged(
     readers: list[set[str]] = [set() for _ in range(PARTITIONS)]
     last_reader: list[str | None] = [None] * PARTITIONS
     since: list[float | None] = [None] * PARTITIONS
-    moves, unread, longest, shared, ratios = 0, 0.0, [0.0], 0.0, []
+    killed = 0.0
+    moves, unread, longest, alone, shared, ratios = 0, 0.0, [0.0], 0.0, 0.0, []
     dead: set[str] = set()
     tick = began + (end - began) / 3
     previous = None
@@ -282,6 +285,7 @@ def judged(
         if "killed" in event:
             dead.add(name)
             longest.append(0.0)
+            killed = at
         for p in lost:
             if readers[p] == {name}:
                 since[p] = at
@@ -290,6 +294,7 @@ def judged(
             if not readers[p] and since[p] is not None:
                 unread += at - since[p]
                 longest[-1] = max(longest[-1], at - since[p])
+                alone = max(alone, at - since[p] if killed <= since[p] else 0.0)
             moves += last_reader[p] not in (None, name) and last_reader[p] not in dead
             readers[p].add(name)
             last_reader[p] = name
@@ -301,7 +306,8 @@ def judged(
     ]
     p99 = sorted(lags)[int(len(lags) * 0.99)] if lags else 0
     return Seen(
-        sum(ratios) / len(ratios) if ratios else math.nan, moves, unread, tuple(longest), shared,
+        sum(ratios) / len(ratios) if ratios else math.nan, moves, unread, tuple(longest),
+        alone, shared,
         p99,
         len(led), sum(len(one["taken"]) for one in led), sum(second),
         sum(len(one["taken"]) for one in led if not one["weights"]),
@@ -371,7 +377,7 @@ def _shown(seen: Seen, own: bool) -> list[str]:
     shown = [
         f"load/bound {seen.over_bound:.2f}", f"moves {seen.moves}",
         f"unread {seen.unread:.1f} s, longest {_distribution(seen.longest)}",
-        f"read twice {seen.shared:.1f} s", f"lag p99 {seen.lag}",
+        f"alone {seen.alone:.2f} s", f"read twice {seen.shared:.1f} s", f"lag p99 {seen.lag}",
     ]  # fmt: skip
     return shown if own else [
         *shown, f"leader's answers {seen.rebalances}: taken {seen.taken},",

@@ -47,8 +47,9 @@ session.timeout.ms=9000
 It reads Java's `*.properties`; and JSON and YAML with librdkafka's names (`session.timeout.ms`, as
 given to `confluent_kafka.Consumer`) or with kafka-python's arguments (`session_timeout_ms`): one
 mapping for each client, at the top level. YAML needs PyYAML (the extra
-`rollout`). `--client aiokafka` names another library than the file's form suggests. Clients with
-one `group.id` are also compared.
+`rollout`). A properties file with a name that only librdkafka has, such as `sasl.username`, is read
+as librdkafka's. Standard error says which library is assumed; `--client aiokafka` names another
+one. Clients with one `group.id` are also compared.
 
 - `--processing 45s`: the longest time to process what one poll returns.
 - `--restart 60s`: how long a client is away when it restarts.

@@ -66,6 +66,15 @@ class NoMembersLeft(GroupError):
     """A change leaves the group without members. This is a result, but it has no assignment."""
 
 
+def error_kind(error: GroupError) -> str:
+    """Returns the `error_kind` of an error in columns, as `GroupError::kind_name` in the core."""
+    if isinstance(error, NoMembersLeft):
+        return NO_MEMBERS
+    if isinstance(error, AssignorThrows):
+        return "never-ends" if isinstance(error, NeverEnds) else "throws"
+    return "change" if error.path.startswith("change") else "group"
+
+
 class WireError(KafkaRebalanceError, ValueError):
     """Protocol bytes that cannot be read or written."""
 

@@ -65,7 +65,8 @@ def judge(one: Case, server: str, directory: Path, log: Log, random: Random) -> 
     last = max([begin, *firsts.values(), *(member.start_ms for member in scenario.members)])
     # A refused member is there at its second or third start, soon after its session has ended.
     again = len(scenario.happenings) > len(firsts)
-    until = last + SESSION_MS + _TAIL_MS + again * _AGAIN_MS
+    # Sessions end in two rebalances, if new members join between: the second may take one session.
+    until = last + 2 * SESSION_MS + _TAIL_MS + again * _AGAIN_MS
     happenings = tuple(event for event in scenario.happenings if event.at_ms <= until)
     scenario = replace(scenario, happenings=happenings, until_ms=until)
     prepare(server, [scenario])

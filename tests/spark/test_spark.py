@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 import kafka_rebalance as kr
+from kafka_rebalance import bulk
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.spark import (
     INPUT_SCHEMA,
@@ -22,8 +23,10 @@ from kafka_rebalance.spark import (
     assign_groups,
     assign_lines,
     assign_udf,
+    plan_applications,
     schema,
 )
+from tests.support.recorded_applications import recorded_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -302,3 +305,17 @@ def test_a_place_that_is_not_there_is_an_error_of_its_row(spark: SparkSession) -
         "members[0].topics[0]: null is not a string",
         "members[0].topics[1]: 1 is not a place in topics, of which there are 1",
     ]
+
+
+def test_applications_of_kafka_streams(spark: SparkSession) -> None:
+    """The rows of the core; lines of other groups have none."""
+    lines = [json.dumps(recorded_line(number)) for number in (20, 7)]
+    frame = spark.createDataFrame(
+        [(line,) for line in [*lines, *captured_lines()[:3]]], "line string"
+    )
+    changes = ["remove-member=0420"]
+    rows = plan_applications(frame, changes=changes, given={"acceptable.recovery.lag": 5}).collect()
+    expected = bulk.plan_applications(lines, changes, given={"acceptable.recovery.lag": 5})
+    assert sorted(map(tuple, rows), key=str) == sorted(map(tuple, expected), key=str)
+    with pytest.raises(SchemaError, match="one column"):
+        plan_applications(frame.withColumn("more", f.lit(1)))

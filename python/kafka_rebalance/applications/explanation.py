@@ -22,6 +22,8 @@ from .plan import ApplicationPlan
 from .replayed import Replay, ideal_owners
 from .topology import present_tasks
 
+_SHORT_S = 120
+
 
 class TaskExplanation(NamedTuple):
     """Why a task is at the process `owner`. `reasons` are sentences, and the first is the answer.
@@ -199,7 +201,8 @@ def _when(plan: ApplicationPlan, place: _Place) -> Iterator[str]:
     if plan.restore_rate is not None:
         net = plan.restore_rate - plan.write_rate
         seconds = max(0, late - place.most) / net if net > 0 else 0
-        yield f"{text}: it is caught up after {seconds / 60:.0f} min of restoring."
+        took = f"{seconds:.0f} s" if seconds < _SHORT_S else f"{seconds / 60:.0f} min"
+        yield f"{text}: it is caught up after {took} of restoring."
     else:
         needed = -(-max(0, late - place.most) * 1000 // interval)
         least = f"{counted(needed, 'record')} a second"

@@ -38,6 +38,7 @@ from kafka_rebalance.wire.streams_protocol import SubscriptionInfo, TaskId
 from .lines import settings, uuid_text
 from .prediction import FOLLOW_UP, NEW, PROBING, Call, Restore, Running, running
 from .replayed import Replay
+from .topology import ThreadTasks
 
 SESSION_MS = 45_000
 """The default of `session.timeout.ms`."""
@@ -47,7 +48,8 @@ _MOST_TASKS = 1_000
 
 
 class Course(NamedTuple):
-    """How a plan goes; `before` and `after` have the process of each active task.
+    """How a plan goes; `before` and `after` have the process of each active task, `tasks` the tasks
+    of each thread in the end.
 
     `quick` is the course if copies are restored before follow-ups; None: it would be this one.
     """
@@ -56,6 +58,7 @@ class Course(NamedTuple):
     settled: bool
     before: dict[TaskId, str]
     after: dict[TaskId, str]
+    tasks: dict[str, ThreadTasks]
     probability: float = 1.0
     quick: "Course | None" = None
 
@@ -151,55 +154,65 @@ def plan_application(
     changes: Sequence[Change] = (),
     new_settings: Mapping[str, Any] | None = None,
     *,
+    settings_first: bool = False,
     session_ms: int = SESSION_MS,
     restore_rate: int | None = None,
     write_rate: int = 0,
     engine: Engine = "rust",
 ) -> ApplicationPlan:
-    """Plans changes, and new settings after them, each until no rebalance is due.
+    """Plans changes, and new settings after them, each until no rebalance is due. With
+    `settings_first`, the new settings are in place before, and only the changes are shown.
 
     `restore_rate` counts the records that a copy restores a second; None: all of them before the
     next probing rebalance. `write_rate` counts the records written meanwhile to the changelogs of
     each task a second. Without changes and settings, the next rebalance is planned.
     """
-    adding = [i for i, one in enumerate(changes) if isinstance(one, AddMembers)]
-    ids: list[tuple[Uuid | None, float]] = [(None, 1.0)]
-    if adding and replay.application.assignor == HIGH_AVAILABILITY:
-        ids = [*_likeliest_ranks(replay)]
-    elif adding:
-        problem = "its answer depends on the new process's random id, so it is not known before"
-        raise GroupError(f"changes[{adding[0]}]", f"{replay.application.assignor}: {problem}")
-    if len(adding) > 1:
-        raise GroupError(f"changes[{adding[1]}]", "plan one new process at a time")
     restore = partial(_restore, restore_rate, write_rate)
     configs = {name.replace(".", "_"): value for name, value in (new_settings or {}).items()}
 
     def course(new: Uuid | None, probability: float, *, is_quick: bool = False) -> Course:
         run = running(replay, new, is_quick=is_quick, engine=engine)
-        now = run.owners
         played = _Played(group, run, session_ms, restore, engine)
+        own = settings(run.application.settings._asdict() | configs, "--new-setting")
+        if settings_first:
+            run.application = run.application._replace(settings=own)
+            played.settle("settings", 0)
+            run.calls.clear()
+        now = run.owners
         for i, change in enumerate(changes):
             try:
                 played.play(change)
             except GroupError as error:
                 raise at_change(error, i) from None
-        if new_settings or not changes:
-            own = settings(run.application.settings._asdict() | configs, "--new-setting")
+        if not settings_first and (new_settings or not changes):
             run.application = run.application._replace(settings=own)
             if replay.deadline is None or new_settings:
                 played.settle("new settings" if new_settings else "the next rebalance", 0)
             else:
                 played.probe()
-        found = Course((*run.calls,), played.settled, now, run.owners, probability)
+        found = Course((*run.calls,), played.settled, now, run.owners, dict(run.tasks), probability)
         if is_quick or not any(one.is_open for each in found.phases for one in each[:-1]):
             return found
         quick = course(new, probability, is_quick=True)
         same = [one.tasks for one in quick.calls] == [one.tasks for one in found.calls]
         return found if same else found._replace(quick=quick)
 
-    courses = tuple(course(*one) for one in ids)
+    courses = tuple(course(*one) for one in _new_ids(replay, changes))
     rates = restore_rate, write_rate
     return ApplicationPlan(group, replay, tuple(changes), courses, new_settings or {}, *rates)
+
+
+def _new_ids(replay: Replay, changes: Sequence[Change]) -> list[tuple[Uuid | None, float]]:
+    """Returns the possible ids of the process that joins, each with its probability."""
+    adding = [i for i, one in enumerate(changes) if isinstance(one, AddMembers)]
+    if not adding:
+        return [(None, 1.0)]
+    if replay.application.assignor != HIGH_AVAILABILITY:
+        problem = "its answer depends on the new process's random id, so it is not known before"
+        raise GroupError(f"changes[{adding[0]}]", f"{replay.application.assignor}: {problem}")
+    if len(adding) > 1:
+        raise GroupError(f"changes[{adding[1]}]", "plan one new process at a time")
+    return [*_likeliest_ranks(replay)]
 
 
 def _restore(rate: int | None, write_rate: int, behind: int, waited_ms: int) -> int:

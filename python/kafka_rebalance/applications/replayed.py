@@ -26,12 +26,19 @@ from kafka_rebalance.assignors.streams.application import (
     Topology,
 )
 from kafka_rebalance.assignors.streams.leader import ASSIGNORS
-from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
 
-from .lines import SentAssignment, settings, uuid_text
+from .lines import (
+    FIELD,
+    SentAssignment,
+    read_application,
+    read_assigned,
+    settings,
+    uuid_text,
+)
 from .topology import missing_tasks, present_tasks, topologies
 
 Place = tuple[Uuid, TaskId]
@@ -188,6 +195,22 @@ def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
     ideal = application._replace(settings=caught_up)
     answer = engines.assign(ideal, reference=engine == "reference")
     return {(one, task) for one, of in (answer.processes or {}).items() for task in of.active}
+
+
+def read_replay(
+    group_id: str, line: Any, settings: Mapping[str, Any], *, engine: Engine = "rust"
+) -> Replay:
+    """Plays the last call of a line's field `application` again; `settings` win over the line's.
+
+    Errors   GroupError for a bad field or setting, or if the topology cannot be inferred.
+    """
+    application, assigned = read_application(line), read_assigned(line)
+    if not application.threads or {one.member_id for one in application.threads} != {*assigned}:
+        raise GroupError(f"{FIELD}.assigned", "needs one entry for each of its members")
+    given = {**(line.get("configs") or {}), **settings}
+    if line.get(ASSIGNOR) is not None:
+        given[ASSIGNOR] = application.assignor
+    return replay(group_id, application, assigned, given, engine=engine)
 
 
 def replay(

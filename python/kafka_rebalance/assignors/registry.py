@@ -147,6 +147,9 @@ KAFKAS = tuple(name for name, row in BUILT_IN.items() if row.java_class)
 ONLY_PYTHON = b"runs in Python only, by the library's own class"
 """Words of the core's errors for assignors that it lacks: `bulk/lines.py` assigns in Python."""
 
+ONE_AT_A_TIME = "one group at a time"
+"""Words of the core's errors for plans that it lacks: `bulk/one_by_one.py` plays them in Python."""
+
 FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",
     "RoundRobinAssigner": "KafkaJS's own assignor, which is not one of Kafka's",

@@ -13,6 +13,7 @@ from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 from kafka_rebalance.group.spec import GroupSpec, checked_limit
 
 from .lines import threads_of
+from .one_by_one import answers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,7 @@ def plan_batch(
     """
     most, cores = checked_limit(max_partitions), threads_of(threads)
     texts = None if changes is None else _texts(changes)
-    return _answers(batch, lambda one: _core.plan_batch(one, assignor, texts, most, cores))
+    return _answers(batch, lambda one: answers("plan", one, [assignor, texts, most, cores]))
 
 
 def compare_batch(
@@ -82,8 +83,7 @@ def compare_batch(
 
     As in `compare`, librdkafka's assignors are compared too if the group's `leader_library` or its
     own assignor is librdkafka's, and an assignor that a member's library lacks is not recommended.
-    Only the core answers here: a group whose own assignor runs in the brokers, or in Python alone,
-    is an error; use `compare` for it.
+    A group whose own assignor runs in Python alone is an error; use `compare` for it.
 
     `changes` are played in every group, as in `plan_batch`. The other parameters, and the form of
     the answers, are those of `assign_batch`.
@@ -92,7 +92,7 @@ def compare_batch(
              figures of each assignor, or its error), not_affected, error, error_kind.
     """
     most, cores, texts = checked_limit(max_partitions), threads_of(threads), _texts(changes)
-    return _answers(batch, lambda one: _core.compare_batch(one, texts, most, cores))
+    return _answers(batch, lambda one: answers("compare", one, [texts, most, cores]))
 
 
 def _texts(changes: "Sequence[Change | str]") -> list[str]:
@@ -112,7 +112,7 @@ def _texts(changes: "Sequence[Change | str]") -> list[str]:
     return [str(change) for change in changes]
 
 
-def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
+def _answers(groups: object, work: Callable[[object], Any]) -> Any:
     """Returns the answers for any form of groups. Errors: TypeError for another form."""
     try:
         import pyarrow as pa
@@ -135,7 +135,7 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
     # read.
     schema = pa.record_batch(work(pa.RecordBatch.from_pylist([], wanted))).schema
 
-    def answers() -> Iterator[Any]:
+    def each() -> Iterator[Any]:
         for batch in reader:
             _check(pa, batch)
             try:
@@ -145,8 +145,8 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
             yield pa.record_batch(work(whole))
 
     if isinstance(groups, pa.RecordBatchReader):
-        return pa.RecordBatchReader.from_batches(schema, answers())
-    return pa.Table.from_batches(answers(), schema)
+        return pa.RecordBatchReader.from_batches(schema, each())
+    return pa.Table.from_batches(each(), schema)
 
 
 def _check(pa: Any, data: object) -> None:

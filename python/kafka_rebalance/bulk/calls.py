@@ -6,9 +6,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
-    SERVER_SIDE,
     WEIGHTED,
-    in_brokers,
     in_core,
     row_of,
 )
@@ -16,13 +14,14 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 
 NOT_COMPARED = {"members[].client_host"}
 """The fields that comparisons do not read."""
 
-NOT_PLANNED = NOT_COMPARED | {"leader_library", "members[].client_library"}
-"""The fields that plans do not read."""
+_NOT_PLANNED = NOT_COMPARED | {"leader_library", "members[].client_library"}
+_SWITCH = SwitchProtocol.VERBS[0].name
 
 Call = tuple[str, tuple[Any, ...]]
 """A label (a change, or ""), and the arguments of the core's function after the batch."""
@@ -38,7 +37,7 @@ def plan_call(
     assignor: str | None, changes: Iterable[Change | str] | None, max_partitions: int
 ) -> Call:
     """Returns the call of `plan_groups`. Errors: GroupError for an assignor or a change."""
-    planned(assignor)
+    known(assignor)
     texts = None if changes is None else texts_of(changes)
     return "", (assignor, texts, max_partitions, 1)
 
@@ -64,11 +63,13 @@ def known(assignor: str | None) -> None:
         row_of(assignor)
 
 
-def planned(assignor: str | None) -> None:
-    """Raises GroupError for an assignor whose rounds the core does not plan."""
-    known(assignor)
-    if assignor in SERVER_SIDE:
-        raise GroupError("assignor", in_brokers(assignor))
+def not_planned(calls: Iterable[Call]) -> set[str]:
+    """Returns the fields that these calls of `plan` do not read.
+
+    Only a switch of the protocol depends on the members' libraries.
+    """
+    texts = [text for _, (_, changes, *_) in calls for text in changes or [_SWITCH]]
+    return NOT_COMPARED if any(one.startswith(_SWITCH) for one in texts) else _NOT_PLANNED
 
 
 def texts_of(changes: Iterable[Change | str]) -> list[str]:
@@ -77,7 +78,7 @@ def texts_of(changes: Iterable[Change | str]) -> list[str]:
 
 def unread(assignor: str | None) -> set[str]:
     """Returns the columns and fields that the assignor does not read; nobody validates them."""
-    drop = {"members[].client_id", *NOT_PLANNED}
+    drop = {"members[].client_id", *_NOT_PLANNED}
     if assignor is not None:
         drop |= {"assignor", "rebalance_protocol"}
         if assignor.partition("?")[0] != WEIGHTED:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import kafka_rebalance._core as _core
 from kafka_rebalance.errors import NO_MEMBERS, SchemaError
 
+from . import one_by_one
 from .calls import Call
 from .file_systems import open_file_system
 from .splits import Split, line_batches, row_batches
@@ -117,14 +117,13 @@ def _row_groups(job: Job, splits: Sequence[Split]) -> "Iterator[pa.Table]":
 def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
-    work = getattr(_core, f"{job.verb}_batch")
     form = "lines" if job.is_lines else "columns"
     batches = line_batches(split) if job.is_lines else row_batches(split, job.wanted)
     try:
         for batch in batches:
             keys = {"cluster": _cluster(batch, split)} if job.has_cluster else {}
             for label, arguments in job.calls:
-                answers = pa.record_batch(work(batch, *arguments, form))
+                answers = one_by_one.answers(job.verb, batch, arguments, form)
                 if job.has_label:
                     keys["change"] = pa.array([label] * len(batch), pa.string())
                 columns = dict(zip(answers.schema.names, answers.columns, strict=True))

@@ -59,8 +59,9 @@ class PlanTotals:
         spreads = {when: one["max"] - one["min"] for when, one in balances.items()}
         counts["uneven"] += spreads["after"] > spreads["possible"]
         for name in _SUMS:
-            counts[name] += row[name]
-            counts[f"with_{name}"] += row[name] > 0
+            count = row[name] or 0  # of groups that share partitions, no least moves are known
+            counts[name] += count
+            counts[f"with_{name}"] += count > 0
         group = {f"spread_{when}": spread for when, spread in spreads.items()}
         for name, value in {**group, "group_moves": moves}.items():
             self.values[name].append(value)

@@ -15,6 +15,7 @@ from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see, with_worse
+from kafka_rebalance.notes.note import first_of
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.present.overloaded import overloaded
@@ -30,6 +31,10 @@ LIMITS: dict[str, str] = {
     "stops": "partitions that have no reader for a time because of the planned change",
 }
 """Each limit, named as its option, with its sentence in the help; the first word is counted."""
+
+
+SWITCHED = "switched"
+"""The kind of a group that is not what the plan of its switch has."""
 
 
 class ProblemKind(NamedTuple):
@@ -53,6 +58,11 @@ KINDS = {
     },
     **{one.id: ProblemKind(one.severity, one.meaning, one.see) for one in RULES},
     **OVER_LIMIT,
+    SWITCHED: ProblemKind(
+        "error",
+        "the group is not what the plan of its switch has",
+        "docs/to-the-consumer-protocol.md",
+    ),
     ERROR: ProblemKind("error", "the input cannot be read", "docs/contract.md"),
 }
 
@@ -102,6 +112,25 @@ def of_group(group: TriagedGroup, limits: Mapping[str, int]) -> Iterator[Problem
         yield found._replace(text=f"{found.text} ({group.counted_in})") if is_rate else found
 
 
+def of_switch(group: TriagedGroup, planned: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yields how a group differs from the end of `planned`: a plan as `to_dict` returns it."""
+    if not isinstance(one := group.described, Description):
+        yield Problem.of(group.group_id, SWITCHED, f"its state is {group.state}")
+        return
+    ids, after = [member.member_id for member in one.group.members], planned["balance_after"]
+    for what, found, told in (
+        ("assignor", one.group.assignor, planned["assignor_after"]),
+        ("members", len(ids), len(planned["assignment"])),
+        ("fewest partitions of a member", one.balance.min, after["min"]),
+        ("most partitions of a member", one.balance.max, after["max"]),
+    ):
+        if found != told:
+            yield Problem.of(group.group_id, SWITCHED, f"{what}: {found}; in the plan {told}")
+    if left := [member_id for member_id in ids if member_id in planned["members"]]:
+        text = f"{first_of(left, 3)}: not restarted since the plan"
+        yield Problem.of(group.group_id, SWITCHED, text)
+
+
 def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]:
     """Yields what is wrong with a group after a planned change, and what the change costs."""
     figures, group_id, counts = plan.figures(), plan.group.group_id, plan.after.counts()
@@ -125,8 +154,9 @@ def _above(
 ) -> Iterator[Problem]:
     for name, value in figures.items():
         if value is not None and value > limits.get(name, value):
-            what = counted(value, LIMITS[name].partition("s ")[0])
-            yield Problem.of(group_id, f"max-{name}", f"{what}, above the limit of {limits[name]}")
+            noun, limit = LIMITS[name].partition("s ")[0], f"above the limit of {limits[name]:,}"
+            text = f"{value:,} {noun}{'s' * (value != 1)}, {limit}"
+            yield Problem.of(group_id, f"max-{name}", text)
 
 
 class Verdict(NamedTuple):

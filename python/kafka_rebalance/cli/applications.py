@@ -11,11 +11,13 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.report.text.sentences import print_note
 
 from .lines import Leaderless
 from .options import REPEATED, add_table, seconds, whole
 
 if TYPE_CHECKING:
+    from kafka_rebalance.applications.comparison import ComparedSettings
     from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.applications.replayed import Replay
     from kafka_rebalance.notes.note import Note
@@ -59,16 +61,20 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
         new_setting=REPEATED,
         session_timeout={"type": seconds, "default": 45.0},
         restore_rate=whole(1),
-        write_rate={"type": whole(0), "default": 0},
+        write_rate=whole(0),
+        since=Path,
     )
 
 
 _PLANNED = """
---new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1
+--new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1;
+  `compare` compares each of these options with the present settings, and "A=1 B=2" is one of them
 --session-timeout S: session.timeout.ms of the threads, in seconds (default: 45)
 --restore-rate N: how many records a copy of a task's state restores a second (default: all of them
   before the next probing rebalance)
 --write-rate N: with --restore-rate: records written for each task a second (default: 0)
+--since FILE: an earlier line of the group, as `snapshot` writes it: both rates are measured between
+  it and now
 """
 
 
@@ -81,16 +87,9 @@ def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "
     line = noted.applications.get(group.group_id)
     if group.assignor != STREAM or line is None:
         return None
-    from kafka_rebalance.applications.lines import FIELD, read_application, read_assigned
-    from kafka_rebalance.applications.replayed import ASSIGNOR, replay
+    from kafka_rebalance.applications.replayed import read_replay
 
-    application, assigned = read_application(line), read_assigned(line)
-    if not application.threads or {one.member_id for one in application.threads} != {*assigned}:
-        raise GroupError(f"{FIELD}.assigned", "needs one entry for each of its members")
-    given = {**(line.get("configs") or {}), **given_settings(args)}
-    if line.get(ASSIGNOR) is not None:
-        given[ASSIGNOR] = application.assignor
-    return replay(group.group_id, application, assigned, given, engine=args.engine)
+    return read_replay(group.group_id, line, given_settings(args), engine=args.engine)
 
 
 def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> Iterable["Note"]:
@@ -107,7 +106,11 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
 
 
 def planned_application(
-    args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
+    args: argparse.Namespace,
+    group: GroupSpec,
+    one: "Replay",
+    changes: Sequence[Change],
+    noted: Leaderless,
 ) -> "ApplicationPlan":
     """Returns the plan. Errors: GroupError if the replay differs: no plan can stand on it."""
     from kafka_rebalance.applications.lines import FIELD
@@ -115,18 +118,68 @@ def planned_application(
 
     if one.problem is not None:
         raise GroupError(FIELD, one.problem)
-    new = dict(text.partition("=")[::2] for text in args.new_setting)
-    session_ms = round(args.session_timeout * 1000)
+    restore_rate, write_rate = _rates(args, group, one, noted)
     return plan_application(
         group,
         one,
         changes,
-        new,
-        session_ms=session_ms,
-        restore_rate=args.restore_rate,
-        write_rate=args.write_rate,
+        _named(args.new_setting),
+        session_ms=round(args.session_timeout * 1000),
+        restore_rate=restore_rate,
+        write_rate=write_rate,
         engine=args.engine,
     )
+
+
+def compared_settings(
+    args: argparse.Namespace,
+    group: GroupSpec,
+    one: "Replay",
+    changes: Sequence[Change],
+    noted: Leaderless,
+) -> "list[ComparedSettings]":
+    """Returns the plans under several settings. Errors: GroupError if the replay differs."""
+    from kafka_rebalance.applications.comparison import compare_settings
+    from kafka_rebalance.applications.lines import FIELD
+
+    if one.problem is not None:
+        raise GroupError(FIELD, one.problem)
+    restore_rate, write_rate = _rates(args, group, one, noted)
+    return compare_settings(
+        group,
+        one,
+        changes,
+        [_named(text.split()) for text in args.new_setting],
+        session_ms=round(args.session_timeout * 1000),
+        restore_rate=restore_rate,
+        write_rate=write_rate,
+        engine=args.engine,
+    )
+
+
+def _rates(
+    args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
+) -> tuple[int | None, int]:
+    """Returns the restore and the write rate: given, or measured since an earlier line."""
+    restore_rate, write_rate = args.restore_rate, args.write_rate
+    if args.since is not None:
+        from kafka_rebalance.applications.lines import FIELD
+        from kafka_rebalance.applications.measured import measured_rates
+
+        lines = map(contract.parse, args.since.read_bytes().splitlines())
+        line = next((one[FIELD] for one in lines if one.get("group_id") == group.group_id), None)
+        if line is None:
+            raise GroupError("since", f"{args.since} has no line of {group.group_id}")
+        found = measured_rates(group.group_id, line, one, noted.applications[group.group_id])
+        print_note(str(found))
+        restore_rate = found.restore_rate if restore_rate is None else restore_rate
+        write_rate = found.write_rate if write_rate is None else write_rate
+    return restore_rate, write_rate or 0
+
+
+def _named(texts: Sequence[str]) -> dict[str, Any]:
+    """Returns the settings of `NAME=VALUE`, by name."""
+    return dict(text.partition("=")[::2] for text in texts)
 
 
 def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
@@ -146,6 +199,21 @@ def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
         print(contract.dumps(plan.to_dict() | {"summary": summary(plan)}), flush=True)
         return
     print_application_plan(plan, everything=args.all)
+
+
+def show_settings(compared: "Sequence[ComparedSettings]", *, as_json: bool) -> None:
+    from kafka_rebalance.report.plans.application import print_settings
+
+    plan = compared[0].plan
+    if as_json:
+        told: dict[str, Any] = {"group_id": plan.group.group_id}
+        told |= {
+            "changes": [*map(str, plan.changes)],
+            "settings": [one.to_dict() for one in compared],
+        }
+        print(contract.dumps(told | {"application": plan.replay.to_dict()}), flush=True)
+    else:
+        print_settings(compared)
 
 
 def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from kafka_rebalance.checks.verdict import (
     of_group,
     of_plan,
     of_settings,
+    of_switch,
 )
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
@@ -29,6 +30,7 @@ from kafka_rebalance.plans.changes.text import change_from_text
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.present.description import Description
+from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.settings.clients import LIBRARIES, Client
 from kafka_rebalance.settings.files import judge, read_broker, read_clients
 from kafka_rebalance.settings.rule import Surroundings
@@ -38,9 +40,9 @@ from . import DONE, FINDINGS_FAIL, SOME_ERRORS
 from .applications import add_settings
 from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
-from .options import whole
+from .options import add_table, whole
 from .patterns import add_patterns
-from .tally import Emptied, LeftOut
+from .tally import Emptied, LeftOut, Unchanged
 from .triage import triaged
 from .weights import add_weights
 
@@ -70,41 +72,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options = parser.add_argument_group(
         "settings of clients", "Judged by the rules of docs/settings.md, in place of groups."
     )
-    options.add_argument(
-        "--settings",
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="properties of Java clients; JSON or YAML of librdkafka or of a Python client",
+    add_table(
+        options,
+        _SETTINGS,
+        settings={"nargs": "+", "action": "extend"},
+        client={"choices": LIBRARIES},
     )
-    options.add_argument(
-        "--client", choices=LIBRARIES, help="the library (default: by the form of the file)"
-    )
-    for name, metavar, what in (
-        ("processing", "TIME", "the longest time to process what one poll returns, such as 45s"),
-        ("restart", "TIME", "how long a client is away when it restarts"),
-        ("broker-settings", "FILE", "server.properties (default: Kafka's defaults)"),
-    ):
-        options.add_argument(f"--{name}", metavar=metavar, help=what)
-    parser.add_argument(
-        "--fail-on",
-        action="append",
-        metavar="KIND",
-        help="error (default), warning, info, or a kind such as uneven (repeatable)",
-    )
-    for name, meaning in LIMITS.items():
-        parser.add_argument(f"--max-{name}", type=whole(0), metavar="N", help=f"most {meaning}")
-    parser.add_argument(
-        "--baseline",
-        metavar="FILE",
-        help="the JSON output of an earlier check: its problems are known, and do not fail",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="TOML (default: pyproject.toml, if it has the table)"
-    )
-    parser.add_argument(
-        "--format", choices=_FORMATS, help="github: the lines shown beside a pull request"
-    )
+    kinds = "error (default), warning, info, or a kind such as uneven (repeatable)"
+    add_table(parser, f"--fail-on KIND: {kinds}", fail_on={"action": "append"})
+    limits = "\n".join(f"--max-{name} N: most {meaning}" for name, meaning in LIMITS.items())
+    add_table(parser, limits, **{f"max_{one.replace('-', '_')}": whole(0) for one in LIMITS})
+    add_table(parser, _OUTPUT, format={"choices": _FORMATS})
+
+
+_SETTINGS = """
+--settings FILE: properties of Java clients; JSON or YAML of librdkafka or of a Python client
+--client: the library (default: by the file's form and names)
+--processing TIME: the longest time to process what one poll returns, such as 45s
+--restart TIME: how long a client is away when it restarts
+--broker-settings FILE: server.properties (default: Kafka's defaults)
+"""
+_OUTPUT = """
+--switched PLAN.json: compare groups with what plan --switch-protocol … --json printed before
+--baseline FILE: the JSON output of an earlier check: its problems are known, and do not fail
+--config FILE: TOML (default: pyproject.toml, if it has the table)
+--format: github: the lines shown beside a pull request
+"""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -117,13 +110,18 @@ def run(args: argparse.Namespace) -> int:
     if args.settings:
         count, problems = _of_settings(args)
         return _print(of(count, problems, noun="client"), args, [])
-    names, args.group = args.group, None
+    if args.switched and args.changes:
+        args.parser.error("--switched: not with a change")
+    planned = _planned_switches(args.switched)
+    names, args.group = args.group or [*planned] or None, None
     args.weighed = names[0] if names and len(names) == 1 else None
     limits = _limits(args)
     rows, bad = triaged(args, names, counts="rebalances-per-hour" in limits)
     problems = [Problem.of(one.group_id or "", ERROR, f"{one.place}{one.error}") for one in bad]
     answers, left_out = list[str](), list[list[str]]()
     for one in rows:
+        if one.group_id in planned:
+            problems += of_switch(one, planned[one.group_id])
         if not args.changes:
             problems += of_group(one, limits)
         elif not isinstance(one.described, Description):
@@ -135,6 +133,8 @@ def run(args: argparse.Namespace) -> int:
             if isinstance(found, RebalancePlan):
                 answers.append(f"{one.group_id}: {found.summary}")
                 problems += of_plan(found, limits)
+            elif isinstance(found, Unchanged):
+                answers.append(f"{one.group_id}: {found.result}")
             elif found is not None:
                 problems.append(found)
     for change in args.changes:
@@ -162,7 +162,7 @@ def _without_effect(limit: str, args: argparse.Namespace) -> str:
 
 def _planned(
     args: argparse.Namespace, group: GroupSpec, *, alone: bool
-) -> tuple[RebalancePlan | Problem | None, list[str]]:
+) -> tuple[RebalancePlan | Problem | Unchanged | None, list[str]]:
     """Returns the plan of a group, or its problem; None if no change affects it.
 
     One of several groups is planned without the changes that do not affect it; they are the lines
@@ -170,6 +170,8 @@ def _planned(
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
+    if isinstance(found, Unchanged):
+        return found, []
     if isinstance(found, Emptied):
         return Problem.of(group.group_id, "unread", found.result), []
     if isinstance(found, BadGroup | LeftOut):
@@ -197,6 +199,10 @@ def _of_settings(args: argparse.Namespace) -> tuple[int, list[Problem]]:
             else:
                 wrong = Problem.of(one.path, ERROR, one.problem, "docs/settings.md")
                 problems.append(wrong._replace(file=file))
+    for library in dict.fromkeys(one.library for one in clients if args.client is None):
+        first, *more = (one.place for one in clients if one.library == library)
+        which = f"{first} and {len(more)} more" if more else first
+        print_note(f"{which}: read as settings of {library}; --client names another library")
     count = len(clients) + len(problems)
     return count, [*problems, *map(of_settings, judge(clients, around))]
 
@@ -234,6 +240,19 @@ def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
     if table is not None and not isinstance(table, dict):
         raise GroupError(f"{path}: {_TABLE}", "is not a table")
     return table or {}
+
+
+def _planned_switches(file: str | None) -> dict[str, Any]:
+    """Returns the plans by group. Errors: GroupError at `--switched` for another file."""
+    try:
+        lines = [] if file is None else Path(file).read_bytes().splitlines()
+        plans = {one["group_id"]: one for one in map(json.loads, lines)}
+        if all({"assignor_after", "balance_after", "members"} <= {*one} for one in plans.values()):
+            return plans
+    except (ValueError, KeyError, TypeError):
+        pass
+    problem = "is not the output of plan --switch-protocol … --json"
+    raise GroupError(f"--switched {file}", problem)
 
 
 def _known(file: str | None) -> Collection[tuple[str, str]]:

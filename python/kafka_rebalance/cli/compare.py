@@ -3,7 +3,7 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import is_known, misspelt
 from kafka_rebalance.errors import AssignorThrows, GroupError
@@ -22,9 +22,13 @@ from kafka_rebalance.simulator.from_group import is_playable
 from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
 from kafka_rebalance.switching.comparison import Comparison, alone_label, compare
 
+from .applications import add_planned, compared_settings, replayed, show_settings
 from .groups import add_arguments, answers, given
 from .options import add_leader, add_table
 from .tally import Tally
+
+if TYPE_CHECKING:
+    from kafka_rebalance.applications.comparison import ComparedSettings
 
 # Each assignor plays the changes as if the group ran it, so `compare` has no switch changes.
 _COMPARED = [
@@ -46,6 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser, _COMPARED)
     add_table(parser, _ASSIGNORS)
     add_leader(parser)
+    add_planned(parser)
 
 
 _ASSIGNORS = """
@@ -63,12 +68,18 @@ def run(args: argparse.Namespace) -> int:
     compared: list[Comparison] = []
     led: Sequence[LedPlan] = ()
 
-    def make(group: GroupSpec, changes: Sequence[Change]) -> tuple[Comparison, Sequence[LedPlan]]:
+    def make(
+        group: GroupSpec, changes: Sequence[Change]
+    ) -> "tuple[Comparison | list[ComparedSettings], Sequence[LedPlan]]":
+        if names is None and (application := replayed(args, group, tally.leaderless)):
+            return compared_settings(args, group, application, changes, tally.leaderless), ()
         found = _led(group, changes, args)
         return compare(as_led(group, found), changes, assignors=names, engine=args.engine), found
 
     for (one, plans), not_affected, alone in answers(args, tally, make):
-        if args.json:
+        if isinstance(one, list):
+            show_settings(one, as_json=args.json)
+        elif args.json:
             print(contract.dumps(_json(one, plans, not_affected, alone=alone)), flush=True)
         else:
             # Only one group is shown in detail: the plans of many would need too much memory.

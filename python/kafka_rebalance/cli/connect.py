@@ -9,7 +9,7 @@ from typing import Any
 from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.bulk.lines import error_line, group_id_of
 from kafka_rebalance.connect.cluster import RoundAnswer
-from kafka_rebalance.connect.cluster_changes import play_events, workers_that_leave
+from kafka_rebalance.connect.cluster_changes import AS_IT_IS, play_events, workers_that_leave
 from kafka_rebalance.connect.script import DEFAULT_MAX_DELAY_MS, Script, play, to_dict
 from kafka_rebalance.connect.summary import summary
 from kafka_rebalance.errors import GroupError
@@ -40,9 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         'Events: "worker W leaves|returns|joins"; "leader W leaves" (REST does not '
         'show who leads, `describe` does); "connector C tasks=N|deleted"; "60s" (time passes). '
-        'A script is one line of JSON: {"id": "c", "assignor": "connect/incremental", "rounds": '
-        '[{"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}]}. Its fields: '
-        "docs/contract.md, Scripts of Connect."
+        "A script is one line of JSON (docs/connect.md has one)."
     )
     add_table(parser, _INPUT, file={"nargs": "?"}, url={"type": None})
     add_client_settings(parser)
@@ -120,9 +118,8 @@ def _run_url(args: argparse.Namespace) -> int:
     found = vary(running, cluster["config"], args.then, max_delay_ms=delay_ms, engine=args.engine)
     if args.json:
         answers = [{"cause": cause, **to_dict(answer)} for cause, answer in rounds]
-        said = summary([answer for _, answer in rounds])
-        line = {"id": url, "summary": said, "rounds": answers, "varies": found.to_dict()}
-        print(contract.dumps(line))
+        line = {"id": url, "summary": _summary(rounds), "rounds": answers}
+        print(contract.dumps(line | {"varies": found.to_dict()}))
     else:
         print()
         print_variation(found)
@@ -132,8 +129,12 @@ def _run_url(args: argparse.Namespace) -> int:
     return DONE
 
 
+def _summary(rounds: Sequence[tuple[str, RoundAnswer]]) -> str:
+    return summary([one for _, one in rounds], sum(cause == AS_IT_IS for cause, _ in rounds))
+
+
 def _print(title: str, rounds: Sequence[tuple[str, RoundAnswer]]) -> None:
-    print_wrapped(f"{title}: {summary([answer for _, answer in rounds])}")
+    print_wrapped(f"{title}: {_summary(rounds)}")
     before: RoundAnswer | None = None
     start_ms = 0
     for number, (cause, answer) in enumerate(rounds, 1):

@@ -9,7 +9,7 @@ from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra
 from kafka_rebalance.report.text.sentences import print_note
 
 from . import DONE
-from .options import add_cluster, cluster_configs, seconds, whole
+from .options import add_cluster, add_table, cluster_configs, seconds, whole
 from .patterns import add_patterns, wanted
 from .serve import port
 
@@ -23,24 +23,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_cluster(parser)
     add_patterns(parser)
-    parser.add_argument("--host", default="127.0.0.1", help="address (default: %(default)s)")
-    parser.add_argument(
-        "--port", type=port, default=9409, help="0: any free one (default: %(default)s)"
+    add_table(
+        parser,
+        _OPTIONS,
+        host={"default": "127.0.0.1"},
+        port={"type": port, "default": 9409},
+        every={"type": seconds, "default": 30.0},
+        max_groups={"type": whole(1), "default": 10_000},
     )
-    parser.add_argument(
-        "--every",
-        type=seconds,
-        default=30.0,
-        metavar="S",
-        help="seconds between two descriptions of all groups (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--max-groups",
-        type=whole(1),
-        default=10_000,
-        metavar="N",
-        help="metrics of at most N groups (default: %(default)s)",
-    )
+
+
+_OPTIONS = """
+--host: address (default: %(default)s)
+--port: 0: any free one (default: %(default)s)
+--every S: seconds between two descriptions of all groups (default: %(default)g)
+--max-groups N: metrics of at most N groups (default: %(default)s)
+"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, in_core, misspelt
+from kafka_rebalance.assignors.registry import in_core, misspelt
 from kafka_rebalance.bulk.paths import check_local, local
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.report.text.names import counted
 
 from . import of_errors
@@ -36,8 +37,7 @@ _EXAMPLES = 20
 
 _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
-(librdkafka/range); for other leaders, and groups that the brokers assign, ask about one group:
-kafka-rebalance {word} FILE --group ID"""
+(librdkafka/range); for other leaders ask about one group: kafka-rebalance {word} FILE --group ID"""
 """The core does not read which library leads a group; docs/start/spark.md has more."""
 
 _UNREAD = (
@@ -126,8 +126,6 @@ def run(args: argparse.Namespace) -> int:
     name = getattr(args, "assignor", None)
     if name is not None and name not in in_core():
         raise GroupError("assignor", misspelt(name))
-    if name in SERVER_SIDE and args.word != "assign":
-        raise GroupError("assignor", in_brokers(name))
     if args.format == "records" and args.topics is None:
         raise GroupError("--topics", "missing; records do not have the topics' partition counts")
     plain = _check_paths(args)
@@ -203,17 +201,18 @@ def _answer(fleet: "OnSpark | Here") -> int:
         return summarise(fleet)
     done, left_out = fleet.answer()
     advice = _advice(fleet) if done.never_ends else None
-    _report(args, done, left_out, fleet.causes() if done.errors else {}, advice)
+    _report(fleet, done, left_out, fleet.causes() if done.errors else {}, advice)
     return of_errors(done.errors)
 
 
 def _report(
-    args: argparse.Namespace,
+    fleet: "OnSpark | Here",
     done: "Done",
     left_out: dict[str, int],
     causes: dict[str, int],
     advice: str | None,
 ) -> None:
+    args = fleet.args
     if args.json:
         summary = {
             "groups": done.groups,
@@ -240,7 +239,11 @@ def _report(
     if advice is not None:
         print(f"{done.never_ends:,} of the errors: the assignor never ends, so the leader hangs;")
         print(f"a way out: {advice}")
-    if args.word in ("plan", "compare"):
+    if any(isinstance(one, SwitchProtocol) for one in getattr(args, "changes", ())):
+        from kafka_rebalance.report.plans.fleet_switch import READ, print_switch
+
+        print_switch(fleet.rows(READ))
+    elif args.word in ("plan", "compare"):
         for line in _LEADERS.format(word=args.word).splitlines():
             print(line)
     print(f"written to {args.output}")

@@ -73,7 +73,7 @@ class Here:
         """Returns (cluster, id) of the first groups by id whose assignor never ends."""
         found = [
             (row.get("cluster"), row["group_id"])
-            for row in self._rows("group_id", "error_kind")
+            for row in self.rows(("group_id", "error_kind"))
             if row["error_kind"] == "never-ends" and row["group_id"] is not None
         ]
         return sorted(found, key=lambda pair: pair[1])[:most]
@@ -114,7 +114,7 @@ class Here:
             self._files, self._answers, "plan", calls,
             tasks=args.tasks, has_label=True, overwrite=args.overwrite,
         )  # fmt: skip
-        for row in self._rows("change", *READ):
+        for row in self.rows(("change", *READ)):
             key = (row.get("cluster"), row["change"])
             self._changes.setdefault(key, PlanTotals()).add(row)
 
@@ -147,7 +147,8 @@ class Here:
         error, groups = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
         return {"error": error, "groups": groups}
 
-    def _rows(self, *names: str) -> Iterator[dict[str, Any]]:
+    def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yields these columns of the answers."""
         keys = ["cluster"] * self._has_cluster
         for table in read_columns(self._answers, [*keys, *names]):
             yield from table.to_pylist()

@@ -3,7 +3,7 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -74,6 +74,11 @@ class OnSpark:
             return {}
         found = count_causes(self._spark.read.parquet(self.args.output))
         return {row[0]: row[1] for row in found.groupBy("cause").sum("records").collect()}
+
+    def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yields these columns of the answers."""
+        answers = self._spark.read.parquet(self.args.output).select(*names)
+        return (row.asDict() for row in answers.toLocalIterator())
 
     def endless(self, most: int) -> list[tuple[str | None, str]]:
         """Returns (cluster, id) of the first groups by id whose assignor never ends."""

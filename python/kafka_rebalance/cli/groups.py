@@ -24,6 +24,7 @@ from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import text as changes_text
+from kafka_rebalance.plans.changes.assignor import IS_ALREADY
 from kafka_rebalance.plans.changes.change import Change, apply
 from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.report.text.names import counted, in_words
@@ -31,7 +32,7 @@ from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
 from .lines import Leaderless, Misspelt, group_lines, no_groups, open_input, required
 from .options import add_cluster, add_engine, add_pasted, add_table, cluster_configs
-from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
+from .tally import OF_APPLICATION, Emptied, LeftOut, Tally, Unchanged
 from .weights import Weigher
 
 if TYPE_CHECKING:
@@ -340,6 +341,10 @@ def answer(
             found = endless(group, assignor, changes, engine=args.engine)
             notes = () if found is None else (endless_note(found),)
             return BadGroup(group.group_id, str(error), notes)
+        except GroupError as error:
+            if not error.problem.endswith(IS_ALREADY):
+                raise
+            raise NotAffected(error.path, error.problem) from None
 
     try:
         result, left_out = (
@@ -348,6 +353,8 @@ def answer(
     except NoMembersLeft as error:
         return Emptied(group.group_id, error.problem)
     except GroupError as error:
+        if error.problem.endswith(IS_ALREADY):
+            return Unchanged(group.group_id, f"{error.problem}; nothing changes")
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # no change affects this group, so there is nothing to plan
         own = vars(args).get("assignor") is None
@@ -367,7 +374,9 @@ def answer(
 
 
 def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    """Returns advice for a change whose member or rack does not exist in the group, or ""."""
+    """Returns advice for a field that `snapshot` has, or for an unknown member or rack, or ""."""
+    if error.path.endswith(".topic_id"):
+        return "; `snapshot` writes it"
     if not isinstance(error, NotAffected):
         return ""
     if lost := _lost_already(error_text(error, args.changes), group):

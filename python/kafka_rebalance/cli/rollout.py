@@ -4,6 +4,7 @@
 import argparse
 from functools import partial
 from time import monotonic, sleep
+from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import ClusterError, GroupError
@@ -21,7 +22,7 @@ from kafka_rebalance.simulator.typed_values import build, settings
 from . import DONE, FINDINGS_FAIL, SOME_ERRORS
 from .groups import BadGroup, add_input, cluster_groups, one_group
 from .lines import open_input
-from .options import member_options, of_topic, seconds, whole
+from .options import REPEATED, add_table, member_options, of_topic, seconds, whole
 
 _MOST_BYTES = 4 * 2**20
 _EVERY_S = 0.5
@@ -33,33 +34,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "what it does to the group, and which settings make it cheaper. With --gate, it waits "
         "until a live group has settled as planned; then the exit code is 0, else 4."
     )
-    parser.add_argument("manifest", metavar="MANIFEST", help="YAML; - for standard input")
+    add_table(parser, "manifest MANIFEST: YAML; - for standard input")
     add_input(parser)
-    parser.add_argument("--name", metavar="NAME", help="which workload, if there are several")
-    parser.add_argument(
-        "--replicas", type=whole(1), metavar="N", help="pods, if an autoscaler sets their number"
-    )
-    parser.add_argument(
-        "--setting",
-        dest="member",
-        action="append",
-        default=[],
-        metavar="SETTING=VALUE",
-        help="of pods: pod_start=2s, start_up=8s, shut_down=1s, on_sigterm=closes, dies or "
-        "ignores; of members, as in `simulate --member`: session_timeout=45s, process=500ms; of "
-        "brokers: group_consumer_session_timeout=45s (repeatable)",
-    )
-    parser.add_argument(
-        "--rate", type=of_topic, action="append", metavar="TOPIC=N", help="records a second"
-    )
-    gate = parser.add_argument_group("gate")
-    gate.add_argument("--gate", action="store_true", help="wait until the group is as planned")
-    gate.add_argument(
-        "--for", type=seconds, default=300, metavar="S", dest="for_s",
-        help="wait at most S seconds (default: %(default)s)",
-    )  # fmt: skip
-    gate.add_argument("--per-pod", type=whole(1), default=1, metavar="N", help="members of a pod")
+    setting = {"dest": "member", **REPEATED}
+    rate = {"type": of_topic, "action": "append"}
+    add_table(parser, _OPTIONS, replicas=whole(1), setting=setting, rate=rate)
+    gate: dict[str, Any] = {"for": {"type": seconds, "default": 300, "dest": "for_s"}}
+    gate["per_pod"] = {"type": whole(1), "default": 1}
+    add_table(parser.add_argument_group("gate"), _GATE, **gate)
     parser.set_defaults(changes=[])
+
+
+_OPTIONS = """
+--name NAME: which workload, if there are several
+--replicas N: pods, if an autoscaler sets their number
+--setting SETTING=VALUE: of pods: pod_start=2s, start_up=8s, shut_down=1s, on_sigterm=closes, dies
+  or ignores; of members, as in `simulate --member`: session_timeout=45s, process=500ms; of brokers:
+  group_consumer_session_timeout=45s (repeatable)
+--rate TOPIC=N: records a second
+"""
+_GATE = """
+--gate: wait until the group is as planned
+--for S: wait at most S seconds (default: %(default)s)
+--per-pod N: members of a pod
+"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from kafka_rebalance.scaling.counts import Scaled, scale
 
 from .groups import add_input, answers
 from .lines import written
-from .options import add_leader, cluster_configs, of_topic, whole
+from .options import add_leader, add_table, cluster_configs, of_topic, whole
 from .tally import Tally
 from .weights import add_weights
 
@@ -26,28 +26,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "present members to each of them costs: moves, partitions without a reader, seconds."
     )
     add_input(parser)
-    parser.add_argument(
-        "--members",
-        type=_counts,
-        metavar="N..M",
-        help="such as 1..20, 4..32/4 (4 in each pod) or 4,8,12 (default: to twice the present)",
-    )
-    for name, what in (
-        ("rate", "records a second that arrive in a topic"),
-        ("lag", "records not yet read in a topic (default: the cluster's, with --group)"),
-    ):
-        parser.add_argument(
-            f"--{name}", type=of_topic, action="append", metavar="TOPIC=N", help=what
-        )
-    parser.add_argument(
-        "--capacity", type=whole(1), metavar="N", help="records a second that one member can read"
-    )
+    load = {"type": of_topic, "action": "append"}
+    add_table(parser, _OPTIONS, members=_counts, rate=load, lag=load, capacity=whole(1))
     add_leader(parser)
     add_weights(parser, of_members=False)
-    parser.add_argument(
-        "--output", type=Path, metavar="FILE.html", help="draw the counts as an HTML page"
-    )
+    add_table(parser, "--output FILE.html: draw the counts as an HTML page", output=Path)
     parser.set_defaults(changes=[])
+
+
+_OPTIONS = """
+--members N..M: such as 1..20, 4..32/4 (4 in each pod) or 4,8,12 (default: to twice the present)
+--rate TOPIC=N: records a second that arrive in a topic
+--lag TOPIC=N: records not yet read in a topic (default: the cluster's, with --group)
+--capacity N: records a second that one member can read
+"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -44,6 +44,10 @@ class Emptied(NamedTuple):
             print_wrapped(f"{self.group_id}: {self.result}", "", "  ")
 
 
+class Unchanged(Emptied):
+    """A group that has the asked assignor already; `result` reports this."""
+
+
 OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"
 _WHY = {
     OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md): {}",

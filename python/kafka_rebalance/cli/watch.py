@@ -228,7 +228,8 @@ class _Watch:
         """Plans the changes. Returns why this is not possible; "" if it is.
 
         Without changes, only an error at `assignor` counts: then no plan is possible. But an
-        assignor that throws now may answer later.
+        assignor that throws now may answer later, and the causes of a Kafka Streams group's
+        rebalances are known without a plan.
         """
         changes = self.args.changes
         try:
@@ -236,7 +237,7 @@ class _Watch:
         except GroupError as error:
             is_final = error.path == "assignor" and not isinstance(error, AssignorThrows)
             is_stream = error.path == "assignor" and group.assignor == STREAM
-            if not changes and not is_final:
+            if not changes and (is_stream or not is_final):
                 return ""
             return OF_APPLICATION if is_stream else error_text(error, changes)
         if changes:

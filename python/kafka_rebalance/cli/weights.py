@@ -25,7 +25,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note
 
-from .options import cluster_configs, seconds
+from .options import add_table, cluster_configs, seconds
 
 CATCH_UP_S = 300
 _APART_S = 30.0
@@ -37,25 +37,18 @@ def add_weights(parser: argparse.ArgumentParser, *, of_members: bool = True) -> 
     given = parser.add_argument_group(
         "weights", "What partitions carry, for all that looks at load (docs/balance.md)."
     )
-    given.add_argument(
-        "--weights",
-        metavar="SOURCE",
-        help="a FILE of lines TOPIC PARTITION WEIGHT; or of a live group: load (records a second "
-        f"and lag / {CATCH_UP_S}), rate, or lag (default: the weights in the group's line)",
-    )
-    if of_members:
-        given.add_argument(
-            "--capacity",
-            metavar="FILE",
-            help="lines CLIENT CAPACITY, as `big-* 2`: what members carry beside the others' 1",
-        )
-    given.add_argument(
-        "--seconds",
-        type=seconds,
-        default=_APART_S,
-        metavar="S",
-        help="measure load and rate for S seconds (default: %(default)g)",
-    )
+    tables = (_WEIGHTS, _CAPACITY, _SECONDS) if of_members else (_WEIGHTS, _SECONDS)
+    add_table(given, "".join(tables), seconds={"type": seconds, "default": _APART_S})
+
+
+_WEIGHTS = f"""
+--weights SOURCE: a FILE of lines TOPIC PARTITION WEIGHT; or of a live group: load (records a second
+  and lag / {CATCH_UP_S}), rate, or lag (default: the weights in the group's line)
+"""
+_CAPACITY = """\
+--capacity FILE: lines CLIENT CAPACITY, as `big-* 2`: what members carry beside the others' 1
+"""
+_SECONDS = "--seconds S: measure load and rate for S seconds (default: %(default)g)\n"
 
 
 def only_weighted(args: argparse.Namespace) -> None:

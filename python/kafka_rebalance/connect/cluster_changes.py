@@ -25,6 +25,8 @@ from kafka_rebalance.group.model import quoted
 
 from .cluster import ClusterRound, ConnectCluster, RoundAnswer
 
+AS_IT_IS = "as it is"
+"""The cause of the rounds before the first event: they show the present state."""
 _WAIT = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h)")
 _WORKER = re.compile(r"(?:worker\s+(\S+)\s+(leaves|returns|joins)|leader\s+(\S+)\s+(leaves))")
 _CONNECTOR = re.compile(r"connector\s+(\S+)\s+(?:(deleted)|tasks=([0-9]{1,7}))")
@@ -139,6 +141,6 @@ def play_events(
     cluster = ConnectCluster(eager=False, max_delay_ms=max_delay_ms, own_order=True, engine=engine)
     state = _Events(cluster, running, dict(config))
     for answer in state.rebalance(dict(running)):
-        yield "as it is", answer
+        yield AS_IT_IS, answer
     for i, event in enumerate(events):
         yield from state.happen(event, f"then[{i}]")

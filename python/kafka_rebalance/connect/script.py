@@ -1,20 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the rounds of a Connect cluster as a JSON script, and plays them with the assignor.
 
-    {"id", "assignor": "connect/incremental", "max_delay_ms": 300000, "rounds": [
-      {"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}, …]}
-
-A worker reports the `connectors` and `tasks` of its entry. If the entry has neither field, the
-worker reports its work after the previous round, or no work if it was absent then and is not
-`retained`. Optional fields of a round:
-
-    apply                 the workers that get the answer: "all", "none" or ids
-    generation_mismatch   true if the leader missed the previous generation (SyncGroup was lost)
-    new_leader            true if another worker leads, which has no memory
-    inconsistent          the connectors that have no task configurations
-
-The generation is the number of the round. With `own_order`, workers keep their work in their own
-order; see `ConnectCluster`.
+The fields are in docs/contract.md, Scripts of Connect. The generation is the number of the round.
 """
 
 from collections.abc import Collection, Mapping

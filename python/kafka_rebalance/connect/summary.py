@@ -11,8 +11,11 @@ from .cluster import RoundAnswer, idle
 _Item = str | Task
 
 
-def summary(answers: Sequence[RoundAnswer]) -> str:
-    """Returns a sentence: what starts on another worker, and what runs nowhere, for how long."""
+def summary(answers: Sequence[RoundAnswer], before: int = 0) -> str:
+    """Returns a sentence: what starts on another worker, and what runs nowhere, for how long.
+
+    The first `before` answers show the present state; other answers are counted, if there are any.
+    """
     owner: dict[_Item, str] = {}
     since_ms: dict[_Item, int] = {}
     waited_ms: dict[_Item, int] = {}
@@ -43,7 +46,7 @@ def summary(answers: Sequence[RoundAnswer]) -> str:
         said.append("everything runs at the end")
     # Only incremental leaders have a memory.
     eager = ", in each of which every worker stops its work" if answers[0].memory is None else ""
-    return f"{counted(len(answers), 'rebalance')}{eager}: {'; '.join(said)}."
+    return f"{counted(len(answers) - before or before, 'rebalance')}{eager}: {'; '.join(said)}."
 
 
 def seconds(ms: int) -> str:

@@ -99,8 +99,8 @@ TOPIC = Record(
         Field("name", TEXT, required=True),
         Field("partitions", COUNT, required=True),
         Field("racks", List(OrNull(List(OrNull(TEXT)), ()))),
-        Field("topic_id", TEXT, spark="all"),
-        Field("initialized", List(PARTITION), spark="all"),
+        Field("topic_id", TEXT, spark="all recorded"),
+        Field("initialized", List(PARTITION), spark="all recorded"),
         Field("weights", List(OrNull(WEIGHT)), spark="input all"),
     ),
     Topic,
@@ -121,9 +121,9 @@ _OFFSET = OffsetRecord(
 
 STREAMS = Record(
     (
-        Field("process_id", TEXT, required=True, spark="all"),
-        Field("active_tasks", Runs(_TASKS), default=(), spark="all"),
-        Field("standby_tasks", Runs(_TASKS), default=(), spark="all"),
+        Field("process_id", TEXT, required=True, spark="all recorded"),
+        Field("active_tasks", Runs(_TASKS), default=(), spark="all recorded"),
+        Field("standby_tasks", Runs(_TASKS), default=(), spark="all recorded"),
         Field("task_offsets", List(_OFFSET), default=(), spark="all"),
     ),
     StreamsMember,
@@ -155,9 +155,9 @@ MEMBER = MemberRecord(
 
 SUBTOPOLOGY = Record(
     (
-        Field("subtopology_id", TEXT, required=True, spark="all"),
-        Field("tasks", Whole("count", 1), required=True, spark="all"),
-        Field("stateful", Flag(), default=False, spark="all"),
+        Field("subtopology_id", TEXT, required=True, spark="all recorded"),
+        Field("tasks", Whole("count", 1), required=True, spark="all recorded"),
+        Field("stateful", Flag(), default=False, spark="all recorded"),
         Field("source_topics", UnreadNames(TEXT), default=(), spark=""),
     ),
     Subtopology,
@@ -174,8 +174,8 @@ GROUP = Record(
         Field("rebalance_protocol", TEXT, spark="all"),
         Field("topics", List(TOPIC), required=True),
         Field("members", List(MEMBER), required=True),
-        Field("subtopologies", List(SUBTOPOLOGY), spark="all"),
-        Field("num_standby_replicas", COUNT, spark="all"),
+        Field("subtopologies", List(SUBTOPOLOGY), spark="all recorded"),
+        Field("num_standby_replicas", COUNT, spark="all recorded"),
     ),
     object,
     "",

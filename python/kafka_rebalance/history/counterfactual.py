@@ -28,7 +28,7 @@ from .all_groups import Recorded
 from .group_log import RecordedMember
 from .patterns import away_ms, session_for
 
-_NO_EVENTS = ("second round", "follow-up", "static restart", "written again")
+_NO_EVENTS = ("second round", "probing", "follow-up", "static restart", "written again")
 
 
 @dataclass(frozen=True, slots=True)

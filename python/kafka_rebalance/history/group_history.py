@@ -15,7 +15,8 @@
    learned of it late: a follow-up. Any such rebalance within two seconds of the one before is
    a follow-up, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
    partitions were added, or a client, such as kafka-python on a busy machine, joined again at
-   once. A static restart with other topics is a resubscription.
+   once. A static restart with other topics is a resubscription. Kafka Streams' leader sends each
+   thread when to join again: at once is a follow-up, later a probing rebalance.
 7. If the record of the classic group is deleted and that of a consumer group is written at once,
    the group was converted. Back: a classic record with members after those of a consumer group;
    all members join again then, which is a follow-up.
@@ -37,6 +38,7 @@ from .recorded import (
     CAUSE_RANK,
     BackMember,
     Cause,
+    Certainty,
     RecordedRebalance,
     moves_between,
     resubscribed,
@@ -251,6 +253,7 @@ class GroupHistory:
         else:
             found = [*self._of_members(before, now, diff, is_known=is_known)]
             found += self._of_topics(before, now)
+            found += _asked(before, now, "likely" if found or diff.back else "exact")
             if not found and not diff.back:
                 found = [self._of_nothing(before, now)]
             yield from found
@@ -351,6 +354,19 @@ class GroupHistory:
             kept = frozenset(tp for tp, owner in old.items() if now.owners.get(tp) == owner)
             self._commits.end_generation(before, kept)
         self._before = now
+
+
+def _asked(
+    before: RecordedGeneration, now: RecordedGeneration, certainty: Certainty
+) -> Iterator[Cause]:
+    """Yields why threads of Kafka Streams joined again: the leader told them to at this time."""
+    at_once = tuple(name for name, at in before.rejoin_ms.items() if at == 0)
+    if at_once:
+        yield Cause("follow-up", "exact", at_once, "they wait for tasks of other threads")
+    late_ms = now.joined_ms + AFTER_EFFECT_MS  # the clocks of leader and broker differ
+    due = tuple(name for name, at in before.rejoin_ms.items() if 0 < at <= late_ms)
+    if due:
+        yield Cause("probing", certainty, due)
 
 
 def _first(now: RecordedGeneration) -> int:

@@ -7,6 +7,7 @@ chosen protocol, byte for byte as sent, and the assignment that the leader retur
 Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_records.py`.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +29,7 @@ from kafka_rebalance.wire.group_records import (
 )
 from kafka_rebalance.wire.sent_members import leader_library
 
-CONSUMER = "consumer"
+CONSUMER, STREAM = "consumer", "stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,23 @@ class RecordedGeneration:
         if self.protocol is None or "cooperative" not in self.protocol:
             return ()
         return tuple(m.member_id for m in self.members if m.claims - m.assigned)
+
+    @cached_property
+    def rejoin_ms(self) -> dict[str, int]:
+        """Thread of a classic Kafka Streams group -> when it is to join again, by its leader's
+        clock: 0 at once, because its process waits for a task that another thread has to revoke;
+        else the time of a probing rebalance. Threads without such a time are not listed.
+        """
+        if self.protocol != STREAM:
+            return {}
+        from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, decode_assignment_info
+
+        found = {}
+        for member in self.members:
+            with suppress(WireError):  # a client may send any bytes
+                sent = member.assignment.user_data if member.assignment else b""
+                found[member.member_id] = decode_assignment_info(sent or b"").next_rebalance_ms
+        return {member_id: at for member_id, at in found.items() if at != NO_REBALANCE}
 
     @cached_property
     def leader_library(self) -> str | None:

@@ -7,6 +7,7 @@ flapping        one client came back under a new id three times or more
 new ids         clients without a group.instance.id came back, each twice or more: candidates for
                 static membership
 never settles   more cooperative second rounds in a row than the group has members
+never warm      `NEVER_WARM` probing rebalances of Kafka Streams in a row, or more, moved nothing
 idle            a member had no partition in any of its generations (three or more)
 
 A pattern names the generations and times that show it. Static membership prevents the rebalances of
@@ -28,11 +29,14 @@ from .recorded import BackMember, RecordedRebalance
 WINDOW_MS = 600_000
 STORM = 10
 FLAPPING = 3
+NEVER_WARM = 3
 _IDLE_RECORDS = 3
 _MEMBERS_NAMED = 3
 _FOLLOWING = {"second round", "follow-up"}
 
-PatternKind = Literal["storm", "rolling", "flapping", "new ids", "never settles", "idle"]
+PatternKind = Literal[
+    "storm", "rolling", "flapping", "new ids", "never settles", "never warm", "idle"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ def find_patterns(
         found += _flapping(group)
         found += _new_ids(group)
         found += _never_settles(group)
+        found += _never_warm(group)
         found += _idle(group)
     return found
 
@@ -127,6 +132,8 @@ _INSTEAD = {
     "timed out": "a session.timeout.ms above the members' pauses, or members without such pauses",
     "gone": "the broker's log shows whether these members left or timed out: --broker-log",
     "second round": "an eager assignor has no second round, but stops all members in the first",
+    "probing": "warm-ups that are caught up before the next probing rebalance: a larger "
+    "max.warmup.replicas or acceptable.recovery.lag, or a longer probing.rebalance.interval.ms",
     "requested": "a client asks: the broker's log has its reason, --broker-log",
     "resubscription": "members that all subscribe to one set of topics from the start",
 }
@@ -233,6 +240,22 @@ def _never_settles(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
         if run and len(run) > max(one.members for one in run):
             told = f"{len(run)} second rounds in a row, in a group of {run[-1].members} members"
             yield _pattern("never settles", run, told, "plan --explain shows why a partition moves")
+        run = []
+
+
+def _never_warm(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
+    run: list[RecordedRebalance] = []
+    for row in [*rows, None]:
+        if row is not None and row.cause == "probing" and not row.moved + row.gained + row.revoked:
+            run.append(row)
+            continue
+        if len(run) >= NEVER_WARM:
+            told = f"{len(run)} probing rebalances in a row moved no task: copies are not caught up"
+            instead = (
+                "describe names the tasks and how far behind they are, explain TASK what they wait "
+                "for; a larger acceptable.recovery.lag ends it, or a faster restore"
+            )
+            yield _pattern("never warm", run, told, instead)
         run = []
 
 

@@ -33,6 +33,7 @@ CAUSES = {
     "topics changed": "the subscribed topics changed: not known how",
     "second round": "a member revoked partitions and joined again",
     "static restart": "a static member restarted within its session",
+    "probing": "a thread asked whether copies of state are caught up (Kafka Streams)",
     "follow-up": "a member saw the last rebalance's result, and joined again",
     "requested": "a member asked for a rebalance",
     "written again": "one generation's record was written twice",

@@ -21,9 +21,10 @@ from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol, copies_user_data
-from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
+from kafka_rebalance.plans.clients import lacks_consumer_protocol, library_evidence
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
+from .consumer_protocol import doctor_notes
 from .note import Note, first_of
 from .other_courses import OtherPause, other_order, other_pause
 
@@ -272,6 +273,8 @@ def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
     if change.protocol == "consumer":
         group = _before(plan, change)
         yield from _libraries(group)
+        libraries = [library_evidence(one, group.group_id) or ("", "") for one in group.members]
+        yield from doctor_notes(plan, {library for library, _ in libraries})
         if copies_user_data(group) and group.members[0].group_instance_id is not None:
             yield Note(
                 "blocks",
@@ -314,16 +317,17 @@ def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
 
 
 def _libraries(group: GroupSpec) -> Iterator[Note]:
-    by_library: dict[str, list[str]] = {}
+    found: dict[tuple[str, str | None], list[str]] = {}
     for member in group.members:
         library, _ = library_evidence(member, group.group_id) or ("", "")
-        by_library.setdefault(library, []).append(member.group_instance_id or member.member_id)
-    for library, members in by_library.items():
+        key = library, lacks_consumer_protocol(member, group.group_id)
+        found.setdefault(key, []).append(member.group_instance_id or member.member_id)
+    for (library, lacking), members in found.items():
         who = first_of(members, 3)
-        if library in LACK_CONSUMER_PROTOCOL:
+        if lacking is not None:
             yield Note(
                 "blocks",
-                f"{who}: {LACK_CONSUMER_PROTOCOL[library]}, so "
+                f"{who}: {lacking}, so "
                 f"{_named(members, 'this restart needs', 'these restarts need')} another client: "
                 "until then the group works on with both protocols, and each target stops an "
                 "eager classic member wholly. Either move "

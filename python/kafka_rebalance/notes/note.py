@@ -15,11 +15,11 @@ from kafka_rebalance.plans.figures import Reader
 from .findings import FindingKind, Severity, see, severity_of
 
 PlanKind = Literal[
-    "blocks", "commit waits", "delay", "dies", "first join", "foreign", "ignored", "interval",
-    "jar", "leader", "lists", "lost rack", "lower bound", "missed", "never settles", "new topics",
-    "no answer", "nowhere", "order", "own rows", "owners", "pause", "plug-ins", "policy",
-    "poll hangs", "refused", "rolling", "same place", "stop all", "stops", "tasks", "threads",
-    "tie", "unknown", "warm-up", "whole switch",
+    "blocks", "bugs", "commit waits", "delay", "dies", "first join", "foreign", "ignored",
+    "interval", "jar", "leader", "lists", "lost rack", "lower bound", "missed", "never settles",
+    "new topics", "no answer", "nowhere", "order", "own rows", "owners", "pause", "plug-ins",
+    "policy", "poll hangs", "racks", "refused", "rolling", "same place", "steps", "stop all",
+    "stops", "tasks", "threads", "tie", "unknown", "warm-up", "whole switch",
 ]  # fmt: skip
 
 

@@ -115,6 +115,18 @@ LACK_CONSUMER_PROTOCOL = {
 HAVE_CONSUMER_PROTOCOL = (JAVA, LIBRDKAFKA)
 """The libraries that have the consumer protocol."""
 
+_OLDEST_SUBSCRIPTION = 3
+
+
+def lacks_consumer_protocol(member: Member, group_id: str) -> str | None:
+    """Returns a sentence if the member's library, or its version, certainly lacks the protocol."""
+    library, _ = library_evidence(member, group_id) or ("", "")
+    if library == "java" and member.version < _OLDEST_SUBSCRIPTION:
+        # Kafka 3.4.0 was the first to send version 3 of ConsumerProtocolSubscription.
+        return f"its subscription has version {member.version}: a client before Kafka 3.4 lacks it"
+    return LACK_CONSUMER_PROTOCOL.get(library)
+
+
 EITHER_PYTHON = (KAFKA_PYTHON, AIOKAFKA)
 """The libraries of a member whose bytes show only that it runs one of these two."""
 

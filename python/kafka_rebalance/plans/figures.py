@@ -155,6 +155,8 @@ def as_dict(plan: "RebalancePlan") -> dict[str, Any]:
         "assignor": plan.assignor,
         "leader_library": plan.group.leader_library,
         "changes": [str(change) for change in plan.changes],
+        "assignor_after": plan.final.assignor,
+        "members": [member.member_id for member in plan.group.members],
         "summary": plan.summary,
         **plan.figures().to_dict(),
         "made_up": [

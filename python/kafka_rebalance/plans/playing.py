@@ -60,8 +60,11 @@ def play_changes(
 
 
 def is_played(group: GroupSpec, change: Change) -> bool:
-    """Returns whether a plan can play the change; it cannot change topics of a streams group."""
-    if not assigns_tasks(group.assignor):
+    """Returns whether a plan can play the change; it cannot change topics of a streams group.
+
+    A switch of the protocol itself says that it concerns no streams group.
+    """
+    if not assigns_tasks(group.assignor) or isinstance(change, SwitchProtocol):
         return True
     of_rack = isinstance(change, RemoveMembers) and change.rack is not None
     return not of_rack and isinstance(change, AddMembers | RemoveMembers | BounceMembers)

@@ -71,7 +71,7 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
         return f"{what} causes no rebalance"
     after = f" in {rebalances}" if plan.changes else ""
     if not figures.moves:
-        return f"{what} moves nothing{after}"
+        return f"{what} {f'causes {rebalances} and ' * bool(after)}moves nothing"
     if figures.owns_nothing:
         return f"{what} hands out {counted(figures.moves, noun)}{after}"
     if len(plan.steps) == 1 and figures.moves <= total:

@@ -26,16 +26,11 @@ def choose(
 ) -> dict[str, Any]:
     """Chooses one of `replicas` (None: up to twice the present number) by its cost in records.
 
-        waiting   those that wait after `horizon_s` seconds: of each member, its lag, and what
-                  arrives above its capacity
-        the step  those that arrive in `pause_s` for the partitions that stop (default: a Java
-                  member's heartbeat interval)
-        members   `member_share` of what the members could read: what a member has to save
-
-    The present number has no step: so no step is chosen whose cost exceeds its gain, and none is
-    taken back while rates and lag stay the same. Numbers within `tolerance` of the present one are
-    left out, because Kubernetes' HorizontalPodAutoscaler ignores them. Each replica has
-    `per_replica` members (threads); the load is given as to `scale`, whose errors are raised.
+    The cost (docs/scaling.md) is the records that wait after `horizon_s` seconds, those that arrive
+    in `pause_s` (default: a Java member's heartbeat interval) for partitions that the step stops,
+    and `member_share` of what the members could read. Numbers within `tolerance` of the present one
+    are left out. Each replica has `per_replica` members (threads); the load is given as to `scale`,
+    whose errors are raised.
 
     Returns, for JSON, `group_id`, `replicas` to ask for, `replicas_now` and `because`. KEDA's
     scaler `metrics-api` reads it with the valueLocation `replicas` and the targetValue 1.

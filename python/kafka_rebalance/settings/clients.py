@@ -66,6 +66,13 @@ SETTINGS: dict[str, Setting] = {
     "connections.max.idle.ms": Setting(int, 540_000),
     "metadata.max.age.ms": Setting(int, 300_000, {}, (1, _DAY_MS)),
 }
+ONLY_LIBRDKAFKA = {
+    "metadata.broker.list", "queued.min.messages", "queued.max.messages.kbytes", "debug",
+    "fetch.wait.max.ms", "enable.auto.offset.store", "enable.partition.eof", "log_level",
+    "socket.keepalive.enable", "sasl.mechanisms", "sasl.username", "sasl.password",
+    "statistics.interval.ms", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
+}  # fmt: skip
+"""Names in CONFIGURATION.md that Kafka's Java client does not have: they show the library."""
 
 
 @dataclass(frozen=True, slots=True)

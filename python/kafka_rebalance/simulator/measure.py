@@ -10,12 +10,14 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_rebalance.group.spec import counted
 
 from .intervals import Gap, Hold, grouped, without
-from .run import Rebalance, Run
+
+if TYPE_CHECKING:
+    from .run import Rebalance, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Settling(NamedTuple):
     settled_ms: int | None
 
 
-def totals(run: Run) -> Totals:
+def totals(run: "Run") -> Totals:
     """Returns the sums of a run. A move is a change of a partition's holder to another member."""
     since = start_up_ms(run)
     from_ms = since or 0
@@ -102,7 +104,7 @@ def totals(run: Run) -> Totals:
     )
 
 
-def start_up_ms(run: Run) -> int | None:
+def start_up_ms(run: "Run") -> int | None:
     """Returns when, after the first rebalance, every partition had a holder; None for never.
 
     With the consumer protocol, each member that joins may start a rebalance; all of them count as
@@ -119,7 +121,7 @@ def start_up_ms(run: Run) -> int | None:
     return None if end >= run.until_ms else end
 
 
-def _moves(run: Run, from_ms: int) -> int:
+def _moves(run: "Run", from_ms: int) -> int:
     last: dict[str, Hold] = {}
     moves = 0
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
@@ -131,7 +133,7 @@ def _moves(run: Run, from_ms: int) -> int:
     return moves
 
 
-def stops(run: Run) -> list[Stopped]:
+def stops(run: "Run") -> list[Stopped]:
     """Returns the gaps between two stretches of a member's work, in the order of time.
 
     A gap that overlaps an absence of the member is left out. An empty assignment ends the gap in
@@ -150,7 +152,7 @@ def stops(run: Run) -> list[Stopped]:
     return sorted(found, key=lambda one: one.from_ms)
 
 
-def stops_of(run: Run) -> dict[int, list[Stopped]]:
+def stops_of(run: "Run") -> dict[int, list[Stopped]]:
     """Returns the `stops`, keyed by the number of the rebalance that caused them.
 
     Members stop around their JoinGroup, so a stop was caused by the first rebalance that ended
@@ -171,10 +173,10 @@ class Chapter:
     from_ms: int
     to_ms: int
     what: str
-    rebalance: Rebalance | None
+    rebalance: "Rebalance | None"
 
 
-def chapters(run: Run) -> list[Chapter]:
+def chapters(run: "Run") -> list[Chapter]:
     starts: list[tuple[int, str, Rebalance | None]] = [
         (one.from_ms, ", ".join(one.causes), one) for one in run.rebalances
     ]
@@ -187,12 +189,12 @@ def chapters(run: Run) -> list[Chapter]:
     ]
 
 
-def _events(run: Run) -> dict[int, str]:
+def _events(run: "Run") -> dict[int, str]:
     by_time = grouped(run.happenings, lambda one: one.at_ms)
     return {at: ", ".join(map(str, by_time[at])) for at in sorted(by_time)}
 
 
-def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
+def _working(run: "Run") -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         if hold.is_stuck:
@@ -205,14 +207,14 @@ def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def settlings(run: Run) -> list[Settling]:
+def settlings(run: "Run") -> list[Settling]:
     """Returns when the group had settled after the events of each time."""
     events = _events(run)
     spans = pairwise([*events, run.until_ms])
     return [Settling(at, events[at], _settled(run, at, until)) for at, until in spans]
 
 
-def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
+def _settled(run: "Run", from_ms: int, until_ms: int) -> int | None:
     """Returns when the interval's last rebalance or gap ended; None if it ended later.
 
     Without rebalances and gaps, returns `from_ms`. If the last one ends with the run, returns None.
@@ -227,7 +229,7 @@ def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
     return None if is_open else last
 
 
-def unworked(run: Run) -> list[tuple[int, int]]:
+def unworked(run: "Run") -> list[tuple[int, int]]:
     """Returns steps (from_ms, number of partitions on which no member works), from time 0 on."""
     changes: dict[int, int] = {0: 0}
     for gap in run.gaps:
@@ -241,7 +243,7 @@ def unworked(run: Run) -> list[tuple[int, int]]:
     return steps
 
 
-def unavailability(run: Run) -> Callable[[int, int], int]:
+def unavailability(run: "Run") -> Callable[[int, int], int]:
     """Returns a function: (from_ms, to_ms) -> unavailable partition-ms in that interval."""
     steps = unworked(run)
     times = [at for at, _ in steps]
@@ -255,7 +257,7 @@ def unavailability(run: Run) -> Callable[[int, int], int]:
     return lambda from_ms, to_ms: until(to_ms) - until(from_ms)
 
 
-def unheld(run: Run) -> list[Gap]:
+def unheld(run: "Run") -> list[Gap]:
     """Returns the gaps, except the time in which a stuck member held the partition."""
     stuck = grouped((one for one in run.holds if one.is_stuck), lambda one: one.partition)
     return [part for gap in run.gaps for part in without(gap, stuck.get(gap.partition, ()))]

@@ -10,11 +10,13 @@ joins a group that is running, so its start is one of the scenario's events.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 from kafka_rebalance.coordinator.broker_assigned.group import INITIAL_EPOCH
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.machine.events import Transition
+from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.wire.messages import GroupState
 
 from .intervals import Gap, Hold
@@ -82,6 +84,20 @@ class Run:
     def has_epochs(self) -> bool:
         """Returns whether a member joined with the consumer protocol."""
         return self.joined_ms > 0
+
+    @property
+    def summary(self) -> str:
+        """Returns the answer in words: rebalances, partition-seconds without a reader, the end."""
+        from .measure import totals
+
+        return totals(self).in_words(self.held)
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.summary}"
+
+    def _repr_html_(self) -> str:
+        columns = ("from_ms", "to_ms", "generation_id", "rounds", "causes")
+        return small_table(self.title, columns, self.rebalances, attrgetter(*columns), self.summary)
 
 
 _START_UP_MS = 10_000

@@ -1,22 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads scenarios from TOML files; docs/simulator.md describes all keys.
 
-    [topics]
-    orders = { partitions = 12 }
-    [[member]]
-    name = "c"                         # count > 1: c0, c1, …
-    count = 4
-    [[happening]]
-    at = "2m"
-    do = "bounce"
-    members = "c[01]"
-    for = "5s"
-
-`[members]` holds settings of all members; a `[[member]]` may override them. A scenario of Kafka
-Connect has `[connectors]` in place of topics, and `[workers]` and `[[worker]]` in place of members.
-Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's
-names in the form `session_timeout` (`session.timeout.ms`). Errors: GroupError with the field's
-path.
+Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's names in the form
+`session_timeout` (`session.timeout.ms`). Errors: GroupError with the field's path.
 """
 
 import sys

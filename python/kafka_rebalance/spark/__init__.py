@@ -17,10 +17,10 @@ try:
 except ImportError:
     raise MissingExtra("kafka_rebalance.spark", "spark") from None
 
+from .applications import APPLICATIONS_SCHEMA, plan_applications
 from .consumer_offsets import (
     CAUSES_SCHEMA,
     COMMITS_SCHEMA,
-    GROUPS_SCHEMA,
     KINDS_SCHEMA,
     committed_offsets,
     count_causes,
@@ -54,6 +54,7 @@ from .schema import (
     ASSIGNMENT_SCHEMA,
     COMPARE_SCHEMA,
     EACH_CHANGE_SCHEMA,
+    GROUPS_SCHEMA,
     HISTOGRAM_SCHEMA,
     INPUT_SCHEMA,
     OUTPUT_SCHEMA,
@@ -65,7 +66,8 @@ from .sql import assign_udf, register_functions
 from .summary import explode_assignment, fleet_histogram, fleet_summary
 
 __all__ = [
-    "ASSIGNMENT_SCHEMA", "BOUNDS_SCHEMA", "CAUSES_SCHEMA", "COMMITS_SCHEMA", "COMPARE_SCHEMA",
+    "APPLICATIONS_SCHEMA", "ASSIGNMENT_SCHEMA", "BOUNDS_SCHEMA", "CAUSES_SCHEMA",
+    "COMMITS_SCHEMA", "COMPARE_SCHEMA",
     "EACH_CHANGE_SCHEMA", "EVENTS_SCHEMA", "GROUPS_SCHEMA", "HISTOGRAM_SCHEMA", "HISTORY_SCHEMA",
     "INPUT_SCHEMA", "KINDS_SCHEMA", "OUTPUT_SCHEMA", "OWNERS_SCHEMA", "PATTERNS_SCHEMA",
     "PLAN_SCHEMA", "RECORDS_SCHEMA", "SCALE_SCHEMA",
@@ -73,8 +75,8 @@ __all__ = [
     "Inventories", "SchemaError", "assign_files", "assign_groups", "assign_lines", "assign_owners",
     "assign_udf", "committed_offsets", "compare_files", "compare_groups", "coordinator_events",
     "count_causes", "count_records", "current_groups", "explode_assignment", "fleet_histogram",
-    "fleet_summary", "keep_current_groups", "kept_records", "offset_bounds", "plan_each_change",
-    "plan_files", "plan_groups", "probe_executors", "read_consumer_offsets", "rebalance_history",
-    "rebalance_patterns", "register_functions", "scale_groups",
+    "fleet_summary", "keep_current_groups", "kept_records", "offset_bounds", "plan_applications",
+    "plan_each_change", "plan_files", "plan_groups", "probe_executors", "read_consumer_offsets",
+    "rebalance_history", "rebalance_patterns", "register_functions", "scale_groups",
     "stream_consumer_offsets", "with_broker_logs",
 ]  # fmt: skip

@@ -9,8 +9,10 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from kafka_rebalance.errors import SchemaError
+from kafka_rebalance.wire.broker_records import RecordType
 
 GROUP_KEYS = ("X'0002'",)
+BROKER_KEYS = tuple(f"X'00{key:02X}'" for key in RecordType)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
 """The first two bytes of the keys of group records and of commits: the key's version."""
 

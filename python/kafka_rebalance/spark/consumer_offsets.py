@@ -19,19 +19,11 @@ import kafka_rebalance._core as _core
 
 from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, clusters_in, last_records
 from .group_records import GroupRecords
-from .schema import as_text, contract, with_keys
+from .schema import GROUPS_SCHEMA, with_keys
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-GROUPS_SCHEMA = f"kind string, state string, {as_text(contract('recorded'))}, error string"
-"""The columns of `current_groups`, after `cluster string` if the records contain that column.
-
-`kind` is the group's protocol type: "consumer", "connect" or another one; only consumer groups have
-members. `state` is Empty or Stable, because Kafka writes records in these states. If `error` is not
-null, all columns but `group_id` are null.
-"""
 
 COMMITS_SCHEMA = (
     "group_id string, topic string, partition int, offset bigint, leader_epoch int, "
@@ -80,17 +72,21 @@ _CAUSES = {
 def current_groups(
     records: DataFrame, topics: DataFrame, *, assume_assigned: bool = False
 ) -> DataFrame:
-    """Returns the classic groups in the records as contract rows: GROUPS_SCHEMA.
+    """Returns the groups in the records as contract rows: GROUPS_SCHEMA.
 
-    `topics` is the inventory: name, partitions, and optionally racks (a list for each partition).
-    If a group subscribes to a topic that the inventory lacks, its `error` is set; with
-    `assume_assigned`, the topic's partitions are counted from the assignments instead.
+    `topics` is the inventory: name, partitions, and optionally racks (a list for each partition)
+    and topic_id. Without topic ids, only classic groups are returned: the records of a group that
+    the broker assigns contain no names of topics. If a classic group subscribes to a topic that the
+    inventory lacks, its `error` is set; with `assume_assigned`, the topic's partitions are counted
+    from the assignments instead.
 
     Errors: SchemaError for a column that is missing or of another type, before anything runs. An
     unreadable record becomes a row with an `error`, and the job continues.
     """
     source = GroupRecords(records, topics, assume_assigned)
-    return source.answers("groups_from_records", [("", ())], GROUPS_SCHEMA)
+    classic = source.answers("groups_from_records", [("", ())], GROUPS_SCHEMA)
+    others = source.by_brokers
+    return classic if others is None else classic.union(others)
 
 
 def committed_offsets(records: DataFrame) -> DataFrame:

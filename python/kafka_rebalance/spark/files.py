@@ -90,7 +90,7 @@ def plan_files(
     call = calls.plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     more = ("changes",) if changes is None else ()
-    return work.run("plan", call, calls.NOT_PLANNED, schema.PLAN_SCHEMA, keep, more)
+    return work.run("plan", call, calls.not_planned([call]), schema.PLAN_SCHEMA, keep, more)
 
 
 def compare_files(

@@ -11,12 +11,12 @@ from pyspark.sql import types as t
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.bulk.calls import (
     NOT_COMPARED,
-    NOT_PLANNED,
     Call,
     assign_call,
     compare_call,
+    known,
+    not_planned,
     plan_call,
-    planned,
     texts_of,
     unread,
 )
@@ -125,7 +125,7 @@ def plan_groups(
     one, groups = plan_call(assignor, changes, max_partitions), with_weights(groups, weights)
     own = changes is None
     return _in_workers(
-        groups, NOT_PLANNED, "plan", [one], schema.PLAN_SCHEMA, own_changes=own, keep=keep
+        groups, not_planned([one]), "plan", [one], schema.PLAN_SCHEMA, own_changes=own, keep=keep
     )
 
 
@@ -143,7 +143,7 @@ def plan_each_change(
     next rebalance without a change. Each group is read once for all changes. Parameters and errors
     are those of `plan_groups`.
     """
-    planned(assignor)
+    known(assignor)
     given = list(changes)
     texts = iter(texts_of([change for change in given if change != ""]))
     labels = ["" if change == "" else next(texts) for change in given]
@@ -151,7 +151,7 @@ def plan_each_change(
         (text, (assignor, [text] if text else [], max_partitions, 1)) for text in labels
     ]
     return _in_workers(
-        groups, NOT_PLANNED, "plan", calls, schema.PLAN_SCHEMA, label="change", keep=keep
+        groups, not_planned(calls), "plan", calls, schema.PLAN_SCHEMA, label="change", keep=keep
     )
 
 
@@ -196,7 +196,11 @@ def _in_workers(
             raise SchemaError("changes: records have none; name them in the call")
         if keep:
             raise SchemaError("keep: records have no other columns; join the answers with yours")
-        return groups.answers(f"{verb}_batch", calls, answers_schema, labels)
+        answers = groups.answers(f"{verb}_batch", calls, answers_schema, labels)
+        if (by_brokers := groups.by_brokers) is None:
+            return answers
+        there = by_brokers.where("error is not null or size(members) > 0")
+        return answers.union(_in_workers(there, drop, verb, calls, answers_schema, label=label))
     if not hasattr(groups, "mapInArrow"):
         others = "kafka_rebalance.bulk.assign_batch answers lists of GroupSpec"
         raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")
@@ -227,14 +231,13 @@ def _work(
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
-        import kafka_rebalance._core as _core
+        from kafka_rebalance.bulk.one_by_one import answers as answers_of
 
-        work = getattr(_core, f"{verb}_batch")
         for batch in batches:
             names, columns = batch.schema.names, batch.columns
             rows = pa.RecordBatch.from_arrays(columns[first:last], names[first:last])
             for text, arguments in calls:
-                answers = pa.record_batch(work(rows, *arguments, form))
+                answers = answers_of(verb, rows, arguments, form)
                 keys = columns[:first] + [pa.array([text] * len(rows), pa.string()) for _ in labels]
                 named = [*clusters, *labels, *answers.schema.names, *names[last:]]
                 whole = [*keys, *answers.columns, *columns[last:]]

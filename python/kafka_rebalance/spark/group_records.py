@@ -3,22 +3,29 @@
 
     assign_groups(GroupRecords(records, topics))
 
+The core reads the record of a classic group. A group that the broker assigns has many records:
+Python reads them (`live/recorded_groups.py`), if the topics have their ids.
+
 The result equals `assign_groups(current_groups(records, topics))`, without the rows of groups that
 have nothing to assign. It is faster, because no rows of groups are made in between.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.bulk.calls import Call
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.live.recorded_groups import RecordedGroups
 
-from .compaction import GROUP_KEYS, check_records, last_records, require_columns
-from .schema import with_keys
+from .compaction import BROKER_KEYS, GROUP_KEYS, check_records, last_records, require_columns
+from .recorded_patterns import each_group
+from .schema import GROUPS_SCHEMA, arrow_schema, with_keys
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupRecords:
-    """The consumer groups with members in records of `__consumer_offsets`; others are left out.
+    """The groups with members in records of `__consumer_offsets`; Connect's are left out.
 
     `assign_groups`, `assign_owners`, `plan_groups`, `plan_each_change` and `compare_groups` take
     one in place of a DataFrame of groups. Fields and errors are those of `current_groups`.
@@ -45,6 +52,37 @@ class GroupRecords:
         )
         return bool(check_records(self.records))
 
+    @property
+    def by_brokers(self) -> DataFrame | None:
+        """Returns the groups that the broker assigns: GROUPS_SCHEMA; None without topic ids."""
+        if "topic_id" not in self.topics.columns:
+            return None
+        keys = ["cluster"] if self.has_cluster else []
+        inventories = Inventories(self.topics.toArrow(), assume_assigned=False)
+        readers: dict[str | None, RecordedGroups] = {}
+        latest = last_records(self.records, BROKER_KEYS, keys)
+        group = f.expr("substring(key, 5, int(conv(hex(substring(key, 3, 2)), 16, 10)))")
+        rows = latest.select(*keys, group.alias("group"), "partition", "offset", "key", "value")
+        ordered = rows.repartition(*keys, "group").sortWithinPartitions(
+            *keys, "group", "partition", "offset"
+        )
+
+        def read(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+            cluster = records[0].get("cluster")
+            group_id = records[0]["group"].decode(errors="replace")
+            pairs = [(one["key"], one["value"]) for one in records]
+            try:
+                if cluster not in readers:
+                    topics = inventories.topics_of(cluster).to_pylist()
+                    readers[cluster] = RecordedGroups(topics)
+                row = readers[cluster].line(group_id, pairs)
+            except GroupError as error:
+                row = {"group_id": group_id, "error": str(error)}
+            if row is not None:
+                yield {**row, "cluster": cluster}
+
+        return each_group(ordered, [*keys, "group"], read, with_keys(GROUPS_SCHEMA, keys))
+
     def answers(
         self, function: str, calls: Sequence[Call], schema: str, labels: Sequence[str] = ()
     ) -> DataFrame:
@@ -56,6 +94,7 @@ class GroupRecords:
         known = ("cluster", "name", "partitions", "racks")
         topics = self.topics.select([name for name in known if name in self.topics.columns])
         inventories = Inventories(topics.toArrow(), self.assume_assigned)
+        columns_of = arrow_schema(schema)
 
         def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
             import pyarrow as pa
@@ -71,11 +110,23 @@ class GroupRecords:
                         columns = [
                             pa.array([one] * len(answers), pa.string()) for one in named.values()
                         ]
-                        names = [*named, *answers.schema.names]
-                        yield pa.RecordBatch.from_arrays([*columns, *answers.columns], names)
+                        names = [*named, *columns_of.names]
+                        columns += _columns(answers, columns_of)
+                        yield pa.RecordBatch.from_arrays(columns, names)
 
         latest = last_records(self.records, GROUP_KEYS, keys).select(*keys, "key", "value")
         return map_in_workers(latest, run, with_keys(schema, [*keys, *labels]))
+
+
+def _columns(answers: "pa.RecordBatch", wanted: "pa.Schema") -> "list[pa.Array]":
+    """Returns the columns with the wanted types; fields that the core does not write are null."""
+    import pyarrow as pa
+
+    known = answers.schema.names
+    return [
+        answers[one.name].cast(one.type) if one.name in known else pa.nulls(len(answers), one.type)
+        for one in wanted
+    ]
 
 
 class Inventories:
@@ -103,15 +154,19 @@ class Inventories:
             same = pc.is_null(clusters) if cluster is None else pc.equal(clusters, cluster)
             yield cluster, batch.filter(same), self._of(cluster)
 
-    def _of(self, cluster: str | None) -> "_core.TopicInventory":
+    def topics_of(self, cluster: str | None) -> "pa.Table":
         """Returns a cluster's topics; all topics if it is None, or if they have no `cluster`."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
+        if cluster is None or "cluster" not in self._topics.column_names:
+            return self._topics
+        return self._topics.filter(pc.equal(self._topics["cluster"], cluster))
+
+    def _of(self, cluster: str | None) -> "_core.TopicInventory":
+        import pyarrow as pa
+
         if cluster not in self._made:
-            topics = self._topics
-            if cluster is not None and "cluster" in topics.column_names:
-                topics = topics.filter(pc.equal(topics["cluster"], cluster))
+            topics = self.topics_of(cluster)
             whole = topics.combine_chunks()
             batches = whole.to_batches() or [pa.RecordBatch.from_pylist([], schema=whole.schema)]
             self._made[cluster] = _core.TopicInventory(batches[0], self._assume_assigned)

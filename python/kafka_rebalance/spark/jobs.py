@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from kafka_rebalance.bulk import paths
+from kafka_rebalance.bulk.one_by_one import with_names
 from kafka_rebalance.bulk.output_directory import whole_directory
 from kafka_rebalance.bulk.parts import Done
 from kafka_rebalance.errors import GroupError
@@ -34,8 +35,9 @@ def read_groups(
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the groups of a path, and a function that counts the records of other groups.
 
-    Call the function after a job has run; it counts, by kind, the records that no classic group
-    wrote. A group is a contract row, or a contract line in the column `line`.
+    Call the function after a job has run; it counts, by kind, the records that are passed over: if
+    the topics have no ids, those of groups that the broker assigns. A group is a contract row, or a
+    contract line in the column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
     decide. For files below a directory `cluster=NAME`, the groups contain a column `cluster`. From
@@ -53,17 +55,21 @@ def read_groups(
     elif topics is None:
         raise GroupError("--topics", "missing; records do not have the topics' partition counts")
     else:
-        records, passed_over = _passing_over(_with_text_cluster(spark.read.parquet(source)))
+        records = _with_text_cluster(spark.read.parquet(source))
         known = read_topics(spark, topics, plain=plain)
+        has_ids = "topic_id" in known.columns
+        records, passed_over = _passing_over(records, OTHER_KINDS[-1:] if has_ids else OTHER_KINDS)
         groups = current_groups(records, known, assume_assigned=assume_assigned)
     return (groups if partitions is None else groups.repartition(partitions)), passed_over
 
 
-def _passing_over(records: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
+def _passing_over(
+    records: DataFrame, kinds: Iterable[str]
+) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the records, and a function to call after a job: counts of other kinds of records."""
     found = Observation()
     kind = kind_of_record()
-    counts = [f.count_if(kind == name).alias(f"records: {name}") for name in OTHER_KINDS]
+    counts = [f.count_if(kind == name).alias(f"records: {name}") for name in kinds]
     unknown = f.count_if(kind.startswith("key version ")).alias("records: unknown version of key")
     counted = records.observe(found, *counts, unknown)
     return counted, lambda: {name: count for name, count in found.get.items() if count}
@@ -109,7 +115,7 @@ def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int
         return groups, dict
     found = Observation()
     is_bad = f.col("error").isNotNull()
-    is_consumer = f.coalesce(f.col("kind") == "consumer", f.lit(False))
+    is_consumer = f.coalesce(f.col("kind").isin("consumer", "share", "streams"), f.lit(False))
     is_connect = f.coalesce(f.col("kind") == "connect", f.lit(False))
     has_members = f.coalesce(f.size("members") > 0, f.lit(False))
     counted = groups.observe(
@@ -188,16 +194,7 @@ def contract_lines(
 def _line(row: dict[str, Any]) -> str:
     """Returns a row as a contract line, which lists topics by name, without nulls and `cluster`."""
     row.pop("cluster", None)
-    names = [topic["name"] for topic in row["topics"] or ()]
-    for member in row["members"] or ():
-        member["topics"] = [_name(one, names) for one in member["topics"] or ()]
-        for owned in member.get("owned_partitions") or ():
-            owned["topic"] = _name(owned["topic"], names)
-    return json.dumps(_without_nulls(row))
-
-
-def _name(topic: Any, names: list[str]) -> Any:
-    return names[topic] if isinstance(topic, int) and topic < len(names) else topic
+    return json.dumps(_without_nulls(with_names(row)))
 
 
 def _without_nulls(value: Any) -> Any:

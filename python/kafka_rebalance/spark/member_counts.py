@@ -7,9 +7,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from kafka_rebalance.bulk.lines import group_id_of
+from kafka_rebalance.bulk.one_by_one import group_of
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.scaling.counts import checked, scale
 
 from . import schema
@@ -53,7 +53,7 @@ def _answer(fields: dict[str, Any], counts: list[int] | None) -> dict[str, Any]:
         if "line" in fields:
             fields = contract.parse(fields["line"] or b"")
         if error is None:
-            return scale(GroupSpec.from_dict(fields), counts, samples=0).to_dict()
+            return scale(group_of(fields), counts, samples=0).to_dict()
     except GroupError as problem:
         error = str(problem)
     return {"group_id": group_id_of(fields), "error": error}

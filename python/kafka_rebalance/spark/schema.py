@@ -45,6 +45,15 @@ streams groups there are more fields, of the types in docs/contract.md. Comparis
 `leader_library` and `members[].client_library` (string).
 """
 
+GROUPS_SCHEMA = f"kind string, state string, {as_text(contract('recorded'))}, error string"
+"""The columns of `current_groups`, after `cluster string` if the records contain that column.
+
+`kind` is "consumer" (of either protocol), "share", "streams", "connect" or another protocol type;
+only the first three have members. `state` is Empty or Stable in a classic group, because Kafka
+writes records in these states; other groups also have states in which members wait. If `error` is
+not null, all columns but `group_id` are null.
+"""
+
 _ASSIGNED = (
     "array<struct<member_id: string, "
     "partitions: array<struct<topic: string, partitions: array<int>>>>>"

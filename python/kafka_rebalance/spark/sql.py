@@ -95,7 +95,7 @@ def _column(
 ) -> Any:
     """Returns a bulk function of the core as a column function."""
     names = ["group_id", "topics", "members", *more]
-    answers_of, refused = _in_core(f"{verb}_batch")
+    answers_of, refused = _in_core(verb)
 
     import pyarrow as pa
 
@@ -117,7 +117,7 @@ def _column(
     return make_udf(run, f"struct<{schema}>")
 
 
-def _in_core(function: str) -> "tuple[Callable[..., pa.RecordBatch], _Refused]":
+def _in_core(verb: str) -> "tuple[Callable[..., pa.RecordBatch], _Refused]":
     """Returns a core function, and one that returns so many rows with an error of the whole call.
 
     Rows of wrong columns have the text of the SchemaError that frames raise. Spark pickles these
@@ -134,19 +134,19 @@ def _in_core(function: str) -> "tuple[Callable[..., pa.RecordBatch], _Refused]":
         member = pa.struct({"member_id": text, "topics": pa.list_(text)})
         types = {"group_id": text, "topics": pa.list_(topic), "members": pa.list_(member)}
         nulls = pa.record_batch({name: pa.nulls(rows, one) for name, one in types.items()})
-        changes: list[list[str]] = [[]] if function == "plan_batch" else []
-        answers = pa.record_batch(getattr(core(), function)(nulls, None, *changes, 1, 1))
+        changes: list[list[str]] = [[]] if verb == "plan" else []
+        answers = pa.record_batch(getattr(core(), f"{verb}_batch")(nulls, None, *changes, 1, 1))
         for name, value in (("error", problem), ("error_kind", "call")):
             place = answers.schema.get_field_index(name)
             answers = answers.set_column(place, name, pa.array([value] * rows, text))
         return answers
 
     def answers_of(batch: "pa.RecordBatch", *arguments: Any) -> "pa.RecordBatch":
-        import pyarrow as pa
+        core()
+        from kafka_rebalance.bulk.one_by_one import answers
 
-        work = getattr(core(), function)
         try:
-            return pa.record_batch(work(batch, *arguments))
+            return answers(verb, batch, arguments)
         except TypeError:
             from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -170,7 +170,7 @@ _ONE_TEXT = "changes: a text; give an array of texts, as array('add-members=1')"
 def _assign_table() -> Any:
     import pyarrow as pa
 
-    most, (answers_of, refused) = MAX_PARTITIONS, _in_core("assign_batch")
+    most, (answers_of, refused) = MAX_PARTITIONS, _in_core("assign")
     no_table, too_many = _NO_TABLE, _TOO_MANY.format("one assignor")
 
     class AssignTable:
@@ -194,7 +194,7 @@ def _assign_table() -> Any:
 def _plan_table() -> Any:
     import pyarrow as pa
 
-    most, (answers_of, refused) = MAX_PARTITIONS, _in_core("plan_batch")
+    most, (answers_of, refused) = MAX_PARTITIONS, _in_core("plan")
     no_table, too_many = _NO_TABLE, _TOO_MANY.format("changes in one text or array")
 
     class PlanTable:

@@ -23,7 +23,7 @@ from kafka_rebalance.assignors.registry import (
     misspelt,
     planned_names,
 )
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
@@ -77,6 +77,8 @@ class Comparison:
         price, steps = "", self.migration
         if self.switch_protocol is not None:
             price = "; it needs another group.protocol"
+        elif steps is None and self.group.assignor is not None:
+            price = "; but a leader dies in a rebalance of the switch to it"
         elif steps is not None and steps.moves is not None:
             rebalances = counted(steps.rebalances, "rebalance")
             price = f"; getting there costs {rebalances} and {counted(steps.moves, 'move')} once"
@@ -117,12 +119,16 @@ class Comparison:
     @property
     def migration(self) -> Migration | None:
         """Plays the migration to the recommended assignor. Returns None if there is nothing to
-        change, or if the group needs the change `switch_protocol` instead.
+        change, if the group needs the change `switch_protocol` instead, or if an assignor throws in
+        a rebalance on the way (librdkafka's kills the leader): `summary` then says so.
         """
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or self.switch_protocol is not None:
             return None
-        return self.completion if old == new else migration(self.group, old, new, self.engine)
+        try:
+            return self.completion if old == new else migration(self.group, old, new, self.engine)
+        except AssignorThrows:
+            return None
 
     @property
     def switch_protocol(self) -> str | None:

@@ -30,7 +30,7 @@ from functools import partial
 from typing import Any
 
 from kafka_rebalance.assignors.assigning import assign
-from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known
+from kafka_rebalance.assignors.registry import FOREIGN, SERVER_SIDE, Engine, is_known, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.notes.listed import is_cooperative
@@ -94,7 +94,11 @@ def judged_rebalance(
     `sent` is the group as the leader saw it, if that is known from a record. The second state is
     then the one after a single rebalance, so it is compared with the plan's first round, not with
     its end. If the group `was_empty` between the states, all members have left and others joined.
+
+    Errors   GroupError if the group runs an assignor that no plan knows, such as Kafka Streams'.
     """
+    if after.assignor in FOREIGN:
+        raise GroupError("assignor", unknown(after.assignor))
     if was_empty:
         before = _without_owners(before)
     event, found = _event(before, after, was_empty), owners(after)

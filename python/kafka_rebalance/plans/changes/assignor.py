@@ -79,7 +79,7 @@ class SwitchAssignor(Change):
         old, new = group.assignor or "", self.assignor
         if old == new:
             ends = _ENDS_EAGER if group.rebalance_protocol == "eager" else ""
-            raise error(f"{quoted(new)} is the group's assignor already{ends}")
+            raise error(f"{quoted(new)} {IS_ALREADY}{ends}")
         if problem := never_runs(group, new):
             raise error(problem)
         if protocol := by_switch_protocol(old, new):
@@ -97,6 +97,8 @@ class SwitchAssignor(Change):
         return [event for events in (*others, last) for event in events]
 
 
+IS_ALREADY = "is the group's assignor already"
+"""The end of the error for a switch that changes nothing; the core's error has it, too."""
 _ENDS_EAGER = "; `compare` has the rolling bounce after which members list it alone"
 _SILENT = ": no rebalance"
 

@@ -32,12 +32,14 @@ from kafka_rebalance.assignors.registry import (
     library_of,
     protocol_name,
 )
+from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.plans.group_kinds import CLASSIC, CONSUMER, protocol_kind
 from kafka_rebalance.plans.rounds import lists_eager
 
+from .assignor import IS_ALREADY
 from .change import Change, Verb, check_fields
 from .edits import Edited, GroupEvent, error, held_by, restarted, without
 from .made_up import MadeUp
@@ -96,16 +98,20 @@ class SwitchProtocol(Change):
         name = self.assignor or _DEFAULTS[self.protocol]
         kind = protocol_kind(group.assignor or "")
         if kind not in _DEFAULTS:
-            raise error(
+            raise NotAffected(
+                "change",
                 f"only consumer groups have two protocols, and this is a {kind} group, which runs "
-                f"{quoted(group.assignor or '')}: it never changes its protocol"
+                f"{quoted(group.assignor or '')}: it never changes its protocol",
             )
         if group.assignor in FOREIGN:
             raise error(f"{quoted(group.assignor or '')} is {FOREIGN[group.assignor or '']}")
+        if group.assignor == (f"{CONSUMER}/{name}" if self.protocol == CONSUMER else name):
+            raise error(f"{quoted(group.assignor or '')} {IS_ALREADY}")
         if self.protocol == CONSUMER:
             _check_classic(group)
         if self.protocol == CLASSIC and kind != CONSUMER:
-            raise error(f"the broker does not assign the group: {quoted(group.assignor or '')}")
+            problem = f"the broker does not assign the group: {quoted(group.assignor or '')}"
+            raise NotAffected("change", problem)
         if self.protocol == CONSUMER and copies_user_data(group) and _joins_again(group):
             raise error(
                 "the broker refuses to convert a group whose assignments have user data, as those "
@@ -129,7 +135,7 @@ def _check_classic(group: GroupSpec) -> None:
     if name is None:
         raise error("the group has no assignor: name the one that its leader runs")
     if name in SERVER_SIDE:
-        raise error(f"the broker assigns the group already: {quoted(name)}")
+        raise NotAffected("change", f"the broker assigns the group already: {quoted(name)}")
     if library_of(name) in ("kafka-python", "aiokafka"):
         raise error(lacking(name))
     if name not in _OFFERED[CLASSIC]:

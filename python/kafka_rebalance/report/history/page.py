@@ -145,6 +145,7 @@ LOOKS = {
     "topics changed": ("#7a6fa8", "t"),
     "second round": ("#47799d", "2"),
     "static restart": ("#a0662a", "S"),
+    "probing": ("#8c8c3c", "p"),
     "follow-up": ("#5f7d64", "f"),
     "requested": ("#c2571a", "Q"),
     "coordinator": ("#222222", "!"),

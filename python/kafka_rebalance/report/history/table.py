@@ -270,4 +270,4 @@ def _within(rows: Sequence[RecordedRebalance]) -> str:
     for unit, unit_ms in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
         if span_ms >= 2 * unit_ms:
             return f"{span_ms / unit_ms:.1f} {unit}"
-    return f"{span_ms / 1000:.0f} s" if span_ms > 0 else ""
+    return f"{max(1.0, span_ms / 1000):.0f} s" if span_ms > 0 else ""

@@ -4,12 +4,13 @@
 Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 and 0_3.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from kafka_rebalance.applications.comparison import ComparedSettings
 from kafka_rebalance.applications.explanation import TaskExplanation
 from kafka_rebalance.applications.lines import utc_text, uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
-from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, Call
+from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, PROBING, Call
 from kafka_rebalance.applications.replayed import Replay
 from kafka_rebalance.applications.topology import missing_tasks, present_tasks
 from kafka_rebalance.group.model import TopicPartition
@@ -97,8 +98,9 @@ def _state(one: Replay, names: Mapping[str, str]) -> str:
     if one.deadline is None:
         return "Its state is final: no rebalance is due."
     member_id, at_ms = one.deadline
+    what = "a task" if one.waiting() else "a standby task"
     return (
-        f"Not final: a task is not where it belongs, because its state there is not caught up. "
+        f"Not final: {what} is not where it belongs, because its state there is not caught up. "
         f"The next probing rebalance is at {utc_text(at_ms)}, by process "
         f"{names[uuid_text(one.process_of(member_id))]}, which led the last one."
     )
@@ -128,6 +130,57 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
         print_wrapped(f"… and {len(found) - _MOST_SHOWN} more rebalances (--all shows them)")
     print()
     print_assumed(plan.replay)
+
+
+def print_settings(compared: Sequence[ComparedSettings]) -> None:
+    """Prints the figures of changes under several settings; the first ones are the present."""
+    now, *others = compared
+    what = ", ".join(map(str, now.plan.changes))
+    print_wrapped(f"{now.plan.group.group_id}{what and f', {what}'}: {_better(now, others)}.")
+    rows = []
+    for one in compared:
+        course, (least, most) = one.plan.likeliest, one.per_thread
+        records = sum(one.restored.values())
+        rows.append(
+            (
+                ", ".join(f"{k}={v}" for k, v in one.new_settings.items()) or "as now",
+                *_figures(course),
+                f"{counted(len(one.restored), 'task')}, {records:,}" if records else "-",
+                str(one.copies),
+                f"{least}" if least == most else f"{least}-{most}",
+            )
+        )
+    figures = ("moves", "probings", "settled after", "restored before they run")
+    columns = ("settings", *figures, "standby tasks", "active per thread")
+    print_filled_table(columns, rows, right=("moves", "probings", "standby tasks"))
+    if now.plan.changes:
+        print_wrapped(
+            "Each row: the settings are in place, no rebalance is due, and then the change comes."
+        )
+    else:
+        print_wrapped("Each row: the way to the setting, until no rebalance is due.")
+    print_assumed(now.plan.replay)
+
+
+def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
+    """Returns which settings leave fewer records to restore before tasks run, or settle sooner."""
+    records, ms = sum(now.restored.values()), now.plan.likeliest.duration_ms
+    told = []
+    for one in others:
+        name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())
+        left, took = sum(one.restored.values()), one.plan.likeliest.duration_ms
+        if left < records:
+            told.append(
+                f"{name} leaves {left:,} of {records:,} records to restore before tasks run"
+            )
+        elif took < ms and now.plan.changes:
+            more = f", but restores {left:,} records before tasks run" if left else ""
+            told.append(f"{name} settles after {time_text(took)} in place of {time_text(ms)}{more}")
+    if told:
+        return "; ".join(told)
+    if now.plan.changes:
+        return "no setting leaves fewer records to restore, or settles sooner"
+    return "name a change, such as --remove-member, to see what these settings are for"
 
 
 def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:
@@ -173,7 +226,8 @@ def summary(plan: ApplicationPlan) -> str:
     text = f"{head}{moves} move to another process"
     if len(plan.courses) > 1:
         text += f", and the new one has {_range([len(one.of_new) for one in courses], 'of them')}"
-    silent = {one.calls[0].waited_ms for one in courses if one.calls} - {0}
+    firsts = [one.calls[0] for one in courses if one.calls]
+    silent = {one.waited_ms for one in firsts if one.cause != PROBING} - {0}
     if silent:
         text += f"; until its session times out, after {time_text(max(silent))}, nobody reads the "
         text += "tasks of the process that ends"
@@ -182,14 +236,15 @@ def summary(plan: ApplicationPlan) -> str:
         times = [one.duration_ms for one in courses]
         spread = time_text(min(times))
         spread += "" if min(times) == max(times) else f" to {time_text(max(times))}"
-        text += f", the last one {spread} later, after {_range(probings, 'probing rebalances')}"
+        last = "the last one" if any(one.moved for one in courses) else "and it ends"
+        text += f", {last} {spread} later, after {_range(probings, 'probing rebalances')}"
     restored = {copy for one in courses for call in one.calls for copy in call.restored}
     if restored:
         most = counted(max(copy.records for copy in restored), "record")
         tasks = tasks_text({copy.task for copy in restored})
         text += f"; before they run, {tasks} are restored, from up to {most} each"
     if any(not one.settled for one in courses):
-        text += "; it has not settled after 200 rebalances"
+        text += "; it has not settled after 200 rebalances: copies are never caught up"
     if len(plan.courses) > 1:
         common = plan.common()
         text += ". The new process's id is random, and its rank among the others decides: "

@@ -20,13 +20,13 @@ FIRST = ("no answer", "commit waits")
 SAID_ELSEWHERE = ("lost rack", "idle")
 """The kinds of notes that a report prints at a step or in its first sentence, and not again."""
 
-_WITH_LINES = ("hangs", "rolling", "refused", "stop all")
+_WITH_LINES = ("bugs", "hangs", "rolling", "refused", "stop all")
 _MEANT_TO_BE_COPIED = ("hangs", "dies", "never settles")
 _HANGING = ("hangs",)
 _NAMED = (
     *("tasks", "stops", "interval", "tie", "ignored", "delay", "warm-up", "same place", "order"),
     *("new topics", "pause", "threads", "blocks", "unknown", "policy", "first join", "owners"),
-    "jar",
+    *("jar", "racks", "steps"),
 )
 _MOST_ROWS = 20
 _GROUPS_NAMED = 3

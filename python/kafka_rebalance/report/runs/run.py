@@ -48,7 +48,7 @@ def summary_of(runs: Mapping[str, Run]) -> str:
     """Returns the answer of one run in words, or the order of several ones."""
     first, *others = runs.values()
     if not others:
-        return measure.totals(first).in_words(first.held)
+        return first.summary
     sums = {name: measure.totals(run) for name, run in runs.items()}
     figures = {
         name: (one.unavailable_ms, one.stopped_ms, one.rebalances) for name, one in sums.items()

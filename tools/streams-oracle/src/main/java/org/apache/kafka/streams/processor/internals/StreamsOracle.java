@@ -13,6 +13,7 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStreamWriter;
+import java.lang.management.ManagementFactory;
 import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
@@ -100,7 +101,12 @@ public final class StreamsOracle {
         assignor.configure(configs);
         assignor.setInternalTopicManager(new Topics(application, time, admin, config));
         ObjectNode members = JSON.createObjectNode();
-        var answer = assignor.assign(cluster(application), new GroupSubscription(subscriptions(application)));
+        Cluster cluster = cluster(application);
+        var subscriptions = new GroupSubscription(subscriptions(application));
+        var clock = ManagementFactory.getThreadMXBean();
+        long began = clock.getCurrentThreadCpuTime();
+        var answer = assignor.assign(cluster, subscriptions);
+        long took = clock.getCurrentThreadCpuTime() - began;
         answer.groupAssignment().forEach((memberId, assignment) -> {
             ObjectNode member = members.putObject(memberId);
             ArrayNode partitions = member.putArray("partitions");
@@ -109,7 +115,8 @@ public final class StreamsOracle {
             assignment.userData().get(data);
             member.put("user_data", Base64.getEncoder().encodeToString(data));
         });
-        return JSON.createObjectNode().set("members", members);
+        ObjectNode found = JSON.createObjectNode().put("assign_ns", took);
+        return found.set("members", members);
     }
 
     private static Map<String, Object> configs(JsonNode application) {

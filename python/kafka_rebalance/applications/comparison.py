@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares settings of a classic Kafka Streams application: one input, the course under each.
+
+The settings are in place first: the application is played with them until no rebalance is due. The
+changes come then. Without changes, the figures are those of the way to the settings.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.changes.change import Change
+
+from .plan import SESSION_MS, ApplicationPlan, plan_application
+from .replayed import Replay
+
+
+class ComparedSettings(NamedTuple):
+    """Settings that differ from the present ones, and the plan under them."""
+
+    new_settings: Mapping[str, Any]
+    plan: ApplicationPlan
+
+    @property
+    def restored(self) -> dict[Any, int]:
+        """Returns task -> the records that are restored before it runs, in the likeliest course."""
+        copies = [copy for call in self.plan.likeliest.calls for copy in call.restored]
+        return {copy.task: copy.records for copy in reversed(copies)}
+
+    @property
+    def copies(self) -> int:
+        """Returns how many standby tasks there are in the end."""
+        return sum(len(of.standby) for of in self.plan.likeliest.tasks.values())
+
+    @property
+    def per_thread(self) -> tuple[int, int]:
+        """Returns the fewest and the most active tasks of a thread in the end."""
+        counts = [len(of.active) for of in self.plan.likeliest.tasks.values()]
+        return min(counts), max(counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        course = self.plan.likeliest
+        return {
+            "new_settings": {**self.new_settings},
+            "moved": course.moved,
+            "probing_rebalances": course.probings,
+            "settled_after_ms": course.duration_ms,
+            "settled": course.settled,
+            "restored": [{"task": t, "records": n} for t, n in sorted(self.restored.items())],
+            "standby_tasks": self.copies,
+            "active_tasks_per_thread": self.per_thread,
+        }
+
+
+def compare_settings(
+    group: GroupSpec,
+    replay: Replay,
+    changes: Sequence[Change],
+    candidates: Sequence[Mapping[str, Any]] = (),
+    *,
+    session_ms: int = SESSION_MS,
+    restore_rate: int | None = None,
+    write_rate: int = 0,
+    engine: Engine = "rust",
+) -> list[ComparedSettings]:
+    """Plays the changes under the present settings, and under each of the `candidates`.
+
+    Without candidates: one more standby replica, twice the warm-ups, ten times the acceptable lag,
+    and racks, if threads have one.
+    """
+    return [
+        ComparedSettings(
+            one,
+            plan_application(
+                group,
+                replay,
+                changes,
+                one,
+                settings_first=bool(changes),
+                session_ms=session_ms,
+                restore_rate=restore_rate,
+                write_rate=write_rate,
+                engine=engine,
+            ),
+        )
+        for one in ({}, *(candidates or _usual(replay)))
+    ]
+
+
+def _usual(replay: Replay) -> list[dict[str, Any]]:
+    now = replay.application.settings
+    lag = "acceptable.recovery.lag"
+    found: list[dict[str, Any]] = [
+        {"num.standby.replicas": now.num_standby_replicas + 1},
+        {"max.warmup.replicas": 2 * now.max_warmup_replicas},
+        {lag: 10 * (now.acceptable_recovery_lag or 1_000)},
+    ]
+    if any(one.rack_id for one in replay.application.threads):
+        strategies = {"none", "min_traffic", "balance_subtopology"}
+        others = sorted(strategies - {now.rack_aware_assignment_strategy})
+        found += [{"rack.aware.assignment.strategy": one} for one in others]
+    return found

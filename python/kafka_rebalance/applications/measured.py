@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures how fast an application restores state, from two readings of it.
+
+A thread sends the position of each copy when it joins. Between the last rebalances of two readings,
+a copy that was there in both has restored the difference. A copy that has reached the earlier end
+of its changelogs could have been faster: its rate is a lower bound. What is written to the
+changelogs of a task is the difference of their ends between the two readings.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.streams.application import Application, end_offset_sums
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.spec import counted
+from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId
+
+from .lines import read_application, utc_text
+from .replayed import Place, Replay, read_replay
+from .topology import present_tasks
+
+
+class Rates(NamedTuple):
+    """Records a second: of the slowest copy that is not caught up, or else the fastest lower bound;
+    and the most that are written for a task.
+    """
+
+    restore_rate: int
+    write_rate: int
+    is_bound: bool
+    between_ms: tuple[int, int]
+
+    def __str__(self) -> str:
+        first, last = map(utc_text, self.between_ms)
+        least = "at least " if self.is_bound else ""
+        return (
+            f"measured between {first} and {last}: a copy restores {least}"
+            f"{counted(self.restore_rate, 'record')} a second, and up to "
+            f"{counted(self.write_rate, 'record')} a second are written for a task"
+        )
+
+
+def measured_rates(group_id: str, line: Any, now: Replay, later: Any) -> Rates:
+    """Returns the rates between two readings, each the field `application` of a line.
+
+    `now` is the replay of the `later` one.
+
+    Errors   GroupError at `since` if no copy has restored records between the two.
+    """
+    then = read_replay(group_id, line, now.given)
+    between = then.application.now_ms, now.application.now_ms
+    ms, before, after = between[1] - between[0], _positions(then), _positions(now)
+    read = [read_application(one) for one in (line, later)]
+    ends = [_ends(one, now) for one in read]
+    found: list[tuple[bool, float]] = []
+    for place in _standby(then) & after.keys() if ms > 0 else ():
+        task, had = place[1], max(0, before.get(place, 0))
+        runs = after[place] == LATEST_OFFSET
+        restored = (ends[0].get(task, 0) if runs else after[place]) - had
+        if restored > 0:
+            found.append((runs or after[place] >= ends[0].get(task, 0), restored * 1000 / ms))
+    if not found:
+        raise GroupError("since", "no copy of a task's state has restored records since then")
+    unfinished = [rate for is_bound, rate in found if not is_bound]
+    rate = min(unfinished) if unfinished else max(rate for _, rate in found)
+    written = max((ends[1][task] - end for task, end in ends[0].items()), default=0)
+    apart_ms = max(1, read[1].now_ms - read[0].now_ms)
+    restore_rate, write_rate = max(1, int(rate)), max(0, -(-written * 1000 // apart_ms))
+    return Rates(restore_rate, write_rate, not unfinished, between)
+
+
+def _positions(one: Replay) -> dict[Place, int]:
+    sums: Mapping[Place, int] = {
+        (thread.info.process_id, task): total
+        for thread in one.application.threads
+        for task, total in thread.info.offset_sums().items()
+    }
+    return {place: total for place, total in sums.items() if total >= LATEST_OFFSET}
+
+
+def _standby(one: Replay) -> set[Place]:
+    tasks = present_tasks(one.assigned)
+    return {
+        (thread.info.process_id, task)
+        for thread in one.application.threads
+        for task in tasks[thread.member_id].standby
+    }
+
+
+def _ends(read: Application, now: Replay) -> dict[TaskId, int]:
+    topics = read._replace(subtopologies=now.application.subtopologies)
+    return end_offset_sums(topics, now.topology) or {}

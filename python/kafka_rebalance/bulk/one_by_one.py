@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers a batch of groups in the core, and in Python those rows that the core refuses.
+
+1. The core answers the batch, all rows at once.
+2. It refuses plans of groups that a broker assigns, and of the switch to another protocol: the
+   error of such a row contains ONE_AT_A_TIME.
+3. Python plans or compares each of these groups, as the commands for one group do.
+
+Cost     rows of step 3 take milliseconds each, others microseconds: docs/scale.md has figures.
+Errors   those of the core's function. A group that Python cannot plan has an `error`, too.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import kafka_rebalance._core as _core
+from kafka_rebalance.assignors.registry import ONE_AT_A_TIME
+from kafka_rebalance.errors import GroupError, error_kind
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.model import MAX_PARTITIONS
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.affected import as_far_as_affected
+from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.protocol import SwitchProtocol
+from kafka_rebalance.plans.clients import lacks_consumer_protocol
+from kafka_rebalance.plans.group_kinds import CONSUMER
+from kafka_rebalance.plans.leaders import plans_by_leader
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
+from kafka_rebalance.switching.comparison import Comparison, compare
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = dict[str, Any]
+
+
+def answers(
+    verb: str, batch: Any, arguments: Sequence[Any], form: str = "columns"
+) -> "pa.RecordBatch":
+    """Returns the answers of `verb` ("assign", "owners", "plan" or "compare") to every row.
+
+    `arguments` are those of the core's function after the batch; `form` is "columns" or "lines".
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # 1.
+    found = pa.record_batch(getattr(_core, f"{verb}_batch")(batch, *arguments, form))
+    if verb not in _ANSWERS:
+        return found
+    # 2.
+    refused = pc.match_substring(found["error"], ONE_AT_A_TIME)
+    at = pc.indices_nonzero(refused.fill_null(False))
+    if len(at) == 0:
+        return found
+    # 3.
+    rows = pa.record_batch(batch).take(at).to_pylist()
+    answered = [_answer(verb, row, arguments) for row in rows]
+    more = pa.RecordBatch.from_pylist(answered, found.schema)
+    places = list(range(len(found)))
+    for i, place in enumerate(at.to_pylist()):
+        places[place] = len(found) + i
+    (whole,) = pa.Table.from_batches([found, more]).take(places).combine_chunks().to_batches()
+    return whole
+
+
+def group_of(row: Row, max_partitions: int = MAX_PARTITIONS) -> GroupSpec:
+    """Returns the group of a row, with a line or with the contract's columns. Errors: GroupError.
+
+    In columns, members may list topics by their indexes; an index without a topic stays a number.
+    """
+    fields = contract.parse(row["line"] or b"") if "line" in row else with_names(row)
+    return GroupSpec.from_dict(fields, max_partitions=max_partitions)
+
+
+def with_names(row: Row) -> Row:
+    """Returns a row of the contract's columns with names of topics in place of indexes."""
+    names = [topic["name"] for topic in row["topics"] or ()]
+
+    def name(topic: Any) -> Any:
+        return names[topic] if isinstance(topic, int) and 0 <= topic < len(names) else topic
+
+    members = []
+    for one in row["members"] or ():
+        owned = [{**run, "topic": name(run["topic"])} for run in one.get("owned_partitions") or ()]
+        member = {**one, "topics": [name(topic) for topic in one["topics"] or ()]}
+        members.append({**member, "owned_partitions": owned} if owned else member)
+    return {**row, "members": members}
+
+
+def _answer(verb: str, row: Row, arguments: Sequence[Any]) -> Row:
+    """Returns a row of the answers, without the columns that are null."""
+    name = row.get("group_id")
+    try:
+        group = group_of(row, arguments[-2])
+        name = group.group_id
+        return {"group_id": name, **_ANSWERS[verb](group, row, *arguments[:-2])}
+    except GroupError as error:
+        return {"group_id": name, "error": str(error), "error_kind": error_kind(error)}
+
+
+def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] | None) -> Row:
+    def one(changes: Sequence[Change]) -> RebalancePlan:
+        if assignor is not None:
+            return plan(group, assignor, changes)
+        _check_libraries(group, changes)
+        led = plans_by_leader(group, changes)
+        return next(one.plan for one in led if one.plan is not None)
+
+    played: RebalancePlan | None
+    left_out: list[str]
+    if texts is None:
+        played, left_out = one(parse_changes(row["changes"] or [])), []
+    else:
+        played, left_out = as_far_as_affected(one, parse_changes(texts), group)
+    figures = {} if played is None else played.figures().to_dict()
+    name = assignor or group.assignor if played is None else played.assignor
+    return {"assignor": name, **figures, "not_affected": "; ".join(left_out) or None}
+
+
+def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
+    """Raises GroupError for a switch to the consumer protocol that some members' library lacks.
+
+    A plan of one group plays the others' restarts, and notes that these members cannot follow.
+    """
+    for i, change in enumerate(changes):
+        if not isinstance(change, SwitchProtocol) or change.protocol != CONSUMER:
+            continue
+        for member in group.members:
+            if (lacking := lacks_consumer_protocol(member, group.group_id)) is not None:
+                who = member.group_instance_id or member.member_id
+                raise GroupError(f"changes[{i}]", f"{who}: {lacking}")
+
+
+def _compared(group: GroupSpec, _: Row, texts: list[str]) -> Row:
+    def one(changes: Sequence[Change]) -> Comparison:
+        return compare(group, changes)
+
+    found, left_out = as_far_as_affected(one, parse_changes(texts), group)
+    answer: Row = {"assignor": group.assignor, "not_affected": "; ".join(left_out) or None}
+    if found is None:
+        return answer
+    candidates = [one.to_dict() for one in found.candidates]
+    kinds = {"error_kind": "group"}
+    return answer | {
+        "recommended": found.recommended,
+        "reason": found.reason,
+        "candidates": [one | (kinds if one.get("error") else {}) for one in candidates],
+    }
+
+
+_ANSWERS: dict[str, Callable[..., Row]] = {"plan": _planned, "compare": _compared}

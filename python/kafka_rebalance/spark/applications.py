@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans classic Kafka Streams applications on Spark, from contract lines."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from kafka_rebalance.errors import SchemaError
+from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.rebalance_plan import parse_changes
+
+from .workers import map_in_workers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NUMBERS = (
+    "processes", "threads", "tasks", "stateful_tasks", "unread_tasks", "waiting_tasks",
+    "records_behind", "next_rebalance_ms", "moved_tasks", "probing_rebalances",
+    "settled_after_ms", "restored_records",
+)  # fmt: skip
+APPLICATIONS_SCHEMA = "group_id string, error string, " + ", ".join(
+    f"{name} bigint" for name in _NUMBERS
+)
+"""The columns of `plan_applications`, one row for each application."""
+
+
+def plan_applications(
+    lines: DataFrame,
+    *,
+    changes: Sequence[Change | str] = (),
+    given: Mapping[str, Any] | None = None,
+    new_settings: Mapping[str, Any] | None = None,
+    restore_rate: int | None = None,
+) -> DataFrame:
+    """Plans the classic Kafka Streams groups in a DataFrame with one column of contract lines, as
+    binary or string: APPLICATIONS_SCHEMA out. Lines of other groups have no row.
+
+    The lines are those of `snapshot`. `given` are settings by Kafka's names where the replay cannot
+    find them, `new_settings` are planned. A bad line has an `error`; the job continues.
+
+    Errors   SchemaError for other columns, GroupError for a bad change, before the job runs.
+    """
+    if len(lines.columns) != 1:
+        raise SchemaError(f"{', '.join(lines.columns)}: expected one column of contract lines")
+    texts = [*map(str, parse_changes(changes))]
+    options = {"given": given, "new_settings": new_settings, "restore_rate": restore_rate}
+    return map_in_workers(lines, partial(_planned, texts, options), APPLICATIONS_SCHEMA)
+
+
+def _planned(
+    changes: Sequence[str], options: Mapping[str, Any], batches: "Iterator[pa.RecordBatch]"
+) -> "Iterator[pa.RecordBatch]":
+    from kafka_rebalance.bulk.applications import applications_batch
+
+    for batch in batches:
+        lines = (one for one in batch.column(0).to_pylist() if one is not None)
+        yield applications_batch(lines, changes, **options)

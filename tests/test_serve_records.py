@@ -13,6 +13,9 @@ import kafka_rebalance as kr
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
+from crc32c import crc32c
+
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.serve.batches import StoredRecord, new_batch
 from kafka_rebalance.testing import Limits, RunningBroker
 from tests.parity.wire import Connection
@@ -150,6 +153,19 @@ def test_offsets_by_time() -> None:
         assert found == {0: (0, 100), 101: (1, 300), 300: (1, 300), 301: (-1, -1)}
         assert offset(one, LARGEST_TIME) == (1, 300)
         assert [offset(one, at) for at in (EARLIEST, LATEST)] == [(0, -1), (4, -1)]
+
+
+@pytest.mark.parametrize("records", [b"", b"?", b"\xff" * 99], ids=["none", "one", "endless"])
+def test_a_batch_whose_bytes_are_not_records_harms_no_reader(records: bytes) -> None:
+    """A broker does not read the records of a batch; the fixture's `records` names the batch."""
+    header = batch("a", times=(100,))[:61]
+    signed = header[21:] + records
+    data = header[:8] + struct.pack(">iibI", 49 + len(records), 0, 2, crc32c(signed)) + signed
+    with RunningBroker({"t": 1}) as broker, connection(broker) as one:
+        assert produce(one, data) == ("none", 0)
+        assert offset(one, 50) == (0, 100)
+        with pytest.raises(WireError, match="offset 0: no records: "):
+            broker.records("t")
 
 
 def test_deleted_records_move_the_start_of_the_log() -> None:

@@ -107,7 +107,7 @@ class Batch(NamedTuple):
         except (ImportError, GeneratorExit):
             raise
         except Exception as error:  # the codecs raise errors of many kinds
-            raise WireError(f"offset {self.base_offset}: no records: {error}") from error
+            raise WireError(f"offset {self.base_offset}: no records: {error!r}") from error
 
     def _record(self, source: Source, partition: int) -> StoredRecord:
         _signed(source)
@@ -189,13 +189,13 @@ def marker(producer_id: int, producer_epoch: int, committed: bool, now_ms: int) 
 
 def _signed(source: Source) -> int:
     """Reads a zigzag varint of up to 64 bits."""
-    value = shift = 0
-    while True:
+    value = 0
+    for shift in range(0, 70, 7):
         byte = source.take(1)[0]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value >> 1 ^ -(value & 1)
-        shift += 7
+    raise ValueError("a number of more than 10 bytes")
 
 
 def _bytes(source: Source) -> bytes | None:

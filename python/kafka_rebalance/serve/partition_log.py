@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import deque
 from operator import attrgetter
 
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.messages import Frozen
 
 from .batches import NO_PRODUCER, Batch, Refused
@@ -165,15 +166,20 @@ class PartitionLog:
         """Returns offset and time of the first record that is not older; None if all are older.
 
         Of a compressed batch, the first record is returned: a small request could otherwise make
-        the server unpack a batch of any size.
+        the server unpack a batch of any size. So it is of a batch whose bytes are not records.
         """
         for batch in self._batches:
-            if batch.max_timestamp >= timestamp:
-                if batch.is_compressed:
-                    return max(batch.base_offset, self.start), batch.max_timestamp
+            if batch.max_timestamp < timestamp:
+                continue
+            first = max(batch.base_offset, self.start), batch.max_timestamp
+            if batch.is_compressed:
+                return first
+            try:
                 for one in batch.records(0):
                     if one.timestamp >= timestamp and one.offset >= self.start:
                         return one.offset, one.timestamp
+            except WireError:
+                return first
         return None
 
     def newest(self) -> tuple[int, int] | None:

@@ -24,6 +24,7 @@ import pytest
 
 from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
+from tests.support.groups_of_kinds import lines_of_kinds
 from tests.support.hostile_names import dangerous
 from tests.test_records import TOPICS, captured
 
@@ -132,17 +133,21 @@ def answers(directory: Path) -> tuple[list[tuple[str, str]], list[str]]:
     return [(one.name, str(one.type)) for one in tables[0].schema], sorted(rows)
 
 
-@pytest.mark.parametrize("word", ["assign", "plan", "compare", "summary"])
+@pytest.mark.parametrize(
+    "word", ["assign", "plan", "plan --switch-protocol consumer", "compare", "summary"]
+)
 def test_this_process_answers_as_spark(command: Run, tmp_path: Path, word: str) -> None:
     """Small local files of lines need no Spark: files, report, page and exit code are equal."""
     (tmp_path / "in/cluster=a b").mkdir(parents=True)
     (tmp_path / "in/_other").mkdir()
     lines = [line.encode() for line in captured_lines()]
+    lines += [json.dumps(one).encode() for one in lines_of_kinds(7, seed=1)]
     hanging = Path(__file__).parents[1] / "vectors" / "never_ends_smallest.jsonl"
     (tmp_path / "in/cluster=a b/1.jsonl").write_bytes(b"\n".join([*lines, *bad_lines()]))
     (tmp_path / "in/2.jsonl").write_bytes(b"\n\n".join([*lines[:9], hanging.read_bytes()]))
     (tmp_path / "in/_other/3.jsonl").write_bytes(lines[0])  # Spark does not read it
-    given = ("fleet", word, tmp_path / "in", tmp_path / "out")
+    word, *options = word.split()
+    given = ("fleet", word, tmp_path / "in", tmp_path / "out", *options)
     runs = []
     for more in ((), ("--master", "local[2]")):
         run = command(*given, *more)
@@ -158,6 +163,8 @@ def test_this_process_answers_as_spark(command: Run, tmp_path: Path, word: str) 
         shutil.rmtree(tmp_path / "out")
     assert runs[0] == runs[1]
     assert runs[0][0] == 3
+    if options:
+        assert " groups can switch, " in runs[0][1]
 
 
 def test_its_own_output_of_parquet_and_wrong_usage(command: Run, tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ _EXAMPLES = 20
 
 _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
-(librdkafka/range); for other leaders ask about one group: kafka-rebalance {word} FILE --group ID"""
+(librdkafka/range); for other leaders ask about one group:
+kafka-rebalance {word} FILE --group ID"""
 """The core does not read which library leads a group; docs/start/spark.md has more."""
 
 _UNREAD = (

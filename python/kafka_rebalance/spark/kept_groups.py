@@ -35,7 +35,7 @@ from pyspark.sql import functions as f
 
 from kafka_rebalance.errors import KafkaRebalanceError
 
-from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, last_records, of_kinds
+from .compaction import BROKER_KEYS, COMMIT_KEYS, GROUP_KEYS, check_records, last_records, of_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -66,7 +66,7 @@ def keep_current_groups(
 
     Errors: SchemaError for wrong columns; ValueError for a path of an object store.
     """
-    kinds = (*GROUP_KEYS, *COMMIT_KEYS) if commits else GROUP_KEYS
+    kinds = (*GROUP_KEYS, *BROKER_KEYS, *(COMMIT_KEYS if commits else ()))
     table = _KeptTable(_local(path), kinds, check_records(stream))
     writer = stream.writeStream.foreachBatch(table.apply).option(
         "checkpointLocation", checkpoint or _uri(table.path / "checkpoint")

@@ -26,7 +26,8 @@ def print_switch(rows: Iterable[Mapping[str, Any]]) -> None:
     """Prints the answer in words, the first groups to switch, and groups that cannot, with why."""
     each = list(rows)
     can = sorted((one for one in each if one["moves"] is not None), key=_order)
-    cannot = [one for one in each if one["error"] is not None]
+    failed = (one for one in each if one["error"] is not None)
+    cannot = sorted(failed, key=lambda one: (one["group_id"] or "", one["error"]))
     others = len(each) - len(can) - len(cannot)
     text = f"{counted(len(can), 'group')} can switch, {len(cannot):,} cannot"
     if others:

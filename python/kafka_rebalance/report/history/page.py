@@ -148,7 +148,7 @@ LOOKS = {
     "member changed": ("#6f8f4f", "m"),
     "second round": ("#47799d", "2"),
     "static restart": ("#a0662a", "S"),
-    "probing": ("#8c8c3c", "p"),
+    "probing": ("#8c8c3c", "w"),
     "follow-up": ("#5f7d64", "f"),
     "requested": ("#c2571a", "Q"),
     "coordinator": ("#222222", "!"),

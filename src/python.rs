@@ -125,7 +125,7 @@ mod _core {
     #[pymodule_export]
     use super::wire::{
         DecodedAssignment, DecodedSubscription, DecodedUserData, decode_assignment,
-        decode_cooperative_user_data, decode_sticky_user_data, decode_subscription,
+        decode_cooperative_user_data, decode_group, decode_sticky_user_data, decode_subscription,
         encode_assignment, encode_sticky_user_data, encode_subscription, xxh3,
     };
 }

@@ -8,8 +8,9 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.consumer_protocol import (
@@ -18,20 +19,13 @@ from kafka_rebalance.wire.consumer_protocol import (
     decode_assignment,
     decode_subscription,
 )
-from kafka_rebalance.wire.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    Key,
-    MemberMetadata,
-    OffsetsRecord,
-    decode_value,
-)
+from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetsRecord
 from kafka_rebalance.wire.sent_members import leader_library
 
 CONSUMER = "consumer"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecordedMember:
     """A member in a record.
 
@@ -48,16 +42,16 @@ class RecordedMember:
     subscription: Subscription | None
     assignment: AssignmentData | None
 
-    @property
+    @cached_property
     def topics(self) -> frozenset[str]:
         return frozenset(self.subscription.topics if self.subscription else ())
 
-    @property
+    @cached_property
     def claims(self) -> frozenset[TopicPartition]:
         """The partitions that the member reported as owned when it joined."""
         return frozenset(self.subscription.owned_partitions if self.subscription else ())
 
-    @property
+    @cached_property
     def assigned(self) -> frozenset[TopicPartition]:
         return frozenset(self.assignment.partitions if self.assignment else ())
 
@@ -137,42 +131,60 @@ class RecordedGeneration:
 
 def read_generation(key: Key, record: OffsetsRecord) -> RecordedGeneration:
     """Reads a group's record. Errors: WireError; unreadable bytes of members are not an error."""
-    read, written_ms = decode_value(key, record.value), record.timestamp_ms
-    if not isinstance(key, GroupMetadataKey) or not isinstance(read, GroupMetadataValue):
+    if not isinstance(key, GroupMetadataKey) or record.value is None:
         raise WireError("value: not that of a classic group")
-    joined_ms = read.current_state_timestamp_ms
-    is_consumer = read.protocol_type == CONSUMER
+    protocol_type, generation_id, protocol, leader, joined_ms, members = _core.decode_group(
+        record.value
+    )
+    is_consumer = protocol_type == CONSUMER
     return RecordedGeneration(
         key.group_id,
         record.partition,
         record.offset,
-        written_ms,
-        joined_ms if joined_ms >= 0 else written_ms,
-        read.protocol_type,
-        read.generation_id,
-        read.protocol,
-        read.leader,
-        tuple(_member(one, is_consumer=is_consumer) for one in read.members),
+        record.timestamp_ms,
+        joined_ms if joined_ms >= 0 else record.timestamp_ms,
+        protocol_type,
+        generation_id,
+        protocol,
+        leader,
+        tuple(_member(*one, is_consumer) for one in members),
     )
 
 
-def _member(sent: MemberMetadata, *, is_consumer: bool) -> RecordedMember:
-    """Returns a member. Its bytes may be unreadable, because a client may send any bytes."""
+@lru_cache(maxsize=10_000)
+def _member(
+    member_id: str,
+    group_instance_id: str | None,
+    client_id: str,
+    client_host: str,
+    rebalance_timeout_ms: int,
+    session_timeout_ms: int,
+    sent: bytes,
+    given: bytes,
+    is_consumer: bool,
+) -> RecordedMember:
+    """Returns a member. Its bytes may be unreadable, because a client may send any bytes.
+
+    It is cached: most members of a record are those of the record before it.
+    """
     subscription: Subscription | None = None
     assignment: AssignmentData | None = None
     if is_consumer:
         try:
-            subscription = decode_subscription(sent.subscription)
-            assignment = decode_assignment(sent.assignment) if sent.assignment else None
+            subscription = _subscription(sent)
+            assignment = decode_assignment(given) if given else None
         except WireError:
             subscription = assignment = None
     return RecordedMember(
-        sent.member_id,
-        sent.group_instance_id,
-        sent.client_id,
-        sent.client_host,
-        sent.session_timeout_ms,
-        sent.rebalance_timeout_ms,
+        member_id,
+        group_instance_id,
+        client_id,
+        client_host,
+        session_timeout_ms,
+        rebalance_timeout_ms,
         subscription,
         assignment,
     )
+
+
+_subscription = lru_cache(maxsize=10_000)(decode_subscription)

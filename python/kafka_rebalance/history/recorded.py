@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from kafka_rebalance.wire.consumer_protocol import Subscription
-
 from .group_log import RecordedGeneration, RecordedMember
 
 Certainty = Literal["exact", "likely", "unknown", "log"]
@@ -182,19 +180,15 @@ def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple
     """Returns the members with other topics than before; static ones are found by instance id."""
     by_instance = {m.group_instance_id: m for m in before.members if m.group_instance_id}
 
-    def old(member: RecordedMember) -> Subscription | None:
+    def is_changed(member: RecordedMember) -> bool:
         found = before.by_id.get(member.member_id)
         if found is None and member.group_instance_id is not None:
             found = by_instance.get(member.group_instance_id)
-        return found.subscription if found else None
+        if found is None or found.subscription is member.subscription:
+            return False
+        return None not in (found.subscription, member.subscription) and found.topics != member.topics
 
-    return tuple(
-        member.member_id
-        for member in after.members
-        if (sent := old(member)) is not None
-        and member.subscription is not None
-        and set(sent.topics) != set(member.subscription.topics)
-    )
+    return tuple(member.member_id for member in after.members if is_changed(member))
 
 
 def total_moves(rows: Sequence[RecordedRebalance]) -> int:

@@ -186,7 +186,9 @@ def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple
             found = by_instance.get(member.group_instance_id)
         if found is None or found.subscription is member.subscription:
             return False
-        return None not in (found.subscription, member.subscription) and found.topics != member.topics
+        return (
+            None not in (found.subscription, member.subscription) and found.topics != member.topics
+        )
 
     return tuple(member.member_id for member in after.members if is_changed(member))
 

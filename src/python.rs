@@ -7,6 +7,7 @@ mod connect;
 mod contract;
 mod field_types;
 mod group;
+mod history;
 mod interrupt;
 mod partitions;
 mod plan;
@@ -112,6 +113,8 @@ mod _core {
     use super::field_types::FieldTypes;
     #[pymodule_export]
     use super::group::{Interned, intern};
+    #[pymodule_export]
+    use super::history::{CommitTimes, PartitionLog};
     #[pymodule_export]
     use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]

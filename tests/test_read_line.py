@@ -56,7 +56,7 @@ def typed(value: object) -> object:
     return type(value), value
 
 
-def outcome(read: Any, line: str | bytes) -> object:
+def outcome(read: Any, line: Any) -> object:
     try:
         return typed(read(line))
     except kr.GroupError as error:

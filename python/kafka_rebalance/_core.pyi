@@ -13,6 +13,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.changes.made_up import Draw
 from kafka_rebalance.wire.consumer_protocol import Subscription
+from kafka_rebalance.wire.group_records import OffsetsRecord
 
 VERSION: str
 
@@ -45,6 +46,28 @@ class Partitions:
     topics: Final[tuple[str, ...]]
     topic_ids: Final[bytes]
     partitions: Final[bytes]
+
+@final
+class CommitTimes:
+    def __init__(self, first_ms: int, last_ms: int, commits: int = 1) -> None: ...
+    first_ms: Final[int]
+    last_ms: Final[int]
+    commits: Final[int]
+    @property
+    def distance_ms(self) -> float | None: ...
+    def add(self, other: CommitTimes) -> None: ...
+
+@final
+class PartitionLog:
+    def __init__(
+        self, name_of: Callable[[bytes], str | None], group_id: str | None
+    ) -> None: ...
+    whole_from: Final[int]
+    def add(self, records: list[OffsetsRecord]) -> None: ...
+    def groups(
+        self,
+    ) -> list[tuple[str, list[OffsetsRecord | dict[TopicPartition, CommitTimes]]]]: ...
+    def topic_names(self) -> dict[tuple[int, int], str]: ...
 
 @final
 class Level:

@@ -26,8 +26,10 @@ Differs  in Kafka, a transactional commit does not start the session again; here
          that does.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka_rebalance._core import CommitTimes as CommitTimes
 from kafka_rebalance.group.model import TopicPartition
 
 from .group_log import RecordedGeneration, RecordedMember
@@ -37,39 +39,16 @@ _ALIVE = 2 / 3
 
 
 @dataclass(slots=True)
-class CommitTimes:
-    """The first and last commit of a partition since the group's last record, and their number."""
-
-    first_ms: int
-    last_ms: int
-    commits: int = 1
-
-    @property
-    def distance_ms(self) -> float | None:
-        """The mean ms between two commits; None if there are fewer than two."""
-        if self.commits < 2:
-            return None
-        return (self.last_ms - self.first_ms) / (self.commits - 1)
-
-    def add(self, other: "CommitTimes") -> None:
-        self.first_ms = min(self.first_ms, other.first_ms)
-        self.last_ms = max(self.last_ms, other.last_ms)
-        self.commits += other.commits
-
-
-@dataclass(slots=True)
 class CommitsSeen:
     """The commits of a group since its last record, and how often its members committed before."""
 
     since: dict[TopicPartition, CommitTimes] = field(default_factory=dict)
     committers: dict[str, float | None] = field(default_factory=dict)  # member id -> `usual_ms`
 
-    def add(self, tp: TopicPartition, times: CommitTimes) -> None:
-        known = self.since.get(tp)
-        if known is None:
-            self.since[tp] = times
-        else:
-            known.add(times)
+    def add(self, commits: Mapping[TopicPartition, CommitTimes]) -> None:
+        for tp, times in commits.items():
+            if (known := self.since.setdefault(tp, times)) is not times:
+                known.add(times)
 
     def end_generation(
         self, before: RecordedGeneration | None, kept: frozenset[TopicPartition] = frozenset()
@@ -79,7 +58,7 @@ class CommitsSeen:
         The commits of `kept` partitions are kept.
         """
         members = before.members if before is not None else ()
-        for member in members:
+        for member in members if self.since else ():
             if self.of_member(member):
                 self.committers[member.member_id] = self.usual_ms(member)
         ids = {member.member_id for member in members}

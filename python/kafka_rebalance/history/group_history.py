@@ -24,7 +24,7 @@ A rebalance can have many causes: a row lists them all, in the order of `recorde
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -117,8 +117,8 @@ class GroupHistory:
         """Until the next record, the last generation is not held: `read` reads it again."""
         self._before = read
 
-    def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
-        self._commits.add(tp, times)
+    def commits(self, commits: Mapping[TopicPartition, CommitTimes]) -> None:
+        self._commits.add(commits)
 
     def tombstone(self, time_ms: int) -> None:
         """Called for the group's deletion: generations begin at 1 again; members may come back."""

@@ -55,6 +55,14 @@ class RecordedMember:
     def assigned(self) -> frozenset[TopicPartition]:
         return frozenset(self.assignment.partitions if self.assignment else ())
 
+    @cached_property
+    def partition_counts(self) -> dict[str, int]:
+        """Topic -> the smallest number of partitions that fits the assignment and the claims."""
+        counts: dict[str, int] = {}
+        for topic, partition in self.assigned | self.claims:
+            counts[topic] = max(partition + 1, counts.get(topic, 0))
+        return counts
+
     @property
     def identity(self) -> tuple[str, ...]:
         """The names that a process keeps when it restarts under a new member id."""
@@ -94,19 +102,18 @@ class RecordedGeneration:
     @cached_property
     def owners(self) -> dict[TopicPartition, str]:
         """Assigned partition -> its owner's instance id, or member id if it has no instance id."""
-        return {
-            tp: member.group_instance_id or member.member_id
-            for member in self.members
-            for tp in member.assigned
-        }
+        found: dict[TopicPartition, str] = {}
+        for member in self.members:
+            found |= dict.fromkeys(member.assigned, member.group_instance_id or member.member_id)
+        return found
 
     @cached_property
     def partition_counts(self) -> dict[str, int]:
         """Topic -> the smallest number of partitions that fits the assignments and claims."""
         counts: dict[str, int] = {}
         for member in self.members:
-            for topic, partition in member.assigned | member.claims:
-                counts[topic] = max(partition + 1, counts.get(topic, 0))
+            for topic, count in member.partition_counts.items():
+                counts[topic] = max(count, counts.get(topic, 0))
         return counts
 
     @cached_property

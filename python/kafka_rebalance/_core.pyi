@@ -59,9 +59,7 @@ class CommitTimes:
 
 @final
 class PartitionLog:
-    def __init__(
-        self, name_of: Callable[[bytes], str | None], group_id: str | None
-    ) -> None: ...
+    def __init__(self, name_of: Callable[[bytes], str | None], group_id: str | None) -> None: ...
     whole_from: Final[int]
     def add(self, records: list[OffsetsRecord]) -> None: ...
     def groups(

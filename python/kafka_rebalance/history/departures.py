@@ -74,7 +74,7 @@ class CommitsSeen:
         return min(distances, default=self.committers.get(member.member_id))
 
     def of_member(self, member: RecordedMember) -> list[CommitTimes]:
-        return [self.since[tp] for tp in member.assigned if tp in self.since]
+        return list(filter(None, map(self.since.get, member.assigned)))
 
 
 def departure(

@@ -184,13 +184,16 @@ def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple
         found = before.by_id.get(member.member_id)
         if found is None and member.group_instance_id is not None:
             found = by_instance.get(member.group_instance_id)
-        if found is None or found.subscription is member.subscription:
+        if found is None or None in (found.subscription, member.subscription):
             return False
-        return (
-            None not in (found.subscription, member.subscription) and found.topics != member.topics
-        )
+        return found.topics != member.topics
 
-    return tuple(member.member_id for member in after.members if is_changed(member))
+    old = before.by_id
+    return tuple(
+        member.member_id
+        for member in after.members
+        if old.get(member.member_id) is not member and is_changed(member)
+    )
 
 
 def total_moves(rows: Sequence[RecordedRebalance]) -> int:

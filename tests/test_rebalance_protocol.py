@@ -280,6 +280,10 @@ NEW = sent(None)
         ([NEW, NEW], None),
         # Nobody joined: the owners may have left, or the topic was created late.
         ([sent(4), sent(4)], None),
+        # A rebalance began before the SyncGroup of generation 1 was answered: nothing to claim.
+        ([sent(1, user_data=b"\xff\xff\xff\xff"), NEW, NEW], None),
+        # One member was assigned in generation 3, and claims nothing.
+        ([sent(4, user_data=b"\0\0\0\3"), NEW], "eager"),
         # A static member sends no generation after a restart, which starts no rebalance.
         ([sent(4), sent(None, static=True)], None),
         # librdkafka's members are cooperative; they show nothing about Java's members.

@@ -17,7 +17,7 @@ from kafka_rebalance.assignors.streams import engines
 from kafka_rebalance.assignors.streams.min_cost_flow import Graph
 from kafka_rebalance.java.priority_queue import PriorityQueue
 from kafka_rebalance.wire.streams_protocol import decode_assignment_info
-from tools.differential_streams import compare
+from tools.differential_streams import compare, differs
 from tools.judge import Block
 from tools.streams_vectors import answer_of
 
@@ -60,6 +60,16 @@ def test_vectors(engine: Engine) -> None:
 def test_the_vectors_have_every_kind() -> None:
     kinds = {vector["case"]["name"].split("-")[2] for vector in _vectors()}
     assert kinds == {"fallback", "ha", "kip924", "legacy_sticky", "odd"}
+
+
+def test_racks_of_kip924(engine: Engine) -> None:
+    """Members of a future version have two racks in one process; a broker has no rack."""
+    with (VECTORS.parent / "stream-racks.jsonl").open(encoding="utf-8") as lines:
+        vectors = [json.loads(line) for line in lines]
+    assert len(vectors) == 2
+    for vector in vectors:
+        ours = answer_of(read_application(vector["case"]), reference=engine == "reference")
+        assert differs(vector["expected"], ours) is None, vector["case"]["name"]
 
 
 @pytest.mark.oracle

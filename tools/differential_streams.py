@@ -60,7 +60,7 @@ def _compared(case: dict[str, Any], oracle: Oracle, outcome: Outcome) -> dict[st
         "reference": ours(lambda: answer_of(given, reference=True)),
         "rust": ours(lambda: answer_of(given, reference=False)),
     }
-    found = difference(answers, _differs)
+    found = difference(answers, differs)
     if found is not None:
         line = {"name": case["name"], "difference": found, "case": case, "answers": answers}
         outcome.differences.append(line)
@@ -70,7 +70,7 @@ def _compared(case: dict[str, Any], oracle: Oracle, outcome: Outcome) -> dict[st
     return answers["oracle"]
 
 
-def _differs(kafkas: dict[str, Any], ours: dict[str, Any]) -> str | None:
+def differs(kafkas: dict[str, Any], ours: dict[str, Any]) -> str | None:
     """Returns the first member whose answer differs."""
     if kafkas["members"].keys() != ours["members"].keys():
         return "answers other members"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 Case = dict[str, Any]
-ASSIGNORS = ("high_availability",) * 5 + ("legacy_sticky",) * 2 + ("sticky",)
+ASSIGNORS = ("high_availability",) * 5 + ("legacy_sticky",) * 2 + ("sticky",) * 2
 _RACKS = ("a", "b", "c")
 
 
@@ -46,13 +46,15 @@ class _Thread:
 
 
 class _Process:
-    def __init__(self, rng: random.Random, racks: tuple[str | None, ...]) -> None:
+    def __init__(
+        self, rng: random.Random, racks: tuple[str | None, ...], versions: tuple[int, ...]
+    ) -> None:
         self.process_id = uuid.UUID(int=rng.getrandbits(128))
         self.rack = rng.choice(racks)
         self.tags = {key: rng.choice(_RACKS) for key in ("zone", "cell") if rng.random() < 0.9}
         self.end_point = f"host-{rng.randrange(100)}-{self.process_id.hex[:4]}:80"
         self.offsets: dict[TaskId, int] = {}
-        self.version = rng.choice((11,) * 12 + (7, 10, 5, 12))
+        self.version = rng.choice(versions)
         self.threads: list[_Thread] = []
 
 
@@ -61,7 +63,14 @@ class _Application:
         self.rng = rng
         self.assignor = rng.choice(ASSIGNORS)
         self.racks: tuple[str | None, ...] = _RACKS if rng.random() < 0.8 else (None, *_RACKS)
-        self.brokers = {str(i): rng.choice(self.racks) for i in range(rng.randint(1, 5))}
+        # In one application of five, many processes have a future version: Kafka puts them into one
+        # process, with their racks. In one of ten, a broker without a rack is among others.
+        self.versions = (11, 12, 12) if rng.random() < 0.2 else (11,) * 12 + (7, 10, 5, 12)
+        self.fewest = 2 if rng.random() < 0.1 else 1
+        """The fewest brokers, and the fewest replicas of a partition."""
+        self.brokers = {str(i): rng.choice(self.racks) for i in range(rng.randint(self.fewest, 5))}
+        if self.fewest > 1:
+            self.brokers["0"] = None
         self.topics: dict[str, list[list[int]]] = {}
         self.ends: dict[str, list[int]] = {}
         self.committed: dict[str, list[int | None]] = {}
@@ -71,7 +80,7 @@ class _Application:
 
     def _topic(self, name: str, count: int) -> str:
         rng, ids = self.rng, [int(one) for one in self.brokers]
-        replicas = rng.randint(1, min(3, len(ids)))
+        replicas = rng.randint(self.fewest, min(3, len(ids)))
         self.topics[name] = [rng.sample(ids, replicas) for _ in range(count)]
         return name
 
@@ -123,7 +132,7 @@ class _Application:
         }
 
     def _process(self) -> _Process:
-        new = _Process(self.rng, self.racks)
+        new = _Process(self.rng, self.racks, self.versions)
         for _ in range(self.rng.choice((1, 1, 2, 3, 4))):
             self._thread(new)
         return new

@@ -110,7 +110,9 @@ def subscribed_protocol(
     An eager member revokes all partitions before it joins, so it claims none; a cooperative member
     claims those that it keeps. But a member without partitions claims none either. `sent` are the
     members with what they sent, `assigned` is the number of partitions that they were then
-    assigned. A member *rejoined* if it sent a generation: it had been assigned before.
+    assigned. A member *rejoined* if it sent a generation, and its assignor had one, which the user
+    data hold: it had been assigned before. If the next rebalance begins before a member's SyncGroup
+    is answered, the member sends that generation although it was assigned nothing in it.
 
     1. None under an eager assignor, and without members whose client allows mixed lists.
     2. "cooperative" if each member whose client allows mixed lists rejoined and claims partitions.
@@ -146,4 +148,5 @@ def subscribed_protocol(
 
 
 def _rejoined(sent: Member) -> bool:
-    return sent.generation_id is not None and sent.generation_id >= 0
+    generations = (sent.generation_id, sent.user_data_generation_id)
+    return sent.generation_id is not None and all(n is None or n >= 0 for n in generations)

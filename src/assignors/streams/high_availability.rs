@@ -17,7 +17,7 @@ const NON_OVERLAP_COST: i64 = 1;
 pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &Settings) -> bool {
     let replicas = settings.num_standby_replicas > 0;
     let strategy = settings.rack_aware_assignment_strategy.as_str();
-    let swaps = strategy != NONE && is_known(topology, processes, replicas);
+    let swaps = strategy != NONE && is_known(topology, processes, true, replicas, false);
     let costs = costs(settings, TRAFFIC_COST, NON_OVERLAP_COST);
     let mut subtopologies: Vec<i32> = topology.subtopologies.keys().copied().collect();
     subtopologies.sort_unstable();

@@ -244,7 +244,9 @@ struct Racks<'r> {
     public: bool,
     balanced: bool,
     costs: (i64, i64),
-    enabled: bool,
+    /// Whether active and standby tasks are swapped; only KIP-924's form asks for other racks
+    /// before each of the two.
+    enabled: [bool; 2],
 }
 
 impl<'r> Racks<'r> {
@@ -258,19 +260,20 @@ impl<'r> Racks<'r> {
         let no_cost = settings.rack_aware_assignment_traffic_cost.is_none()
             || settings.rack_aware_assignment_non_overlap_cost.is_none();
         let changelogs = settings.num_standby_replicas > 0 || public;
+        let is_on = strategy != NONE && !(public && no_cost);
+        let enabled = [true, !public]
+            .map(|inputs| is_on && is_known(topology, processes, inputs, changelogs, public));
         Self {
             topology,
             public,
             balanced: strategy == BALANCE_SUBTOPOLOGY,
             costs: costs(settings, TRAFFIC_COST, NON_OVERLAP_COST),
-            enabled: strategy != NONE
-                && !(public && no_cost)
-                && is_known(topology, processes, changelogs),
+            enabled,
         }
     }
 
     fn swap_active(&self, processes: &mut [StreamsProcess]) {
-        if !self.enabled {
+        if !self.enabled[0] {
             return;
         }
         let is_stateful = |task: &u32| {
@@ -297,7 +300,7 @@ impl<'r> Racks<'r> {
     }
 
     fn swap_standby(&self, processes: &mut [StreamsProcess]) {
-        if self.enabled {
+        if self.enabled[1] {
             let racks = self.racks(false, true, self.public && self.balanced, self.costs);
             self.in_order(processes, |processes| {
                 racks.swap_standby(processes, |_, _, _, _| true);

@@ -11,20 +11,32 @@ pub const BALANCE_SUBTOPOLOGY: &str = "balance_subtopology";
 const ROUNDS: usize = 4;
 const SOURCE: usize = 0;
 
-/// Step 1.
-pub fn is_known(topology: &Topology, processes: &[StreamsProcess], changelogs: bool) -> bool {
+/// Step 1; `public` is KIP-924's form.
+pub fn is_known(
+    topology: &Topology,
+    processes: &[StreamsProcess],
+    inputs: bool,
+    changelogs: bool,
+    public: bool,
+) -> bool {
     let one_rack = |one: &StreamsProcess| {
-        one.rack() != NO_RACK && one.racks.iter().all(|&rack| rack == one.rack())
+        one.rack() != NO_RACK && (public || one.racks.iter().all(|&rack| rack == one.rack()))
     };
     let all_known = |tps: &[Partition]| {
         let mut racks = tps
             .iter()
             .map(|tp| &topology.racks[tp.0 as usize][tp.1 as usize]);
-        racks.all(|racks| !racks.contains(&NO_RACK))
+        racks.all(|racks| {
+            if public {
+                racks.iter().any(|&rack| rack != NO_RACK)
+            } else {
+                !racks.contains(&NO_RACK)
+            }
+        })
     };
     processes.iter().all(one_rack)
         && topology.tasks.iter().all(|&task| {
-            all_known(&topology.inputs[task as usize])
+            (!inputs || all_known(&topology.inputs[task as usize]))
                 && (!changelogs || all_known(&topology.changelogs[task as usize]))
         })
 }

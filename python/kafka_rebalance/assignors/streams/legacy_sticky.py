@@ -191,23 +191,30 @@ class _Racks:
         self._processes = processes if public else sorted(processes, key=lambda one: one.process_id)
         self._strategy = settings.rack_aware_assignment_strategy
         self._costs = costs(settings, _TRAFFIC_COST, _NON_OVERLAP_COST)
-        self._enabled = self._strategy != NONE and is_known(
-            topology, processes, changelogs=settings.num_standby_replicas > 0 or public
-        )
-        if public and None in (
+        costs_are_set = None not in (
             settings.rack_aware_assignment_traffic_cost,
             settings.rack_aware_assignment_non_overlap_cost,
-        ):
-            self._enabled = False
+        )
+        self._is_on = self._strategy != NONE and (costs_are_set or not public)
+
+    def _is_known(self, *, active: bool) -> bool:
+        """Only KIP-924's form asks for other racks before active and before standby tasks."""
+        return is_known(
+            self._topology,
+            self._processes,
+            inputs=active or not self._public,
+            changelogs=self._settings.num_standby_replicas > 0 or self._public,
+            public=self._public,
+        )
 
     def swap_active(self) -> None:
-        if self._enabled:
+        if self._is_on and self._is_known(active=True):
             self._swap_active(self._stateful(), *self._costs)
             stateful = set(self._stateful())
             self._swap_active([t for t in self._topology.tasks if t not in stateful], 1, 0)
 
     def swap_standby(self) -> None:
-        if self._enabled:
+        if self._is_on and self._is_known(active=False):
             changelogs = self._topology.changelogs.__getitem__
             racks = RackCosts(self._topology, self._strategy, changelogs, *self._costs)
             balanced = self._public and self._strategy == BALANCE_SUBTOPOLOGY

@@ -3,6 +3,8 @@
 
 1. It is enabled if a strategy is set and all racks are known: each process has one rack, and each
    replica of each input partition has one; with standby replicas, of each changelog partition too.
+   KIP-924's form reads a process's rack from its first member only, and one replica with a rack is
+   enough. Members of a future version share a process, so the racks in a process can differ.
 2. A task at a process costs the traffic cost for each partition that has no replica in the rack of
    the process, and the non-overlap cost if the task is not there now.
 3. Active tasks: a flow of minimum cost from the tasks to the processes. Each process keeps its
@@ -32,15 +34,23 @@ MayMove = Callable[[StreamsProcess, StreamsProcess, TaskId], bool]
 PartitionsOf = Callable[[TaskId], Sequence[Partition]]
 
 
-def is_known(topology: Topology, processes: Sequence[StreamsProcess], *, changelogs: bool) -> bool:
-    """Step 1."""
-    if any(not one.rack or set(one.racks) != {one.rack} for one in processes):
+def is_known(
+    topology: Topology,
+    processes: Sequence[StreamsProcess],
+    *,
+    inputs: bool = True,
+    changelogs: bool,
+    public: bool = False,
+) -> bool:
+    """Step 1; `public` is KIP-924's form."""
+    if any(not one.rack or not (public or {*one.racks} == {one.rack}) for one in processes):
         return False
-    return all(
-        all(topology.racks[topic][p])
-        for task in topology.tasks
-        for topic, p in (*topology.inputs[task], *(topology.changelogs[task] if changelogs else ()))
-    )
+    counted = [
+        *(topology.inputs.values() if inputs else ()),
+        *(topology.changelogs.values() if changelogs else ()),
+    ]
+    enough = any if public else all
+    return all(enough(topology.racks[topic][p]) for tps in counted for topic, p in tps)
 
 
 class RackCosts:

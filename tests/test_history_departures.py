@@ -48,9 +48,9 @@ def _went(
     gone_ms = LAST_MS + silence_ms
     commits = CommitsSeen()
     count = 1 + (LAST_MS - JOINED_MS) // distance_ms
-    commits.add({OWN: CommitTimes(LAST_MS - (count - 1) * distance_ms, LAST_MS, count)})
+    commits.add(OWN, CommitTimes(LAST_MS - (count - 1) * distance_ms, LAST_MS, count))
     if others_ms is not None:
-        commits.add({OTHERS: CommitTimes(JOINED_MS, gone_ms - others_ms, 100)})
+        commits.add(OTHERS, CommitTimes(JOINED_MS, gone_ms - others_ms, 100))
     before = _generation((went, stays), 1, JOINED_MS)
     cause = departure(went, before, _generation((stays,), 2, gone_ms), commits, JOINED_MS)
     return cause.kind, cause.certainty

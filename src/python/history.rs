@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads the records of one partition of `__consumer_offsets` for `history/all_groups.py`: nearly
+//! Reads the records of one partition of `__consumer_offsets` for `history/all_groups.py`. Nearly
 //! all of them are commits, and Python sees only their sums.
-
-use std::collections::hash_map::Entry;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
-use super::partitions::Maker;
 use crate::wire::group_records::{Key, decode_key};
 
 /// The first and last commit of a partition since the group's last record, and their number.
@@ -45,47 +42,50 @@ impl CommitTimes {
     }
 }
 
-/// A committed partition of a group.
+struct Group {
+    /// Its own records, and between two of them a dict of commits by partition.
+    entries: Py<PyList>,
+    records: usize,
+    commits: Option<Py<PyDict>>,
+}
+
+impl Group {
+    fn new(py: Python<'_>) -> Self {
+        let (entries, records, commits) = (PyList::empty(py).unbind(), 0, None);
+        Self {
+            entries,
+            records,
+            commits,
+        }
+    }
+}
+
+/// A partition that a group commits.
 struct Place {
     group: usize,
-    topic: usize,
-    partition: i32,
-    /// Where its last commit was counted: after how many records of the group, and in which sum.
-    era: usize,
-    sum: usize,
-}
-
-struct Sum {
-    topic: usize,
-    partition: i32,
-    times: CommitTimes,
-}
-
-/// A record of a group, and the commits after it.
-struct Era {
-    record: Py<PyAny>,
-    sums: Vec<Sum>,
+    partition: Py<PyAny>,
+    /// The commits since this record of the group.
+    since: usize,
+    times: Py<CommitTimes>,
 }
 
 /// Sums up the commits of groups between the groups' own records, in the order of the log.
 ///
-/// `name_of(key)` returns the group of a record that is neither a classic group's nor a commit;
-/// None if it is not wanted. If `group_id` is set, all other groups are left out.
+/// `name_of(key)` returns the group of a record that is not a commit; None if it is not wanted.
 #[pyclass(module = "kafka_rebalance._core")]
 pub struct PartitionLog {
     name_of: Py<PyAny>,
-    group_id: Option<String>,
-    groups: Vec<(String, Vec<Era>)>,
+    new_partition: Py<PyAny>,
+    groups: Vec<Group>,
     by_name: FxHashMap<String, usize>,
-    topics: Vec<Py<PyString>>,
-    by_topic: FxHashMap<String, usize>,
+    places: Vec<Place>,
     /// By the bytes of a commit's key, without its version.
-    places: FxHashMap<Box<[u8]>, Place>,
-    /// Brokers of Kafka 4.4 write the topic's id at the end of a committed offset.
-    topic_ids: FxHashMap<[u8; 16], usize>,
+    by_key: FxHashMap<Box<[u8]>, usize>,
+    /// Brokers of Kafka 4.4 write the topic's id at the end of a committed offset: a partition of
+    /// the topic.
+    topic_ids: FxHashMap<[u8; 16], Py<PyAny>>,
     last_offset: i64,
-    /// From this offset to the last one, the partition has no hole. Compaction makes holes. A hole
-    /// of one offset does not count: it may be a transaction's marker.
+    /// From this offset to the last one, the partition has no hole; see `WholeFrom`.
     #[pyo3(get)]
     whole_from: i64,
 }
@@ -95,23 +95,24 @@ const WITH_ID: &[u8] = &[0, 4];
 #[pymethods]
 impl PartitionLog {
     #[new]
-    fn new(name_of: Py<PyAny>, group_id: Option<String>) -> Self {
-        Self {
+    fn new(py: Python<'_>, name_of: Py<PyAny>) -> PyResult<Self> {
+        let model = py.import("kafka_rebalance.group.model")?;
+        Ok(Self {
             name_of,
-            group_id,
+            new_partition: model.getattr("TopicPartition")?.unbind(),
             groups: Vec::new(),
             by_name: FxHashMap::default(),
-            topics: Vec::new(),
-            by_topic: FxHashMap::default(),
-            places: FxHashMap::default(),
+            places: Vec::new(),
+            by_key: FxHashMap::default(),
             topic_ids: FxHashMap::default(),
             last_offset: -3,
             whole_from: 0,
-        }
+        })
     }
 
     /// Adds records (`OffsetsRecord`) with ascending offsets.
     fn add(&mut self, records: &Bound<'_, PyList>) -> PyResult<()> {
+        let py = records.py();
         for record in records {
             let fields = record.cast::<PyTuple>()?;
             let offset: i64 = fields.get_borrowed_item(1)?.extract()?;
@@ -119,127 +120,113 @@ impl PartitionLog {
                 self.whole_from = offset;
             }
             self.last_offset = offset;
-            let (key, value) = (fields.get_item(3)?, fields.get_item(4)?);
-            let key = key.cast::<PyBytes>()?.as_bytes();
-            if let [0, 0 | 1, place @ ..] = key {
-                // A commit before the group's first record shows nothing.
+            let key = fields.get_borrowed_item(3)?;
+            let key = key.cast::<PyBytes>()?;
+            if let [0, 0 | 1, place @ ..] = key.as_bytes() {
+                let value = fields.get_borrowed_item(4)?;
                 if let Ok(value) = value.cast::<PyBytes>() {
                     let time_ms = fields.get_borrowed_item(2)?.extract()?;
-                    self.commit(record.py(), key, place, value.as_bytes(), time_ms);
+                    self.commit(key.as_bytes(), place, &value, time_ms)?;
                 }
-            } else if let Some(name) = self.group_of(&fields.get_item(3)?)? {
+            } else if let Some(name) = self.name_of.call1(py, (&key,))?.extract(py)? {
                 let next = self.groups.len();
-                let group = *self.by_name.entry(name).or_insert_with_key(|name| {
-                    self.groups.push((name.clone(), Vec::new()));
-                    next
-                });
-                let (record, sums) = (record.unbind(), Vec::new());
-                self.groups[group].1.push(Era { record, sums });
+                let group = *self.by_name.entry(name).or_insert(next);
+                if group == next {
+                    self.groups.push(Group::new(py));
+                }
+                let group = &mut self.groups[group];
+                group.entries.bind(py).append(record)?;
+                group.records += 1;
+                group.commits = None;
             }
         }
         Ok(())
     }
 
-    /// Returns each group's name with its records and, between them, its commits by partition.
-    fn groups<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<(String, Vec<Bound<'py, PyAny>>)>> {
-        let maker = Maker::new(py)?;
-        let groups = std::mem::take(&mut self.groups);
-        let read = groups.into_iter().map(|(name, eras)| {
-            let mut entries = Vec::with_capacity(2 * eras.len());
-            for era in eras {
-                entries.push(era.record.into_bound(py));
-                if !era.sums.is_empty() {
-                    let commits = PyDict::new(py);
-                    for sum in era.sums {
-                        let tp = maker.make(self.topics[sum.topic].bind(py), sum.partition)?;
-                        commits.set_item(tp, Bound::new(py, sum.times)?)?;
-                    }
-                    entries.push(commits.into_any());
-                }
-            }
-            Ok((name, entries))
-        });
-        read.collect()
+    /// Returns the entries of each group.
+    fn groups(&self) -> Vec<&Py<PyList>> {
+        self.groups.iter().map(|group| &group.entries).collect()
     }
 
     /// Returns the names of topics by their ids, each two signed numbers.
-    fn topic_names(&self, py: Python<'_>) -> FxHashMap<(i64, i64), Py<PyString>> {
+    fn topic_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let half = |bytes: &[u8]| i64::from_be_bytes(bytes.try_into().expect("eight bytes"));
-        let ids = self.topic_ids.iter();
-        ids.map(|(id, &topic)| {
-            let name = self.topics[topic].clone_ref(py);
-            ((half(&id[..8]), half(&id[8..])), name)
-        })
-        .collect()
+        let names = PyDict::new(py);
+        for (id, partition) in &self.topic_ids {
+            names.set_item(
+                (half(&id[..8]), half(&id[8..])),
+                partition.bind(py).get_item(0)?,
+            )?;
+        }
+        Ok(names)
     }
 }
 
 impl PartitionLog {
-    /// The group of a record that is not a commit; None if it has none, or if it is not wanted.
-    fn group_of(&self, key: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-        let name = match decode_key(key.cast::<PyBytes>()?.as_bytes()) {
-            Ok(Key::GroupMetadata { group_id }) => Some(group_id.to_owned()),
-            Ok(Key::Other) => self.name_of.bind(key.py()).call1((key,))?.extract()?,
-            _ => None,
+    fn commit(
+        &mut self,
+        key: &[u8],
+        place: &[u8],
+        value: &Bound<'_, PyBytes>,
+        time_ms: i64,
+    ) -> PyResult<()> {
+        let (py, now) = (value.py(), CommitTimes::new(time_ms, time_ms, 1));
+        let place = match self.by_key.get(place) {
+            Some(&known) => known,
+            None => match self.new_place(py, key)? {
+                Some(new) => {
+                    self.places.push(new);
+                    *self
+                        .by_key
+                        .entry(place.into())
+                        .or_insert(self.places.len() - 1)
+                }
+                None => return Ok(()), // a wrong key, or a group without a record before
+            },
         };
-        let is_wanted = |name: &String| self.group_id.as_ref().is_none_or(|only| only == name);
-        Ok(name.filter(is_wanted))
-    }
-
-    fn commit(&mut self, py: Python<'_>, key: &[u8], place: &[u8], value: &[u8], time_ms: i64) {
-        if !self.places.contains_key(place) && self.add_place(py, key, place).is_none() {
-            return;
-        }
-        let place = self.places.get_mut(place).expect("it was added");
-        let eras = &mut self.groups[place.group].1;
-        let count = eras.len();
-        let sums = &mut eras[count - 1].sums;
-        let times = CommitTimes::new(time_ms, time_ms, 1);
-        if place.era == count {
-            sums[place.sum].times.add(&times);
+        let place = &mut self.places[place];
+        let group = &mut self.groups[place.group];
+        if place.since == group.records {
+            place.times.borrow_mut(py).add(&now);
         } else {
-            (place.era, place.sum) = (count, sums.len());
-            let (topic, partition) = (place.topic, place.partition);
-            sums.push(Sum {
-                topic,
-                partition,
-                times,
-            });
+            (place.since, place.times) = (group.records, Py::new(py, now)?);
+            let commits = match &group.commits {
+                Some(commits) => commits.bind(py),
+                None => {
+                    let commits = PyDict::new(py);
+                    group.entries.bind(py).append(&commits)?;
+                    group.commits.insert(commits.unbind()).bind(py)
+                }
+            };
+            commits.set_item(&place.partition, &place.times)?;
         }
+        let value = value.as_bytes();
         if value.starts_with(WITH_ID)
             && let Some(id) = value[1..].last_chunk()
         {
-            self.topic_ids.insert(*id, place.topic);
+            self.topic_ids.insert(*id, place.partition.clone_ref(py));
         }
+        Ok(())
     }
 
-    /// Adds the partition of a commit; None if the key is wrong or the group has no record yet.
-    fn add_place(&mut self, py: Python<'_>, key: &[u8], place: &[u8]) -> Option<()> {
+    fn new_place(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Place>> {
         let Ok(Key::OffsetCommit {
             group_id,
             topic,
             partition,
         }) = decode_key(key)
         else {
-            return None;
+            return Ok(None);
         };
-        let group = *self.by_name.get(group_id)?;
-        let topic = match self.by_topic.entry(topic.to_owned()) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => {
-                self.topics.push(PyString::new(py, topic).unbind());
-                *new.insert(self.topics.len() - 1)
-            }
+        let Some(&group) = self.by_name.get(group_id) else {
+            return Ok(None);
         };
-        let (era, sum) = (0, 0);
-        let added = Place {
+        let topic = PyString::intern(py, topic);
+        Ok(Some(Place {
             group,
-            topic,
-            partition,
-            era,
-            sum,
-        };
-        self.places.insert(place.into(), added);
-        Some(())
+            partition: self.new_partition.call1(py, (topic, partition))?,
+            since: 0,
+            times: Py::new(py, CommitTimes::new(0, 0, 0))?,
+        }))
     }
 }

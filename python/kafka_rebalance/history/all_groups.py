@@ -91,16 +91,25 @@ def recorded_in_order(
 def _of_partition(
     log: Iterable[OffsetsRecord], group_id: str | None, session_ms: int
 ) -> Iterator[_Row]:
-    read, log = _core.PartitionLog(group_name, group_id), iter(log)
+    def wanted(data: bytes) -> str | None:
+        try:
+            key = read_key(data)
+        except WireError:
+            return None
+        name = key.group_id if isinstance(key, GroupMetadataKey) else group_name(data)
+        return name if group_id in (None, name) else None
+
+    read, log = _core.PartitionLog(wanted), iter(log)
     while some := list(islice(log, _AT_ONCE)):
         read.add(some)
     names = read.topic_names()
-    for _, group in read.groups():
+    for group in read.groups():
         history = GroupHistory(read.whole_from)
         epochs = GroupEpochs(history, names, session_ms)
         for one in group:
             if isinstance(one, dict):
-                epochs.commits(one)
+                for tp, times in one.items():
+                    epochs.commit(tp, times)
             elif isinstance(key := read_key(one.key), GroupMetadataKey):
                 yield from epochs.end()
                 yield from read_record(history, key, one)

@@ -26,7 +26,6 @@ Differs  in Kafka, a transactional commit does not start the session again; here
          that does.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_rebalance._core import CommitTimes as CommitTimes
@@ -45,10 +44,9 @@ class CommitsSeen:
     since: dict[TopicPartition, CommitTimes] = field(default_factory=dict)
     committers: dict[str, float | None] = field(default_factory=dict)  # member id -> `usual_ms`
 
-    def add(self, commits: Mapping[TopicPartition, CommitTimes]) -> None:
-        for tp, times in commits.items():
-            if (known := self.since.setdefault(tp, times)) is not times:
-                known.add(times)
+    def add(self, tp: TopicPartition, times: CommitTimes) -> None:
+        if (known := self.since.setdefault(tp, times)) is not times:
+            known.add(times)
 
     def end_generation(
         self, before: RecordedGeneration | None, kept: frozenset[TopicPartition] = frozenset()

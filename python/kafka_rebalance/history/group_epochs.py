@@ -57,7 +57,7 @@ class _Epoch:
     record: OffsetsRecord
     value: EpochValue
     members: dict[str, MemberValue]
-    commits: list[Mapping[TopicPartition, CommitTimes]] = field(default_factory=list)
+    commits: list[tuple[TopicPartition, CommitTimes]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -93,12 +93,12 @@ class GroupEpochs:
         self._row: _Row | None = None
         self._way = _Reconciliation(0)
 
-    def commits(self, commits: Mapping[TopicPartition, CommitTimes]) -> None:
+    def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
         """Called for commits. Those of an open epoch count after its members are compared."""
         if self._open is not None:
-            self._open.commits.append(commits)
+            self._open.commits.append((tp, times))
         else:
-            self._history.commits(commits)
+            self._history.commit(tp, times)
 
     def add(self, record: OffsetsRecord) -> Iterator[_Row]:
         """Yields the rows that end with this record. A record that cannot be read has a row."""
@@ -224,8 +224,8 @@ class GroupEpochs:
         generation = self._generation(epoch, time_ms)
         self._row = (self._history.record(generation), generation)
         self._last = epoch
-        for commits in epoch.commits:
-            self._history.commits(commits)
+        for tp, times in epoch.commits:
+            self._history.commit(tp, times)
 
     def _close(self) -> Iterator[_Row]:
         if self._open is not None:

@@ -24,7 +24,7 @@ A rebalance can have many causes: a row lists them all, in the order of `recorde
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
@@ -116,8 +116,8 @@ class GroupHistory:
         """Until the next record, the last generation is not held: `read` reads it again."""
         self._before = read
 
-    def commits(self, commits: Mapping[TopicPartition, CommitTimes]) -> None:
-        self._commits.add(commits)
+    def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
+        self._commits.add(tp, times)
 
     def tombstone(self, time_ms: int) -> None:
         """Called for the group's deletion: generations begin at 1 again; members may come back."""

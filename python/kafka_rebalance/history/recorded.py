@@ -7,7 +7,7 @@ that restarts under a new member id is the same owner; another member that resta
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
 from .group_log import RecordedGeneration, RecordedMember
@@ -155,7 +155,8 @@ class RecordedRebalance:
         return self.error is None and self.cause not in _NONE and not self.again
 
     def to_dict(self) -> dict[str, Any]:
-        row = asdict(self)
+        row = {one.name: getattr(self, one.name) for one in fields(self)}
+        row["causes"] = tuple(map(asdict, self.causes))
         row["back"] = [one._asdict() for one in self.back]
         row["revocations"] = [one._asdict() for one in self.revocations]
         return {**row, "cause": self.cause}

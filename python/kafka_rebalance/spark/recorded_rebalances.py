@@ -164,7 +164,7 @@ def _read(history: GroupHistory, row: tuple[Any, ...]) -> Iterator[RecordedRebal
         return
     if isinstance(key, OffsetCommitKey):
         times = CommitTimes(time_ms, last_ms, commits)
-        history.commits({TopicPartition(key.topic, key.partition): times})
+        history.commit(TopicPartition(key.topic, key.partition), times)
     elif is_group and name is not None:
         record = OffsetsRecord(partition, offset, time_ms, data, value)
         yield from (found for found, _ in read_record(history, key, record))

@@ -157,9 +157,7 @@ def test_files_without_a_group_say_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     commit = OffsetCommitKey("g", "t", 0), OffsetCommitValue(1, -1, "", 1_700_000_000_000)
-    problem = (
-        "no record of a classic or consumer group was found; give all records of __consumer_offsets"
-    )
+    problem = "no record of a group was found; give all records of __consumer_offsets"
     for records in ([], [commit]):
         path = _file(tmp_path, *records)
         assert main(["history", path, *options.split()]) == 2

@@ -93,7 +93,7 @@ def test_bytes_that_are_no_consumers_are_not_computed() -> None:
     generations = [one for _, one in recorded_generations(records) if one is not None]
     replayed = replay(generations)
     counts = Counter(one.equal for one in replayed)
-    assert counts == {True: 9, None: 2}
+    assert counts == {True: 23, None: 2}
     assert {one.difference for one in replayed if one.equal is None} == {
         "a member's bytes cannot be read"
     }

@@ -11,8 +11,10 @@ again. `--again` judges the last run, which is kept in build/history_live.pickle
 With `--exporter`, three brokers run, one is killed, and only the counts of `kafka-rebalance
 exporter` are judged: each recorded rebalance is counted once, with the cause that history names.
 
-With `--by-broker`, groups of the consumer protocol (KIP-848) run for that time. Their records go to
-FILE, the changes to a file beside it, and each epoch is judged.
+With `--by-broker`, consumer groups (KIP-848), share and streams groups run for that time. Their
+records go to
+FILE, the changes and the broker's log to files beside it, and each epoch is judged, from records
+alone and with the log.
 
 Exit code 0: all demands of `faults` hold; 1: one does not; 2: no broker can run.
 """
@@ -28,7 +30,7 @@ from pathlib import Path
 from kafka_rebalance.history import read_records
 from tests.support.broker import BrokerError
 
-from .by_broker import judged, read_script, record
+from .by_broker import judged, read_lines, read_script, record
 from .cast import KINDS, LIBRDKAFKA
 from .exported import told
 from .judge import RIGHT, WRONG, Verdict, judge, report
@@ -53,12 +55,9 @@ def main() -> int:
     if arguments.copies > 1 and not arguments.exporter:
         parser.error("--copies: the causes are judged by the kinds' names; add --exporter")
     if arguments.by_broker is not None:
-        record(arguments.seed, arguments.minutes, arguments.by_broker)
-        records = list(read_records(str(arguments.by_broker)))
-        found = Counter(judged(records, read_script(arguments.by_broker)))
-        for (cause, how), count in sorted(found.items()):
-            print(f"{cause}, {how}: {count}")
-        return any(how == WRONG for _, how in found)
+        if not arguments.again:
+            record(arguments.seed, arguments.minutes, arguments.by_broker)
+        return _judge_by_broker(arguments.by_broker)
     try:
         if arguments.again:
             evidence = pickle.loads(OUT.read_bytes())
@@ -103,6 +102,21 @@ def main() -> int:
     failures = faults(verdict, arguments.rebalances)
     print(*failures, sep="\n")
     return bool(failures)
+
+
+def _judge_by_broker(file: Path) -> int:
+    records, script = list(read_records(str(file))), read_script(file)
+    wrong = 0
+    for source, lines in (("records", []), ("with the log", read_lines(file))):
+        found = [*judged(records, script, lines)]
+        print(source)
+        for (group, cause, how), count in sorted(Counter(one[:3] for one in found).items()):
+            print(f"  {group}, {cause}, {how}: {count}")
+        print(*(f"  {one.how}: {one.group}: {one.told}" for one in found if one.told), sep="\n")
+        totals = Counter(one.how for one in found)
+        print(f"  {len(found)} in all:", ", ".join(f"{n} {how}" for how, n in totals.items()))
+        wrong += totals[WRONG]
+    return wrong > 0
 
 
 def faults(verdict: Verdict, rebalances: int) -> list[str]:

@@ -59,15 +59,15 @@ class Members:
     def __init__(self, bootstrap_server: str, directory: Path) -> None:
         self.server = bootstrap_server
         self._java = JavaMembers(bootstrap_server, directory / "java.log")
-        self._threads: dict[str, _Librdkafka] = {}
+        self._threads: dict[str, Librdkafka] = {}
         self._running: dict[str, str] = {}
         self.numbers = itertools.count()
 
     def start(self, client: Client) -> None:
         if client.library == LIBRDKAFKA:
-            self._threads[client.name] = _Librdkafka(client, self.server)
+            self._threads[client.name] = Librdkafka(client, self.server)
         else:
-            self._java.send(add=[_for_java(client)], wait=False)
+            self._java.send(add=[for_java(client)], wait=False)
 
     def close(self, client: Client) -> None:
         """Lets the client leave; returns when it has left."""
@@ -125,7 +125,7 @@ class Members:
         self._java.close()
 
 
-def _for_java(client: Client) -> dict[str, Any]:
+def for_java(client: Client) -> dict[str, Any]:
     classic = client.protocol == "classic" and client.assignor
     return {
         "name": client.name,
@@ -139,7 +139,7 @@ def _for_java(client: Client) -> dict[str, Any]:
     }
 
 
-class _Librdkafka:
+class Librdkafka:
     """A consumer that polls in its own thread, which alone may use it."""
 
     def __init__(self, client: Client, server: str) -> None:

@@ -70,11 +70,8 @@ def _of(rows: list[dict[str, Any]], cluster: str) -> list[dict[str, Any]]:
 
 
 def _expected(records: list[OffsetsRecord]) -> list[dict[str, Any]]:
-    """Returns the rows of the reader without Spark, with lists in place of tuples.
-
-    Spark has no rows of groups whose brokers assign.
-    """
-    return _as_lists(row for row in on_one_machine(records) if row.group_type == "classic")
+    """Returns the rows of the reader without Spark, with lists in place of tuples."""
+    return _as_lists(on_one_machine(records))
 
 
 def _as_lists(found: Iterable[Any]) -> list[dict[str, Any]]:

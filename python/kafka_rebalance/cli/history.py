@@ -35,7 +35,7 @@ from .groups import no_such_group, report_bad
 from .lines import required, written
 from .options import REPEATED, add_cluster, add_table, cluster_configs
 
-_NONE = "rows are of classic and consumer groups, not of share and streams groups"
+_NONE = "a group that only commits offsets has no record of its own"
 _GIVE_ALL = "give all records of __consumer_offsets"
 _LOG_LINE_BYTES = 1 << 20  # a coordinator writes no longer line to its log
 
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         report_bad(absent._replace(error=f"{absent.error}; {_why(args)}"), as_json=args.json)
         return SOME_ERRORS
     if not recorded:
-        none = "no record of a classic or consumer group was found"
+        none = "no record of a group was found"
         raise GroupError(_source(args), f"{none}; {_why(args)}")
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
@@ -165,14 +165,10 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 
     topics = _topics(args.topics)
-    by_broker = {row.group_id for row, _ in recorded if row.group_type == "consumer"}
-    recorded = [one for one in recorded if one[0].group_id not in by_broker]
-    if by_broker:
-        print_note(f"passed over: {counted(len(by_broker), 'group')} whose brokers assign")
     if args.replay:
         replayed = replay([one for _, one in recorded if one is not None], topics)
         _print_json(replayed) if args.json else print_replay(replayed)
-        return sum(one.equal is None for one in replayed) + len(by_broker)
+        return sum(one.equal is None for one in replayed)
     failed = set()
     played: list[Counterfactual] = []
     for name, group in _by_group(recorded).items():
@@ -187,7 +183,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
         # The row "Recorded" is compared with the played rows, so it counts the same groups.
         rows = [row for row, _ in recorded if row.group_id not in failed]
         print_counterfactuals(rows, played)
-    return len(failed) + len(by_broker)
+    return len(failed)
 
 
 def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebalance]) -> None:

@@ -4,7 +4,8 @@
 Nearly all records are commits: the core decodes their keys, and Python sees only sums of them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import struct
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
 from operator import attrgetter
@@ -12,24 +13,17 @@ from operator import attrgetter
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.field_paths import each_of
-from kafka_rebalance.wire.broker_records import decode_record
-from kafka_rebalance.wire.group_records import (
-    GroupMetadataKey,
-    Key,
-    OtherKey,
-    decode_key,
-    encode_key,
-)
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetCommitKey, decode_key
 
-from .group_epochs import SESSION_MS, GroupEpochs, group_name
+from .group_epochs import SESSION_MS, GroupEpochs, read_group_key
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 from .records import OffsetsRecord
 
+_UUID = struct.Struct(">qq")
 _AT_ONCE = 10_000
-CONSUMER_GROUP_KEY = 3
-"""The version of the key of a group in the consumer protocol (ConsumerGroupMetadataKey.json)."""
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
@@ -40,12 +34,12 @@ Recorded = Sequence[_Row]
 def rebalance_history(
     records: Iterable[OffsetsRecord], *, session_ms: int = SESSION_MS
 ) -> list[RecordedRebalance]:
-    """Returns a row for each metadata record of a classic group, and for each epoch of a group in
-    the consumer protocol (KIP-848), in the order of time.
+    """Returns a row for each metadata record of a classic group, and for each epoch of a consumer,
+    share or streams group, in the order of time.
 
     The records may come in any order; tombstones and records of other kinds have no row. Without
-    `session_ms`, consumer groups have the default of `group.consumer.session.timeout.ms`. A record
-    whose value cannot be read becomes a row with an `error`.
+    `session_ms`, groups whose brokers assign have the default of Kafka's settings for sessions. A
+    record whose value cannot be read becomes a row with an `error`.
 
     Errors   TypeError at `records` for anything but records.
     """
@@ -96,7 +90,7 @@ def _of_partition(
             key = read_key(data)
         except WireError:
             return None
-        name = key.group_id if isinstance(key, GroupMetadataKey) else group_name(data)
+        name = group_of(key, data)
         return name if group_id in (None, name) else None
 
     read, log = _core.PartitionLog(wanted), iter(log)
@@ -104,35 +98,58 @@ def _of_partition(
         read.add(some)
     names = read.topic_names()
     for group in read.groups():
-        history = GroupHistory(read.whole_from)
-        epochs = GroupEpochs(history, names, session_ms)
+        reader = GroupReader(read.whole_from, names, session_ms)
         for one in group:
             if isinstance(one, dict):
                 for tp, times in one.items():
-                    epochs.commit(tp, times)
-            elif isinstance(key := read_key(one.key), GroupMetadataKey):
-                yield from epochs.end()
-                yield from read_record(history, key, one)
+                    reader.commit(tp, times)
             else:
-                yield from epochs.add(one)
-        yield from epochs.end()
+                yield from reader.add(one)
+        yield from reader.end()
 
 
-def group_of(key: Key) -> str | None:
-    """Returns the group id in the key of a classic or consumer group's own record, else None."""
+class GroupReader:
+    """Reads the records and commits of one group, whatever its type, in the order of the log."""
+
+    def __init__(
+        self, whole_from: int, names: MutableMapping[Uuid, str], session_ms: int = SESSION_MS
+    ) -> None:
+        self._history = GroupHistory(whole_from)
+        self._epochs = GroupEpochs(self._history, names, session_ms)
+        self.commit = self._epochs.commit
+        self.end = self._epochs.end
+
+    def add(self, record: OffsetsRecord) -> Iterator[_Row]:
+        """Yields the rows that end with this record. Errors: WireError, its key is unreadable."""
+        key = read_key(record.key)
+        if isinstance(key, GroupMetadataKey):
+            yield from self._epochs.end()
+            yield from read_record(self._history, key, record)
+        else:
+            yield from self._epochs.add(record)
+
+
+def read_id(data: bytes) -> Uuid:
+    """Reads a topic's id; of fewer than 16 bytes, any id."""
+    high, low = _UUID.unpack(data.rjust(_UUID.size, b"\0"))
+    return high, low
+
+
+def group_of(key: Key, data: bytes) -> str | None:
+    """Returns the group id in the key of a group's own record, `data` as bytes; else None."""
     if isinstance(key, GroupMetadataKey):
         return key.group_id
-    if isinstance(key, OtherKey) and key.version == CONSUMER_GROUP_KEY:
-        record = decode_record(encode_key(key), None)
-        return record and record.key.group_id
-    return None
+    read = None if isinstance(key, OffsetCommitKey) else read_group_key(data)
+    return read and read.group_id
 
 
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:
-    """Yields the row of a group's record; a tombstone, which ends the group, has none."""
+    """Yields the row of a classic group's record; a tombstone, which ends the group, has none."""
     if not isinstance(key, GroupMetadataKey):
-        name = group_of(key)
-        if name is not None and (converted := group.consumer_group(name, record)) is not None:
+        read = read_group_key(record.key)
+        if read is None or read.type.role != "METADATA":
+            return
+        if (converted := group.broker_group(read, record)) is not None:
             yield converted, None
         return
     if record.value is None:

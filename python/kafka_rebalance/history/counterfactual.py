@@ -9,25 +9,32 @@
 3. After each event, the members rebalance until they have settled. They own the partitions that
    the play assigned to them, not those in the record.
 
+4. A consumer group (KIP-848) is also played under the brokers' assignors, whose rounds are those of
+   `plans/broker_rounds.py`. Share and streams groups have one assignor: they are not played.
+
 The inventory has the number of each topic's partitions. If the records so far need more, or the
 inventory does not have the topic, the number is the one that they need.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import KAFKAS, Engine
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.broker_rounds import play_by_broker
 from kafka_rebalance.plans.rounds import Round, play
 
 from .all_groups import Recorded
+from .epoch_inputs import id_of
 from .group_log import RecordedMember
 from .patterns import away_ms, session_for
 
+_BROKERS = ("consumer/uniform", "consumer/range")
 _NO_EVENTS = ("second round", "follow-up", "static restart", "written again")
 
 
@@ -75,24 +82,48 @@ def counterfactuals(
     *,
     engine: Engine = "rust",
 ) -> list[Counterfactual]:
-    """Plays one group's records under each of Kafka's assignors, without and with static members.
+    """Plays one group's records under each assignor that it can have, without and with static
+    members.
 
     The plays with static members are left out if no member came back. The session timeout of static
     members is the shortest that covers 95% of the recorded absences.
 
-    Errors   TypeError at `recorded` or `topics` for anything else.
+    Errors   TypeError at `recorded` or `topics` for anything else; GroupError for a share or
+             streams group, and for a consumer group whose topics' names are not known.
     """
     pairs = "recorded_generations returns pairs, of a row and its generation"
     recorded = [*each_of(recorded, "recorded", tuple, pairs)]
     topics = each_of(topics, "topics", Topic, "Topic(name, partitions) makes one")
-    inventory = {topic.name: topic for topic in topics}
+    inventory = _ids(recorded) | {topic.name: topic for topic in topics}
     back = [one for row, _ in recorded for one in row.back]
     sessions = [None, session_for(back)] if back else [None]
+    assignors = _assignors(recorded)
     return [
         _played(recorded, inventory, assignor, session_ms, engine)
         for session_ms in sessions
-        for assignor in KAFKAS
+        for assignor in assignors
     ]
+
+
+def _ids(recorded: Recorded) -> dict[str, Topic]:
+    """Returns a consumer group's topics with their ids, which a broker's assignor reads."""
+    inputs = [one.inputs for _, one in recorded if one is not None and one.inputs is not None]
+    names = inputs[-1].names if inputs else {}
+    return {name: Topic(name, 0, None, id_of(one)) for one, name in names.items()}
+
+
+def _assignors(recorded: Recorded) -> Sequence[str]:
+    """Returns the assignors to play. Errors: as in `counterfactuals`."""
+    found = [one for _, one in recorded if one is not None and one.group_type != "classic"]
+    if not found:
+        return KAFKAS
+    kind = found[-1].group_type
+    if kind != "consumer":
+        raise GroupError("group_type", f"a {kind} group has one assignor, so nothing is played")
+    if any(not {tp.topic for tp in one.owners} <= one.topics for one in found):
+        problem = "subscribed by a pattern, or its name is in no record, so nothing is played"
+        raise GroupError("topics", f"a topic is {problem}")
+    return (*KAFKAS, *_BROKERS)
 
 
 def _played(
@@ -124,7 +155,14 @@ def _played(
             for one in event.members
         }
         group = group.owning(owned, generation_id=generation_id)
-        played = play(group, assignor, starts_over=False, engine=engine)
+        if assignor in _BROKERS:
+            members = tuple(
+                one if one.member_id in held else replace(one, generation_id=None)
+                for one in group.members
+            )
+            played = play_by_broker(group.edited(members=members), eager=(), engine=engine)
+        else:
+            played = play(group, assignor, starts_over=False, engine=engine)
         rounds += played.rounds
         settled = settled and played.settled
         held = {member.member_id: member.owned_partitions for member in played.group.members}
@@ -221,4 +259,6 @@ def _plain(member: RecordedMember, name: str) -> Member:
 
 def _topic(inventory: Mapping[str, Topic], name: str, needed: int) -> Topic:
     known = inventory.get(name)
-    return known if known is not None and known.partitions >= needed else Topic(name, needed)
+    if known is not None and known.partitions >= needed:
+        return known
+    return Topic(name, needed, None, known.topic_id if known is not None else None)

@@ -52,7 +52,7 @@ class FollowedHistory:
         self._whole[record.partition].add(record.offset)
         try:
             key = read_key(record.key)
-            name = group_of(key)
+            name = group_of(key, record.key)
         except WireError:
             return
         if isinstance(key, OffsetCommitKey):

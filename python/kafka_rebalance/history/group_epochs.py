@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the records of a consumer group (KIP-848) as generations: one for each group epoch.
+"""Reads the records of a group whose broker assigns as generations: one for each group epoch.
 
-A heartbeat that changes the group writes the member's record and the new epoch. Targets for the
-epoch follow at once, or with a heartbeat within `group.consumer.assignment.interval.ms`; if another
-epoch comes first, this one has no targets of its own. Then each member's record of its current
-assignment shows the way to its target. So:
+Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have records of
+equal roles: of the epoch, its members, their targets and their current assignments. A heartbeat
+that changes the group writes the member's record and the new epoch. Targets for the epoch follow at
+once, or with a heartbeat within the assignment interval; if another epoch comes first, this one has
+no targets of its own. Then each member's record of its current assignment shows the way to its
+target. So:
 
 1. An epoch's record opens a generation with the members of that moment.
 2. The record of the targets' epoch completes it, or the next epoch does. `GroupHistory` compares it
@@ -14,10 +16,14 @@ assignment shows the way to its target. So:
 4. A static member that comes back under a new id has a record, but no epoch, if nothing else
    changes. The generation is then written again.
 
-A topic's name is in the records of committed offsets (Kafka 4.4); else its id stands for it.
+In a streams group, a partition is an active task, with its subtopology's id as the topic. In a
+share group, several members own a partition, and nobody revokes.
+
+A topic's name is in the records of committed offsets (Kafka 4.4) and of share groups' states; else
+its id stands for it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,24 +32,46 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,
-    CurrentValue,
-    EpochValue,
     MemberValue,
+    PatternValue,
+    RecordKey,
     RecordType,
+    ShareCurrentValue,
+    ShareStateValue,
+    StreamsCurrentValue,
+    TargetEpochValue,
     decode_record,
 )
 from kafka_rebalance.wire.consumer_protocol import AssignmentData, Subscription
+from kafka_rebalance.wire.streams_groups import StreamsTopology
 
 from .departures import CommitTimes
+from .epoch_inputs import (
+    AnyCurrent,
+    AnyEpoch,
+    AnyMember,
+    AnyTarget,
+    EpochInputs,
+    assignors_of,
+    given,
+    instance_of,
+    pattern_of,
+    rebalance_timeout_ms,
+    settings_of,
+    to_revoke,
+    topic_of,
+    topics_of,
+)
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, RecordedMember
 from .recorded import Cause, RecordedRebalance, Revocation
 from .records import OffsetsRecord
 
-CONSUMER_TYPES = frozenset(one for one in RecordType if one.group_type == "consumer")
 SESSION_MS = 45_000
-"""The default of `group.consumer.session.timeout.ms`; no record has the session of a group."""
+"""The default of `group.consumer.session.timeout.ms`, and of the setting of share and of streams
+groups; no record has the session of a group."""
 
+_TYPES = {int(one): one for one in RecordType}
 _STATIC_LEAVE = -2  # the member epoch of a static member that has left and may come back
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
@@ -55,8 +83,10 @@ class _Epoch:
     """An epoch's record, and the members of that moment."""
 
     record: OffsetsRecord
-    value: EpochValue
-    members: dict[str, MemberValue]
+    value: AnyEpoch
+    members: dict[str, AnyMember]
+    ready: _Partitions  # of a share group
+    rewritten: tuple[str, ...] = ()
     commits: list[tuple[TopicPartition, CommitTimes]] = field(default_factory=list)
 
 
@@ -71,20 +101,29 @@ class _Reconciliation:
 
 
 class GroupEpochs:
-    """The consumer group's part of a `GroupHistory`: reads its records, and yields their rows.
+    """A `GroupHistory`'s part for groups whose broker assigns: reads records, yields their rows.
 
     A row is yielded when the next epoch begins, because only then all is known about it.
     """
 
-    def __init__(self, history: GroupHistory, names: Mapping[Uuid, str], session_ms: int) -> None:
+    def __init__(
+        self, history: GroupHistory, names: MutableMapping[Uuid, str], session_ms: int
+    ) -> None:
         self._history, self._names, self._session_ms = history, names, session_ms
         self._begin()
 
     def _begin(self) -> None:
-        self._members: dict[str, MemberValue] = {}
-        self._targets: dict[str, _Partitions] = {}
-        self._target_epoch = -1
-        self._current: dict[str, CurrentValue] = {}
+        self._members: dict[str, AnyMember] = {}
+        self._rewritten: dict[str, None] = {}  # members with other records than at the last epoch
+        self._most = 0  # the largest number of members
+        self._targets: dict[str, AnyTarget] = {}
+        self._old: dict[str, AnyTarget] = {}  # the targets of the epoch before
+        self._current: dict[str, AnyCurrent] = {}
+        self._ready: _Partitions = frozenset()  # partitions whose share state is initialised
+        self._state: ShareStateValue | None = None
+        self._added: dict[str, int] = {}  # topics whose new partitions a share group found
+        self._patterns: dict[str, tuple[str, ...]] = {}
+        self._topology: StreamsTopology | None = None
         self._asked: dict[str, tuple[int, int]] = {}  # member id -> since when, and how many
         self._free: dict[TopicPartition, int] = {}  # partition -> when its owner released it
         self._open: _Epoch | None = None
@@ -93,42 +132,52 @@ class GroupEpochs:
         self._row: _Row | None = None
         self._way = _Reconciliation(0)
 
-    def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
+    def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
         """Called for commits. Those of an open epoch count after its members are compared."""
-        if self._open is not None:
-            self._open.commits.append((tp, times))
-        else:
-            self._history.commit(tp, times)
+        for tp in self._tasks_of(committed):
+            if self._open is not None:
+                self._open.commits.append((tp, times))
+            else:
+                self._history.commit(tp, times)
+
+    def _tasks_of(self, tp: TopicPartition) -> Iterator[TopicPartition]:
+        """Yields a streams group's tasks that read the partition; in other groups, itself."""
+        if self._topology is None:
+            yield tp
+            return
+        for one in self._topology.subtopologies:
+            repartitioned = (topic.name for topic in one.repartition_source_topics)
+            if tp.topic in (*one.source_topics, *repartitioned):
+                yield TopicPartition(one.subtopology_id, tp.partition)
 
     def add(self, record: OffsetsRecord) -> Iterator[_Row]:
         """Yields the rows that end with this record. A record that cannot be read has a row."""
         try:
             read = decode_record(record.key, record.value)
         except WireError as error:
-            name = group_name(record.key)
-            if name is not None:
+            key = read_group_key(record.key)
+            if key is not None:
                 place = (record.partition, record.offset, record.timestamp_ms, record.timestamp_ms)
-                yield (
-                    RecordedRebalance(name, *place, group_type="consumer", error=str(error)),
-                    None,
-                )
+                kind, name = key.type.group_type, key.group_id
+                yield RecordedRebalance(name, *place, group_type=kind, error=str(error)), None
             return
         if read is None:
             return
         if self._replaced is not None and record.timestamp_ms > self._replaced.timestamp_ms:
             yield from self._written_again(self._replaced)
-        kind = read.key.type
-        if kind == RecordType.CONSUMER_GROUP_METADATA:
+        role, name = read.key.type.role, read.key.name or ""
+        if role == "METADATA":
             yield from self._of_epoch(read, record)
-        elif kind == RecordType.CONSUMER_GROUP_MEMBER_METADATA:
-            self._of_member(read.key.name or "", read.value, record)
-        elif kind == RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER:
-            self._store(self._targets, read, self._partitions(read.value and read.value.topics))
-        elif kind == RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA:
-            self._target_epoch = -1 if read.value is None else read.value.assignment_epoch
-            self._complete(record.timestamp_ms)
-        elif kind == RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
-            self._of_current(read.key.name or "", read.value, record.timestamp_ms)
+        elif role == "MEMBER_METADATA":
+            self._of_member(name, read.value, record)
+        elif role == "TARGET_ASSIGNMENT_MEMBER":
+            self._of_target(name, read.value)
+        elif role == "TARGET_ASSIGNMENT_METADATA":
+            self._of_targets(read.value, record.timestamp_ms)
+        elif role == "CURRENT_MEMBER_ASSIGNMENT":
+            self._of_current(name, read.value, record.timestamp_ms)
+        else:
+            self._of_topics(name, read.value, record.timestamp_ms)
 
     def end(self) -> Iterator[_Row]:
         """Yields the row of the last epoch: no more records come."""
@@ -136,54 +185,101 @@ class GroupEpochs:
             yield from self._written_again(self._replaced)
         yield from self._close()
 
-    @staticmethod
-    def _store(where: dict[str, Any], read: BrokerRecord, value: Any) -> None:
-        name = read.key.name or ""
-        if read.value is None:
-            where.pop(name, None)
-        else:
-            where[name] = value
-
     def _of_epoch(self, read: BrokerRecord, record: OffsetsRecord) -> Iterator[_Row]:
         yield from self._close()
         self._replaced = None
-        converted = self._history.consumer_group(read.key.group_id, record)
+        converted = self._history.broker_group(read.key, record)
         if read.value is None:
             self._history.forget_members()
             self._begin()
             return
-        epoch = _Epoch(record, read.value, dict(self._members))
+        again = tuple(self._rewritten)
+        epoch = _Epoch(record, read.value, dict(self._members), self._ready, again)
+        self._rewritten, self._added = {}, {}
         if converted is not None:
             # The record of the conversion holds the classic group's assignment.
-            self._history.converted(self._generation(epoch, record.timestamp_ms))
+            first = self._generation(epoch, record.timestamp_ms)
             self._last = epoch
-            yield converted, None
+            yield self._history.converted(converted, first), None
         else:
             self._open = epoch
             self._way = _Reconciliation(record.timestamp_ms)
 
-    def _of_member(self, name: str, value: MemberValue | None, record: OffsetsRecord) -> None:
+    def _of_member(self, name: str, value: AnyMember | None, record: OffsetsRecord) -> None:
         if value is None:
             self._members.pop(name, None)
             return
         is_new = name not in self._members
         before = () if self._last is None else self._last.members.items()
-        if is_new and value.instance_id is not None:
-            replaced = any(
-                one.instance_id == value.instance_id and old != name for old, one in before
-            )
+        if is_new and (instance := instance_of(value)) is not None:
+            replaced = any(instance_of(one) == instance and old != name for old, one in before)
             self._replaced = record if replaced else self._replaced
+        if not is_new and value != self._members[name]:
+            self._rewritten[name] = None
         self._members[name] = value
+        self._most = max(self._most, len(self._members))
         self._history.heard(name, record.timestamp_ms)
 
-    def _of_current(self, name: str, value: CurrentValue | None, time_ms: int) -> None:
+    def _of_topics(self, name: str, value: Any, time_ms: int) -> None:
+        if isinstance(value, ShareStateValue):
+            # A heartbeat that finds more partitions writes an epoch, and then begins with them.
+            topics = {tp.topic for tp in self._ready}
+            new = (one for one in value.initializing if one.topic_name in topics)
+            self._added = {one.topic_name: max(one.partitions, default=0) + 1 for one in new}
+            if self._row is not None and self._row[0].written_ms == time_ms:
+                self._row = (self._with_added(self._row[0]), self._row[1])
+            self._names.update({one.topic_id: one.topic_name for one in value.initialized})
+            self._state, self._ready = value, self._partitions(value.initialized)
+        elif isinstance(value, PatternValue):
+            self._patterns[name] = value.topics
+        elif isinstance(value, StreamsTopology):
+            self._topology = value
+
+    def _with_added(self, row: RecordedRebalance) -> RecordedRebalance:
+        if row.cause != "topics changed" or not self._added:
+            return row
+        told = ", ".join(f"{topic}: at least {n}" for topic, n in sorted(self._added.items()))
+        return replace(row, causes=(Cause("partitions added", detail=told), *row.causes[1:]))
+
+    def _of_target(self, name: str, value: AnyTarget | None) -> None:
+        if value is None:
+            self._targets.pop(name, None)
+            self._old.pop(name, None)
+        else:
+            self._targets[name] = value
+            if self._replaced is not None:  # the target of the instance's old id
+                self._old[name] = value
+
+    def _of_targets(self, value: TargetEpochValue | None, time_ms: int) -> None:
+        """Called when all targets of an epoch are written; a group's last leave computes none."""
+        inputs = None
+        epoch = self._open.value if self._open is not None else None
+        if value and epoch and value.assignment_epoch == epoch.epoch and self._members:
+            inputs = EpochInputs(
+                dict(self._members),
+                self._old,
+                dict(self._targets),
+                dict(self._current),
+                self._most,
+                dict(self._patterns),
+                self._state,
+                dict(settings_of(epoch)),
+                self._topology,
+                self._names,
+            )
+        self._old = dict(self._targets)
+        self._complete(time_ms, inputs)
+
+    def _of_current(self, name: str, value: AnyCurrent | None, time_ms: int) -> None:
         old, owned = self._owned(self._current.get(name)), self._owned(value)
-        self._free |= dict.fromkeys(old - owned, time_ms)
-        if name in self._asked and (value is None or not value.pending_revocation):
+        if not isinstance(value or self._current.get(name), ShareCurrentValue):
+            self._free |= dict.fromkeys(old - owned, time_ms)
+        pending = to_revoke(value)
+        if name in self._asked and not pending:
             since_ms, number = self._asked.pop(name)
             took = None if value is None else time_ms - since_ms
             self._way.revocations.append(Revocation(name, number, took))
-            limit = self._members[name].rebalance_timeout_ms if name in self._members else -1
+            limit = rebalance_timeout_ms(self._members.get(name))
             if value is None and 0 <= limit <= time_ms - since_ms:
                 told = f"asked to revoke, and did not within {limit / 1000:.1f} s"
                 self._history.known(name, Cause("timed out", "likely", (name,), told))
@@ -195,8 +291,8 @@ class GroupEpochs:
             return
         self._current[name] = value
         self._history.heard(name, time_ms)
-        if value.pending_revocation and name not in self._asked:
-            self._asked[name] = (time_ms, len(self._partitions(value.pending_revocation)))
+        if pending and name not in self._asked:
+            self._asked[name] = (time_ms, sum(len(one.partitions) for one in pending))
         waited = [time_ms - self._free.pop(tp) for tp in owned - old if tp in self._free]
         if waited:
             self._way.between_ms = max(*waited, self._way.between_ms or 0)
@@ -215,14 +311,14 @@ class GroupEpochs:
             for name in self._members
         )
 
-    def _complete(self, time_ms: int) -> None:
+    def _complete(self, time_ms: int, inputs: EpochInputs | None = None) -> None:
         """Compares the open epoch with the one before, as soon as its targets are known."""
         epoch = self._open
         if epoch is None or time_ms < epoch.record.timestamp_ms:
             return
         self._open = None
-        generation = self._generation(epoch, time_ms)
-        self._row = (self._history.record(generation), generation)
+        generation = replace(self._generation(epoch, time_ms), inputs=inputs)
+        self._row = (self._with_added(self._history.record(generation)), generation)
         self._last = epoch
         for tp, times in epoch.commits:
             self._history.commit(tp, times)
@@ -249,69 +345,71 @@ class GroupEpochs:
         if self._last is None or self._open is not None:
             return
         yield from self._close()
-        epoch = _Epoch(record, self._last.value, dict(self._members))
+        epoch = _Epoch(record, self._last.value, dict(self._members), self._ready)
         generation = self._generation(epoch, record.timestamp_ms)
         self._way = _Reconciliation(record.timestamp_ms)
         self._last = epoch
         yield self._history.record(generation), generation
 
     def _generation(self, epoch: _Epoch, written_ms: int) -> RecordedGeneration:
-        record = epoch.record
-        assignors = [one.server_assignor for one in epoch.members.values() if one.server_assignor]
-        # The broker follows the assignor that most members name; without one, its own default.
-        assignor = max(sorted(set(assignors)), key=assignors.count, default=None)
+        record, members = epoch.record, sorted(epoch.members.items())
+        key = read_group_key(record.key)
+        assert key is not None
+        assignors = assignors_of(epoch.members.values())
+        is_named = any(isinstance(one, MemberValue) and one.server_assignor for _, one in members)
         return RecordedGeneration(
-            group_name(record.key) or "",
+            key.group_id,
             record.partition,
             record.offset,
             written_ms,
             record.timestamp_ms,
-            "consumer",
+            key.type.group_type,
             epoch.value.epoch,
-            assignor,
+            assignors[0].partition("/")[2] if is_named else None,
             None,
-            tuple(self._member(name, one) for name, one in sorted(epoch.members.items())),
-            group_type="consumer",
+            tuple(self._member(name, one) for name, one in members),
+            group_type=key.type.group_type,
             metadata_hash=epoch.value.metadata_hash,
+            settings=settings_of(epoch.value),
+            ready=epoch.ready,
+            rewritten=epoch.rewritten,
+            assignors=assignors,
         )
 
-    def _member(self, name: str, value: MemberValue) -> RecordedMember:
-        current = self._current.get(name)
+    def _member(self, name: str, value: AnyMember) -> RecordedMember:
+        current, target = self._current.get(name), self._targets.get(name)
+        classic = value.classic if isinstance(value, MemberValue) else None
         # A pattern counts as a topic: other topics that match it are no other subscription.
-        pattern = (value.subscribed_topic_regex,) if value.subscribed_topic_regex else ()
-        owned = self._partitions(current.assigned) if current else ()
+        topics = (*topics_of(value), *filter(None, [pattern_of(value)]))
         return RecordedMember(
             name,
-            value.instance_id,
+            instance_of(value),
             value.client_id,
             value.client_host,
-            value.classic.session_timeout_ms if value.classic else self._session_ms,
-            value.rebalance_timeout_ms,
-            Subscription((*value.subscribed_topic_names, *pattern), None, tuple(owned)),
-            AssignmentData(tuple(self._targets.get(name, ()))),
+            classic.session_timeout_ms if classic else self._session_ms,
+            rebalance_timeout_ms(value),
+            Subscription(topics, None, tuple(self._partitions(given(current)))),
+            AssignmentData(tuple(self._partitions(given(target)))),
         )
 
-    def _owned(self, value: CurrentValue | None) -> _Partitions:
-        if value is None:
-            return frozenset()
-        return self._partitions((*value.assigned, *value.pending_revocation))
+    def _owned(self, value: AnyCurrent | None) -> _Partitions:
+        active = (
+            value.active_pending if isinstance(value, StreamsCurrentValue) else to_revoke(value)
+        )
+        return self._partitions((*given(value), *active))
 
-    def _partitions(self, topics: Any) -> _Partitions:
+    def _partitions(self, runs: Any) -> _Partitions:
         return frozenset(
-            TopicPartition(self._names.get(one.topic_id) or _text(one.topic_id), partition)
-            for one in topics or ()
+            TopicPartition(topic_of(one, self._names), partition)
+            for one in runs
             for partition in one.partitions
         )
 
 
-def _text(topic_id: Uuid) -> str:
-    """Returns a topic's id in hexadecimal."""
-    return "".join(f"{half & 0xFFFFFFFFFFFFFFFF:016x}" for half in topic_id)
-
-
-def group_name(key: bytes) -> str | None:
-    """Returns the group id in the key of a consumer group's record; None for other records."""
-    if len(key) < 4 or int.from_bytes(key[:2], signed=True) not in CONSUMER_TYPES:
-        return None
+def read_group_key(key: bytes) -> RecordKey | None:
+    """Returns the type and group id in the key of a group whose broker assigns; None for others."""
+    kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 3 else None
     length = int.from_bytes(key[2:4], signed=True)
-    return key[4 : 4 + length].decode("utf-8", "replace") if length >= 0 else None
+    if kind is None or length < 0:
+        return None
+    return RecordKey(kind, key[4 : 4 + length].decode("utf-8", "replace"))

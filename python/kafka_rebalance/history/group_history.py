@@ -16,18 +16,23 @@
    a follow-up, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
    partitions were added, or a client, such as kafka-python on a busy machine, joined again at
    once. A static restart with other topics is a resubscription.
-7. If the record of the classic group is deleted and that of a consumer group is written at once,
-   the group was converted. Back: a classic record with members after those of a consumer group;
-   all members join again then, which is a follow-up.
+7. If the record of the classic group is deleted and that of a group whose broker assigns is written
+   at once, the group was converted. Members that left the classic group in a rebalance that did not
+   end are missing in the new group. Back: a classic record with members after those of a consumer
+   group; all members join again then, which is a follow-up.
+8. Only groups whose broker assigns have records of the topics' hash, of a streams group's settings,
+   and of the partitions that a share group has initialised.
 
 A rebalance can have many causes: a row lists them all, in the order of `recorded.CAUSES`.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire.broker_records import RecordKey
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
 from .departures import CommitsSeen, CommitTimes, departure
@@ -84,7 +89,8 @@ class GroupHistory:
         self.whole_from = whole_from
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
         self._deleted_ms: int | None = None  # time of the last tombstone
-        self._is_consumer = False  # whether the last record is one of the consumer protocol
+        self._by_broker = False  # whether the last record is one of a group whose broker assigns
+        self._classic: RecordedGeneration | None = None  # the last one, if it was deleted last
         self._forget()
 
     def _forget(self) -> None:
@@ -121,24 +127,29 @@ class GroupHistory:
 
     def tombstone(self, time_ms: int) -> None:
         """Called for the group's deletion: generations begin at 1 again; members may come back."""
-        self._deleted_ms = time_ms
+        self._deleted_ms, self._classic = time_ms, self.newest
         self._forget()
 
-    def consumer_group(self, group_id: str, record: OffsetsRecord) -> RecordedRebalance | None:
-        """Called for a record of the consumer protocol. Returns a row if it converts the group."""
+    def broker_group(self, key: RecordKey, record: OffsetsRecord) -> RecordedRebalance | None:
+        """Called for the epoch of a group whose broker assigns; returns a row if it converts it."""
         deleted_ms, self._deleted_ms = self._deleted_ms, None
-        self._is_consumer = True
+        self._by_broker = True
         near = deleted_ms is not None and record.timestamp_ms - deleted_ms <= CONVERTED_WITHIN_MS
         if record.value is None or not near:
+            self._classic = None
             return None
-        cause = Cause("converted", detail="to the consumer protocol")
+        cause = Cause("converted", detail=f"to the {key.type.group_type} protocol")
         place = (record.partition, record.offset, record.timestamp_ms, record.timestamp_ms)
-        return RecordedRebalance(group_id, *place, causes=(cause,))
+        return RecordedRebalance(key.group_id, *place, causes=(cause,))
 
-    def converted(self, first: RecordedGeneration) -> None:
-        """Called after the row of a conversion, with the first generation of the new protocol."""
-        self._before, self._before_ms = first, first.joined_ms
+    def converted(self, row: RecordedRebalance, first: RecordedGeneration) -> RecordedRebalance:
+        """Returns the row of a conversion with the members that `first`, its generation, lacks."""
+        diff = self._compare(self._classic, first, first.joined_ms)
+        self._before, self._before_ms, self._classic = first, first.joined_ms, None
         self._kinds = {"converted"}
+        left = tuple(one.member_id for one in diff.left)
+        gone = Cause("gone", "unknown", left, "missing after the conversion")
+        return replace(row, left=left, causes=(*row.causes, gone)) if left else row
 
     def forget_members(self) -> None:
         """Called for the deletion of a group in the consumer protocol."""
@@ -172,7 +183,7 @@ class GroupHistory:
         causes = tuple(sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
         self._remember(before, now, causes, diff, again=again)
         self._before_ms = now_ms
-        self._is_consumer, self._deleted_ms = now.group_type == "consumer", None
+        self._by_broker, self._deleted_ms = now.group_type != "classic", None
         return _row(
             before,
             now,
@@ -188,7 +199,7 @@ class GroupHistory:
     def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
         """Returns the number of generations before this one that have no record, and the reason."""
         if before is None:
-            if self._is_consumer and now.group_type == "classic":
+            if self._by_broker and now.group_type == "classic":
                 return 0, ""
             missing = now.generation_id - _first(now)
             return (missing, _BEFORE) if missing > 0 and now.members else (0, "")
@@ -249,7 +260,7 @@ class GroupHistory:
     ) -> Iterator[Cause]:
         if before is None and now.generation_id == 0 and not now.members:
             yield Cause("created")
-        elif before is None and self._is_consumer and now.members and now.group_type == "classic":
+        elif before is None and self._by_broker and now.members and now.group_type == "classic":
             yield Cause("converted", detail="from the consumer protocol")
         elif before is None and now.generation_id > _first(now):
             yield Cause("first record", "unknown")
@@ -293,22 +304,33 @@ class GroupHistory:
             yield Cause("assignor switch", detail=f"{old} to {new}")
         if changed := resubscribed(before, now):
             yield Cause("resubscription", members=changed)
+        if before.settings and now.settings != before.settings:
+            yield Cause("settings changed", detail=_changed(before.settings, now.settings))
+        if new_topics := {tp.topic for tp in now.ready - before.ready}:
+            yield Cause("partitions ready", detail=", ".join(sorted(new_topics)))
         grown = {
             topic: count
             for topic, count in now.partition_counts.items()
             if count > self._greatest.get(topic, count)
         }
         # The record of a conversion lacks the partitions of members that had left in it.
-        if grown and "converted" not in self._kinds:
+        # A share group's `ready` shows its partitions.
+        if grown and now.group_type != "share" and "converted" not in self._kinds:
             told = ", ".join(f"{topic}: at least {n}" for topic, n in sorted(grown.items()))
             yield Cause("partitions added", detail=told)
 
     def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
         """Returns the cause of a rebalance whose record does not differ from the record before."""
-        if now.group_type == "consumer":
+        if now.group_type != "classic":
             if now.metadata_hash != before.metadata_hash:
                 detail = "more partitions, other racks, or a topic that came or went"
                 return Cause("topics changed", detail=detail)
+            if now.rewritten:
+                return Cause("member changed", "likely", now.rewritten)
+            if now.protocol and now.assignors[1:]:
+                named = " and ".join(now.assignors)
+                told = f"{named} are named by equally many members, so each heartbeat changes it"
+                return Cause("assignor switch", "likely", detail=told)
             return Cause("requested", "unknown", detail="nothing differs in the records")
         if "converted" in self._kinds:
             return Cause("follow-up", detail="all join again after the conversion")
@@ -363,6 +385,12 @@ class GroupHistory:
 def _first(now: RecordedGeneration) -> int:
     """Returns the first generation, or the first group epoch with a member."""
     return 1 if now.group_type == "classic" else 2
+
+
+def _changed(before: Sequence[tuple[str, str]], now: Sequence[tuple[str, str]]) -> str:
+    old = dict(before)
+    new = [(name, value) for name, value in now if old.get(name) != value]
+    return ", ".join(f"{name}: {old.get(name, 'not set')} to {value}" for name, value in new)
 
 
 def _written_again(diff: _Diff) -> tuple[Cause, ...]:

@@ -9,6 +9,7 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
@@ -21,6 +22,9 @@ from kafka_rebalance.wire.consumer_protocol import (
 )
 from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetsRecord
 from kafka_rebalance.wire.sent_members import leader_library
+
+if TYPE_CHECKING:
+    from .epoch_inputs import EpochInputs
 
 CONSUMER = "consumer"
 
@@ -75,8 +79,11 @@ class RecordedMember:
 class RecordedGeneration:
     """A group's record. All members had joined at `joined_ms`; the leader answered at `written_ms`.
 
-    For a group in the consumer protocol (KIP-848), see `group_epochs.py`. `metadata_hash` is the
-    broker's hash of the subscribed topics there; 0 for classic groups.
+    For a group whose broker assigns, see `group_epochs.py`. Only there are `metadata_hash`, the
+    broker's hash of the topics; the `settings` of a streams group with its topology's epoch; and
+    `ready`, the partitions of a share group whose state is initialised; and `rewritten`, the ids of
+    members whose own record was written again. `assignors` may have computed the targets; `inputs`
+    is None if the epoch had none.
 
     No record has the time at which the rebalance began. In a record of version 0 or 1, which has no
     `joined_ms`, it is `written_ms`.
@@ -94,6 +101,11 @@ class RecordedGeneration:
     members: tuple[RecordedMember, ...]
     group_type: str = "classic"
     metadata_hash: int = 0
+    settings: tuple[tuple[str, str], ...] = ()
+    ready: frozenset[TopicPartition] = frozenset()
+    rewritten: tuple[str, ...] = ()
+    assignors: tuple[str, ...] = ()
+    inputs: "EpochInputs | None" = None
 
     @cached_property
     def by_id(self) -> dict[str, RecordedMember]:
@@ -106,6 +118,11 @@ class RecordedGeneration:
         for member in self.members:
             found |= dict.fromkeys(member.assigned, member.group_instance_id or member.member_id)
         return found
+
+    @cached_property
+    def owned(self) -> frozenset[tuple[TopicPartition, str]]:
+        """The assigned partitions, each with its owner's id; in a share group, it has several."""
+        return frozenset((tp, one.member_id) for one in self.members for tp in one.assigned)
 
     @cached_property
     def partition_counts(self) -> dict[str, int]:

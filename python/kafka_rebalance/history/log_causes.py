@@ -11,7 +11,9 @@ record. Then:
 3. a rebalance in which no member came or went has the reason that the first rejoining member sent.
    If it sent none, and the rebalance began soon after the previous record, the rebalance is an
    follow-up (a line shows when a rebalance began, a record only when it ended);
-4. late writes of the coordinator are a cause outside the group.
+4. late writes of the coordinator are a cause outside the group;
+5. in a group whose broker assigns, not each epoch has a line: the line about a member that is gone
+   belongs to the epoch that was written at that time.
 
 Lines and records have times of one clock, but lines do not name their time zone. So the zone is
 computed: the median difference of "assigned" lines and their records, rounded to 15 minutes.
@@ -40,6 +42,7 @@ _BY_REASON = {
 }
 _UNSAID = ("not_said", "id_required", "metadata")
 _NO_MEMBER_MOVED = ("follow-up", "requested")
+_GONE = ("left", "timed out", "gone")
 
 
 @dataclass(slots=True)
@@ -102,7 +105,8 @@ def with_events(
     rows: Sequence[RecordedRebalance], events: Iterable[CoordinatorEvent]
 ) -> list[RecordedRebalance]:
     """Returns the rows with the causes of `events`, whose times are in the zone of the records."""
-    rounds = _rounds(events)
+    events = tuple(events)
+    rounds, departures = _rounds(events), _departures(events)
     found = []
     seen: dict[str, set[str]] = defaultdict(set)  # the members in a group's rows so far
     written: dict[str, int] = {}  # the time of a group's last record
@@ -112,6 +116,9 @@ def with_events(
         if lines is not None and row.error is None and not row.again:
             soon_ms = written.get(row.group_id, 0) + AFTER_EFFECT_MS
             row = replace(row, causes=_causes(row, lines, seen[row.group_id], soon_ms))
+        elif row.group_type != "classic":
+            causes = (_departed(one, row, departures) for one in row.causes)
+            row = replace(row, causes=_by_rank(causes))
         seen[row.group_id] |= named | set(row.joined) | {one.new for one in row.back}
         written[row.group_id] = row.written_ms
         found.append(row)
@@ -126,13 +133,14 @@ def zone_ms(rows: Iterable[RecordedRebalance], log: CoordinatorLog) -> int:
     differences = [
         times[0] - event.time_ms
         for event in log.events
-        if event.event == "assigned" and event.time_ms is not None
+        if event.event in ("assigned", "c_epoch") and event.time_ms is not None
         and event.group_id is not None and event.generation_id is not None
         and len(times := written.get((event.group_id, event.generation_id), [])) == 1
     ]  # fmt: skip
     return round(median(differences) / ZONES_MS) * ZONES_MS if differences else 0
 
 
+_Departures = dict[tuple[str, str], list[tuple[int, Cause]]]
 _Rounds = dict[tuple[str, int], list[tuple[int, RoundLines]]]
 
 
@@ -160,6 +168,34 @@ def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
     return found
 
 
+def _departures(events: Iterable[CoordinatorEvent]) -> _Departures:
+    found: _Departures = defaultdict(list)
+    for event in events:
+        who, group_id = event.member_id, event.group_id
+        if who is None or group_id is None or event.time_ms is None:
+            continue
+        if event.event == "c_fenced":
+            cause = Cause("timed out", "log", (who,), event.fields["reason"])
+            found[group_id, who].append((event.time_ms, cause))
+        elif event.event == "c_left" and event.fields.get("how") == "left":
+            cause = Cause("left", "log", (who,), "it sent a leave heartbeat")
+            found[group_id, who].append((event.time_ms, cause))
+    return found
+
+
+def _departed(cause: Cause, row: RecordedRebalance, departures: _Departures) -> Cause:
+    # 5.
+    if cause.kind not in _GONE:
+        return cause
+    lines = departures.get((row.group_id, cause.members[0]), ())
+    near = [one for time_ms, one in lines if abs(time_ms - row.time_ms) <= _NEAR_MS]
+    return near[-1] if near else cause
+
+
+def _by_rank(causes: Iterable[Cause]) -> tuple[Cause, ...]:
+    return tuple(sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
+
+
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
     """Returns the lines near the record's time: a deleted group may have had its generation."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
@@ -173,8 +209,7 @@ def _causes(
 ) -> tuple[Cause, ...]:
     # 1.
     causes = [
-        lines.went.get(one.members[0], one) if one.kind in ("left", "timed out", "gone") else one
-        for one in row.causes
+        lines.went.get(one.members[0], one) if one.kind in _GONE else one for one in row.causes
     ]
     # 2.
     known = {who for one in causes for who in one.members} | seen
@@ -189,7 +224,7 @@ def _causes(
     if lines.late_writes:
         told = f"{lines.late_writes} writes of its timers failed: is a replica down?"
         more.append(Cause("coordinator", "log", (), told))
-    return (*sorted(causes, key=lambda one: CAUSE_RANK[one.kind]), *more)
+    return (*_by_rank(causes), *more)
 
 
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:

@@ -29,6 +29,7 @@ WINDOW_MS = 600_000
 STORM = 10
 FLAPPING = 3
 _IDLE_RECORDS = 3
+_SESSION, _INTERVAL = "session.timeout.ms", "assignment.interval.ms"
 _MEMBERS_NAMED = 3
 _FOLLOWING = {"second round", "follow-up"}
 
@@ -83,9 +84,18 @@ def _pattern(
     kind: PatternKind, rows: Sequence[RecordedRebalance], told: str, instead: str
 ) -> Pattern:
     generations = tuple(row.generation_id for row in rows)
-    return Pattern(
-        kind, rows[0].group_id, told, instead, generations, rows[0].time_ms, rows[-1].time_ms
-    )
+    first, last = rows[0], rows[-1]
+    if first.group_type != "classic":
+        instead = _for_brokers(instead, first.group_type)
+    return Pattern(kind, first.group_id, told, instead, generations, first.time_ms, last.time_ms)
+
+
+def _for_brokers(instead: str, group_type: str) -> str:
+    """Returns a remedy with the settings of a group whose broker assigns."""
+    if group_type == "share" and ("static" in instead or "group.instance.id" in instead):
+        return ""  # a share group has no static members
+    delay, session = (f"group.{group_type}.{name}" for name in (_INTERVAL, _SESSION))
+    return instead.replace("group.initial.rebalance.delay.ms", delay).replace(_SESSION, session)
 
 
 def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Iterator[Pattern]:
@@ -128,6 +138,7 @@ _INSTEAD = {
     "gone": "the broker's log shows whether these members left or timed out: --broker-log",
     "second round": "an eager assignor has no second round, but stops all members in the first",
     "requested": "a client asks: the broker's log has its reason, --broker-log",
+    "assignor switch": "members that all name one assignor (group.remote.assignor)",
     "resubscription": "members that all subscribe to one set of topics from the start",
 }
 

@@ -28,7 +28,10 @@ CAUSES = {
     "assignor switch": "the group changed its assignor",
     "resubscription": "a member changed its topics",
     "partitions added": "a topic has more partitions",
+    "partitions ready": "a share group can read partitions that it could not read before",
     "topics changed": "the subscribed topics changed: not known how",
+    "settings changed": "the group's settings or its topology changed",
+    "member changed": "a member changed its process, rack, tags or address",
     "second round": "a member revoked partitions and joined again",
     "static restart": "a static member restarted within its session",
     "follow-up": "a member saw the last rebalance's result, and joined again",
@@ -74,7 +77,7 @@ class BackMember(NamedTuple):
 
 
 class Revocation(NamedTuple):
-    """A member that the broker asked to revoke partitions (KIP-848).
+    """A member that the broker asked to revoke partitions or tasks (KIP-848, KIP-1071).
 
     `took_ms`  from the record of the request to that of the member's answer; None if the member was
                gone before it answered.
@@ -101,10 +104,12 @@ class RecordedRebalance:
                       rebalance.
     `error`           why the record cannot be read; then only its group, place and times are known.
 
-    A conversion to the consumer protocol (KIP-848) has a row, too, without generation and members.
+    A conversion from the classic protocol has a row, too, without generation and members.
 
-    Rows of a group in that protocol have the `group_type` "consumer", and the group epoch as
-    `generation_id`; moves are those of the targets. Only they have these fields:
+    Rows of a group whose broker assigns have the `group_type` "consumer", "share" or "streams", and
+    the group epoch as `generation_id`; moves are those of the targets. In a share group, where
+    several members own a partition, each owner counts as a move. A streams group's partitions are
+    its active tasks. Only these rows have these fields:
 
     `revocations`    the members that were asked to revoke partitions, and had answered or left
                      before the next epoch.
@@ -171,6 +176,9 @@ class Moves(NamedTuple):
 
 
 def moves_between(before: RecordedGeneration | None, after: RecordedGeneration) -> Moves:
+    if after.group_type == "share":
+        had = before.owned if before is not None else frozenset()
+        return Moves(0, len(after.owned - had), len(had - after.owned))
     old = before.owners if before is not None else {}
     new = after.owners
     moved = sum(old[tp] != owner for tp, owner in new.items() if tp in old)

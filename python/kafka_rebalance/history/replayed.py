@@ -40,6 +40,7 @@ from kafka_rebalance.plans.leaders import possible_dialects
 from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire.sent_members import sent_member
 
+from .epoch_inputs import EpochInputs
 from .group_log import CONSUMER, RecordedGeneration
 
 Owners = Mapping[str, Sequence[TopicPartition]]
@@ -89,9 +90,10 @@ def replay(
     *,
     engine: Engine = "rust",
 ) -> list[ReplayedRebalance]:
-    """Computes each rebalance of consumers again.
+    """Computes each rebalance of consumers again, and each target that a broker computed.
 
-    Records without members, and second records of one generation, are left out.
+    Records without members, and second records of one generation, are left out; so are group epochs
+    that were followed by another one before their targets were computed.
 
     Errors   TypeError at `generations` or `topics` for anything else.
     """
@@ -102,12 +104,33 @@ def replay(
     made = "each row of recorded_generations has one, or None, as its second part"
     for one in each_of(generations, "generations", RecordedGeneration, made):
         if one.group_type != "classic":
+            if one.inputs is not None and (one.owners or not one.inputs.has_tasks):
+                found.append(_replayed_epoch(one, one.inputs, topics, engine))
             continue
         is_again = last.get(one.group_id) == one.generation_id
         last[one.group_id] = one.generation_id
         if one.members and not is_again and one.protocol_type == CONSUMER:
             found.append(_replayed(one, inventory, engine))
     return found
+
+
+def _replayed_epoch(
+    one: RecordedGeneration, inputs: EpochInputs, inventory: Sequence[Topic], engine: Engine
+) -> ReplayedRebalance:
+    """Computes the targets of a group epoch."""
+    first: ReplayedRebalance | None = None
+    for name in one.assignors:
+        place = (one.group_id, one.generation_id, one.joined_ms, name, "broker")
+        try:
+            group = inputs.group(one.group_id, name, inventory)
+            difference = inputs.difference(group, assign(group, engine=engine))
+        except KafkaRebalanceError as error:
+            return ReplayedRebalance(*place, None, name, ASSIGNMENTS, str(error))
+        if not difference:
+            return ReplayedRebalance(*place, True, name, ASSIGNMENTS)
+        first = first or ReplayedRebalance(*place, False, name, ASSIGNMENTS, difference)
+    assert first is not None
+    return first
 
 
 def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:

@@ -7,7 +7,7 @@
 2. A window over each group numbers its records. The commits of a partition between two records
    become one row with their first and last time, so few rows are left.
 3. The rows of a group are brought together, each record before the commits that follow it; one pass
-   over them infers the causes with `history/group_history.py`.
+   over them infers the causes with `history/all_groups.py`.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from pyspark.sql import types as t
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.history.all_groups import CONSUMER_GROUP_KEY, group_of, read_key, read_record
+from kafka_rebalance.history.all_groups import GroupReader, group_of, read_id, read_key
 from kafka_rebalance.history.departures import CommitTimes
-from kafka_rebalance.history.group_history import GroupHistory
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
+from kafka_rebalance.wire.broker_records import RecordType
 from kafka_rebalance.wire.group_records import OffsetCommitKey
 
 from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, require_columns
@@ -52,14 +52,15 @@ HISTORY_SCHEMA = (
 They are the fields of `history.recorded.RecordedRebalance`; `cause` is the main cause.
 """
 
-_CONSUMER_KEY = f"X'{CONSUMER_GROUP_KEY:04X}'"
+_GROUP_KEYS = (*GROUP_KEYS, *(f"X'{one:04X}'" for one in RecordType))
 _BATCH_ROWS = 10_000
 _GROUP = "substring(key, 5, cast(conv(hex(substring(key, 3, 2)), 16, 10) as int))"
 """The bytes of a group's id in a key; the key's third and fourth bytes are their number."""
 
 
 def rebalance_history(records: DataFrame) -> DataFrame:
-    """Returns a row for each record of each classic group: HISTORY_SCHEMA.
+    """Returns a row for each record of each classic group, and for each epoch of a group whose
+    broker assigns: HISTORY_SCHEMA.
 
     `records` contains the columns of Spark's Kafka source: key, value, partition, offset and
     timestamp; with a column `cluster`, groups of several clusters are kept apart. Pass all records,
@@ -76,12 +77,12 @@ def rebalance_history(records: DataFrame) -> DataFrame:
     whole = _whole_from(records, log)
     # 2.
     kind = f.substring("key", 1, 2)
-    kinds = (*GROUP_KEYS, _CONSUMER_KEY, *COMMIT_KEYS)
+    kinds = (*_GROUP_KEYS, *COMMIT_KEYS)
     wanted = records.where(f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")).select(
         *log, "offset", "key", "value",
         f.unix_millis("timestamp").alias("timestamp_ms"),
         f.expr(_GROUP).alias("group"),
-        kind.isin(*(f.expr(one) for one in (*GROUP_KEYS, _CONSUMER_KEY))).alias("is_group"),
+        kind.isin(*(f.expr(one) for one in _GROUP_KEYS)).alias("is_group"),
     )  # fmt: skip
     so_far = Window.partitionBy(*group).orderBy("offset").rowsBetween(Window.unboundedPreceding, 0)
     numbered = wanted.withColumn("era", f.sum(f.col("is_group").cast("int")).over(so_far))
@@ -89,6 +90,7 @@ def rebalance_history(records: DataFrame) -> DataFrame:
     # 3.
     ordered = (
         rows.join(f.broadcast(whole), log)
+        .join(_names(numbered, group), group, "left")
         .repartition(*group)
         .sortWithinPartitions(*group, "era", f.col("is_group").desc())
     )
@@ -127,44 +129,61 @@ def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
     )
 
 
+def _names(numbered: DataFrame, group: list[str]) -> DataFrame:
+    """Returns each group's `names`: a key of a commit without its partition, and its topic's id."""
+    topic = f.expr("substring(key, 1, length(key) - 4)").alias("key")
+    one = f.struct(topic, f.expr("substring(value, -16)").alias("id"))
+    commits = numbered.where("not is_group and substring(value, 1, 2) = X'0004'")
+    return commits.groupBy(*group).agg(f.collect_set(one).alias("names"))
+
+
 def _inferred(keys: list[str], schema: "pa.Schema") -> Any:
     """Returns the function that infers causes from sorted rows; a group may span batches."""
     columns = ["partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
-    columns += ["last_ms", "commits", "whole_from"]
+    columns += ["last_ms", "commits", "names", "whole_from"]
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
         open_group: tuple[Any, ...] | None = None
-        history = GroupHistory(0)
+        history = GroupReader(0, {})
         found: list[dict[str, Any]] = []
+
+        def take(rows: Iterator[tuple[RecordedRebalance, Any]], cluster: Any) -> None:
+            found.extend({"cluster": cluster, **row.to_dict()} for row, _ in rows)
+
         for batch in batches:
             found_columns = (batch.column(name).to_pylist() for name in (*keys, *columns))
             for row in zip(*found_columns, strict=True):
                 cluster, values = (row[0], row[1:]) if keys else (None, row)
                 if (cluster, *values[:2]) != open_group:
+                    take(history.end(), open_group and open_group[0])
                     open_group = (cluster, *values[:2])
-                    history = GroupHistory(values[-1])
-                for one in _read(history, values):
-                    found.append({"cluster": cluster, **one.to_dict()})
+                    history = GroupReader(values[-1], dict(map(_name, values[-2] or ())))
+                take(_read(history, values), cluster)
             if len(found) >= _BATCH_ROWS:
                 yield pa.RecordBatch.from_pylist(found, schema)
-                found = []
+                found.clear()
+        take(history.end(), open_group and open_group[0])
         yield pa.RecordBatch.from_pylist(found, schema)
 
     return run
 
 
-def _read(history: GroupHistory, row: tuple[Any, ...]) -> Iterator[RecordedRebalance]:
-    partition, _, is_group, offset, data, value, time_ms, last_ms, commits, _ = row
+def _name(one: dict[str, bytes]) -> tuple[tuple[int, int], str]:
+    key = read_key(one["key"] + bytes(4))
+    assert isinstance(key, OffsetCommitKey)
+    return read_id(one["id"]), key.topic
+
+
+def _read(history: GroupReader, row: tuple[Any, ...]) -> Iterator[tuple[RecordedRebalance, Any]]:
+    partition, _, is_group, offset, data, value, time_ms, last_ms, commits, *_ = row
     try:
         key = read_key(data)
-        name = group_of(key)
     except WireError:
         return
     if isinstance(key, OffsetCommitKey):
         times = CommitTimes(time_ms, last_ms, commits)
         history.commit(TopicPartition(key.topic, key.partition), times)
-    elif is_group and name is not None:
-        record = OffsetsRecord(partition, offset, time_ms, data, value)
-        yield from (found for found, _ in read_record(history, key, record))
+    elif is_group and group_of(key, data) is not None:
+        yield from history.add(OffsetsRecord(partition, offset, time_ms, data, value))

@@ -264,6 +264,11 @@ class RecordType(IntEnum):
         """Returns "consumer", "share" or "streams"."""
         return self.name.partition("_")[0].lower()
 
+    @property
+    def role(self) -> str:
+        """Returns the name without the group's type, such as "METADATA" for the group's epoch."""
+        return self.name.partition("_GROUP_")[2]
+
 
 class RecordKey(NamedTuple):
     """A key; `name` is the member id or the pattern, None in a record of the group."""

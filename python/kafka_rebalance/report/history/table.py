@@ -18,7 +18,7 @@ WORST = 5
 _MOST_ROWS = 40
 _MOST_NAMED = 2
 _NAME = 26
-_TOLD = (("requested", "log"), ("follow-up", "exact"))
+_TOLD = (("requested", "log"), ("follow-up", "exact"), ("settings changed", "exact"))
 
 GROUP_COLUMNS = ["group", "rebalances", "within", "moves", "rejoined", "causes", "patterns"]
 
@@ -103,7 +103,7 @@ def print_group(
         ]
         for row in shown
     ]
-    epochs = {row.group_type for row in rows} == {"consumer"}
+    epochs = all(row.group_type != "classic" for row in rows)
     columns = [
         "time (UTC)",
         "epoch" if epochs else "generation",
@@ -122,7 +122,7 @@ def print_group(
 
 
 def _print_reconciled(rows: Sequence[RecordedRebalance]) -> None:
-    """Prints the slowest epochs of a consumer group (KIP-848), if there are any."""
+    """Prints the slowest epochs of a group whose broker assigns, if there are any."""
     texts = []
     if took := [row for row in rows if row.reconciled_ms is not None]:
         row = max(took, key=lambda one: one.reconciled_ms or 0)
@@ -215,7 +215,7 @@ def print_counterfactuals(
     cells: list[list[str]] = []
     best: tuple[int, int, int, str] = (sys.maxsize, 0, 0, "")
     for static in (False, True):
-        for name in dict.fromkeys(one.assignor for one in played):
+        for name in _of_all(played):
             found = _with_static([one for one in played if one.assignor == name], static=static)
             if static and not any(one.is_static for one in found):
                 continue
@@ -240,6 +240,15 @@ def print_counterfactuals(
         "of static members that were away. Static members have sessions that cover 95% of the "
         f"absences, and send no LeaveGroup. {GLOSSARY}"
     )
+
+
+def _of_all(played: Sequence[Counterfactual]) -> list[str]:
+    """Returns the assignors that all groups were played with: sums of others do not compare."""
+    groups: dict[str, set[str]] = {}
+    for one in played:
+        groups.setdefault(one.assignor, set()).add(one.group_id)
+    every = {one.group_id for one in played}
+    return [name for name, of in groups.items() if of == every]
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:

@@ -32,6 +32,7 @@ from kafka_rebalance.spark import (
     with_broker_logs,
 )
 from tests.test_history import RELEASES, VECTORS, records_of
+from tests.test_history_by_broker import RUN as BY_BROKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,6 +82,7 @@ def _as_lists(found: Iterable[Any]) -> list[dict[str, Any]]:
 def test_rows_equal_those_of_one_machine(spark: SparkSession) -> None:
     """The logs of several brokers with equal group names are shuffled into one frame."""
     clusters = {release: records_of(release) for release in RELEASES}
+    clusters["brokers assign"] = list(read_records(str(BY_BROKER)))
     found = _rows(rebalance_history(_frame(spark, clusters)))
     for name, records in clusters.items():
         assert _of(found, name) == _expected(records)

@@ -9,7 +9,7 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
@@ -22,9 +22,6 @@ from kafka_rebalance.wire.consumer_protocol import (
 )
 from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetsRecord
 from kafka_rebalance.wire.sent_members import leader_library
-
-if TYPE_CHECKING:
-    from .epoch_inputs import EpochInputs
 
 CONSUMER = "consumer"
 
@@ -105,7 +102,7 @@ class RecordedGeneration:
     ready: frozenset[TopicPartition] = frozenset()
     rewritten: tuple[str, ...] = ()
     assignors: tuple[str, ...] = ()
-    inputs: "EpochInputs | None" = None
+    inputs: Any = None  # an EpochInputs: the values of records in it are not public
 
     @cached_property
     def by_id(self) -> dict[str, RecordedMember]:

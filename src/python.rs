@@ -7,6 +7,7 @@ mod connect;
 mod contract;
 mod field_types;
 mod group;
+mod history;
 mod interrupt;
 mod partitions;
 mod plan;
@@ -113,6 +114,8 @@ mod _core {
     #[pymodule_export]
     use super::group::{Interned, intern};
     #[pymodule_export]
+    use super::history::{CommitTimes, PartitionLog};
+    #[pymodule_export]
     use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]
     use super::plan::{
@@ -125,7 +128,7 @@ mod _core {
     #[pymodule_export]
     use super::wire::{
         DecodedAssignment, DecodedSubscription, DecodedUserData, decode_assignment,
-        decode_cooperative_user_data, decode_sticky_user_data, decode_subscription,
+        decode_cooperative_user_data, decode_group, decode_sticky_user_data, decode_subscription,
         encode_assignment, encode_sticky_user_data, encode_subscription, xxh3,
     };
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`GroupSpec.from_json` in the core reads the lines that `contract.py` reads, and both report one
-error.
+"""`GroupSpec.from_json` and `from_dict` in the core read the lines that `contract.py` reads, and
+report its errors.
 """
 
 from __future__ import annotations
@@ -38,6 +38,14 @@ def read_by_reference(line: str | bytes, limit: int = LIMIT) -> GroupSpec:
     return GroupSpec(**contract.read(contract.parse(line)), max_partitions=limit)
 
 
+def read_fields(fields: Any) -> GroupSpec:
+    return GroupSpec(**contract.read(fields), max_partitions=LIMIT)
+
+
+def from_dict(fields: Any) -> GroupSpec:
+    return GroupSpec.from_dict(fields, max_partitions=LIMIT)
+
+
 def typed(value: object) -> object:
     """Returns all values of a group, each with its exact type."""
     if is_dataclass(value):
@@ -48,7 +56,7 @@ def typed(value: object) -> object:
     return type(value), value
 
 
-def outcome(read: Any, line: str | bytes) -> object:
+def outcome(read: Any, line: Any) -> object:
     try:
         return typed(read(line))
     except kr.GroupError as error:
@@ -116,6 +124,7 @@ def test_changed_lines_are_read_alike(seed: int) -> None:
         sent = text if rng.random() < 0.3 else text.encode("utf-8", "surrogatepass")
         outcomes.append(outcome(from_json, sent))
         assert outcomes[-1] == outcome(read_by_reference, sent), text
+        assert outcome(from_dict, line) == outcome(read_fields, line), text
     groups = sum(one[0] is GroupSpec for one in outcomes if isinstance(one, tuple))
     assert 20 < groups < 180  # right lines and wrong ones
 

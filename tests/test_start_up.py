@@ -91,7 +91,7 @@ def test_the_help_loads_the_list_of_commands_alone() -> None:
     ("command", "most", "absent"),
     [
         (["assign", "FILE"], 50, "plans simulator wire explain assignors.classic"),
-        (["describe", "FILE"], 110, "live history wire simulator explain assignors.balance"),
+        (["describe", "FILE"], 105, "live history wire simulator explain present.connect_workers"),
         (["explain", "payments-3", "FILE"], 130, "live simulator assignors.consumer"),
         (["plan", "FILE", "--add-members", "1"], 110, "live simulator explain assignors.balance"),
         (["compare", "FILE", "--add-members", "1"], 240, "live history assignors.balance"),

@@ -13,6 +13,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.changes.made_up import Draw
 from kafka_rebalance.wire.consumer_protocol import Subscription
+from kafka_rebalance.wire.group_records import OffsetsRecord
 
 VERSION: str
 
@@ -45,6 +46,24 @@ class Partitions:
     topics: Final[tuple[str, ...]]
     topic_ids: Final[bytes]
     partitions: Final[bytes]
+
+@final
+class CommitTimes:
+    def __new__(cls, first_ms: int, last_ms: int, commits: int = 1) -> Self: ...
+    first_ms: Final[int]
+    last_ms: Final[int]
+    commits: Final[int]
+    @property
+    def distance_ms(self) -> float | None: ...
+    def add(self, other: CommitTimes) -> None: ...
+
+@final
+class PartitionLog:
+    def __new__(cls, name_of: Callable[[bytes], str | None]) -> Self: ...
+    whole_from: Final[int]
+    def add(self, records: list[OffsetsRecord]) -> None: ...
+    def groups(self) -> list[list[OffsetsRecord | dict[TopicPartition, CommitTimes]]]: ...
+    def topic_names(self) -> dict[tuple[int, int], str]: ...
 
 @final
 class Level:
@@ -245,6 +264,16 @@ def commits_from_records(batch: object) -> ArrowBatch: ...
 def xxh3(data: bytes) -> int: ...
 def decode_subscription(data: bytes) -> DecodedSubscription: ...
 def encode_subscription(sent: Subscription) -> bytes: ...
+def decode_group(
+    data: bytes,
+) -> tuple[
+    str,
+    int,
+    str | None,
+    str | None,
+    int,
+    list[tuple[str, str | None, str, str, int, int, bytes, bytes]],
+]: ...
 def decode_assignment(data: bytes) -> DecodedAssignment: ...
 def encode_assignment(
     version: int, partitions: Sequence[tuple[str, int]], user_data: bytes | None

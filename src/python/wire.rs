@@ -8,6 +8,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::{exception, listed};
+use crate::wire::group_records;
 use crate::wire::{self, Assigned, Entries, NamedPartition, Subscription};
 
 type UserData = Option<Py<PyBytes>>;
@@ -167,4 +168,49 @@ pub fn encode_sticky_user_data<'py>(
 #[pyfunction]
 pub fn decode_cooperative_user_data(data: &[u8]) -> i32 {
     wire::decode_cooperative_user_data(data)
+}
+
+type Member<'a> = (
+    &'a str,
+    Option<&'a str>,
+    &'a str,
+    &'a str,
+    i32,
+    i32,
+    &'a [u8],
+    &'a [u8],
+);
+type Group<'a> = (
+    &'a str,
+    i32,
+    Option<&'a str>,
+    Option<&'a str>,
+    i64,
+    Vec<Member<'a>>,
+);
+
+/// The fields of `group_records.GroupMetadataValue` and of its members, in their order.
+#[pyfunction]
+pub fn decode_group<'a>(py: Python<'_>, data: &'a [u8]) -> PyResult<Group<'a>> {
+    let read = checked(py, group_records::decode_group(data))?;
+    let members = read.members.into_iter().map(|one| {
+        (
+            one.member_id,
+            one.group_instance_id,
+            one.client_id,
+            one.client_host,
+            one.rebalance_timeout_ms,
+            one.session_timeout_ms,
+            one.subscription,
+            one.assignment,
+        )
+    });
+    Ok((
+        read.protocol_type,
+        read.generation_id,
+        read.protocol,
+        read.leader,
+        read.current_state_timestamp_ms,
+        members.collect(),
+    ))
 }

@@ -34,12 +34,15 @@ pub struct OffsetCommitValue<'a> {
     pub topic_id: Option<[u8; 16]>,
 }
 
-/// The value of a group's record, with only the fields that are needed here.
+/// The value of a group's record.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GroupMetadataValue<'a> {
     pub protocol_type: &'a str,
     pub generation_id: i32,
     pub protocol: Option<&'a str>,
+    pub leader: Option<&'a str>,
+    /// -1 before version 2.
+    pub current_state_timestamp_ms: i64,
     pub members: Vec<MemberMetadata<'a>>,
 }
 
@@ -49,6 +52,9 @@ pub struct MemberMetadata<'a> {
     pub group_instance_id: Option<&'a str>,
     pub client_id: &'a str,
     pub client_host: &'a str,
+    /// -1 in version 0.
+    pub rebalance_timeout_ms: i32,
+    pub session_timeout_ms: i32,
     pub subscription: &'a [u8],
     pub assignment: &'a [u8],
 }
@@ -118,12 +124,13 @@ pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
         protocol_type: reader.string("protocolType")?,
         generation_id: reader.int32("generation")?,
         protocol: reader.nullable_string("protocol")?,
+        leader: reader.nullable_string("leader")?,
+        current_state_timestamp_ms: match version {
+            2.. => reader.int64("currentStateTimestamp")?,
+            _ => -1,
+        },
         members: Vec::new(),
     };
-    reader.nullable_string("leader")?;
-    if version >= 2 {
-        reader.int64("currentStateTimestamp")?;
-    }
     let count = reader.count("members")?;
     for at in 0..count {
         let member = read_member(&mut reader, version, at)?;
@@ -147,15 +154,17 @@ fn read_member<'a>(
     };
     let client_id = reader.string("clientId")?;
     let client_host = reader.string("clientHost")?;
-    if version >= 1 {
-        reader.int32("rebalanceTimeout")?;
-    }
-    reader.int32("sessionTimeout")?;
+    let rebalance_timeout_ms = match version {
+        1.. => reader.int32("rebalanceTimeout")?,
+        _ => -1,
+    };
     let member = MemberMetadata {
         member_id,
         group_instance_id,
         client_id,
         client_host,
+        rebalance_timeout_ms,
+        session_timeout_ms: reader.int32("sessionTimeout")?,
         subscription: reader.data("subscription")?,
         assignment: reader.data("assignment")?,
     };

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of all groups in records of `__consumer_offsets`, on one machine.
 
-To save time, only the key of a commit is decoded, and decoded keys are cached.
+Nearly all records are commits: the core decodes their keys, and Python sees only sums of them.
 """
 
 import struct
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.field_paths import each_of
-from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetCommitKey, decode_key
 
-from .departures import CommitTimes
 from .group_epochs import SESSION_MS, GroupEpochs, read_group_key
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
@@ -24,7 +23,7 @@ from .recorded import RecordedRebalance
 from .records import OffsetsRecord
 
 _UUID = struct.Struct(">qq")
-_WITH_ID = b"\0\4"  # the version of committed offsets with topic ids
+_AT_ONCE = 10_000
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
@@ -54,9 +53,14 @@ def recorded_generations(
 
     Errors   TypeError at `records` for anything but records.
     """
-    checked = each_of(records, "records", OffsetsRecord, "read_records yields them")
-    ordered = sorted(checked, key=attrgetter("partition", "offset"))
-    return in_time(recorded_in_order(ordered, session_ms=session_ms))
+    logs: dict[int, list[OffsetsRecord]] = {}
+    for one in each_of(records, "records", OffsetsRecord, "read_records yields them"):
+        logs.setdefault(one.partition, []).append(one)
+    return in_time(
+        row
+        for _, log in sorted(logs.items())
+        for row in _of_partition(sorted(log, key=attrgetter("offset")), None, session_ms)
+    )
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:
@@ -81,28 +85,20 @@ def recorded_in_order(
 def _of_partition(
     log: Iterable[OffsetsRecord], group_id: str | None, session_ms: int
 ) -> Iterator[_Row]:
-    groups: dict[str, list[OffsetsRecord | dict[TopicPartition, CommitTimes]]] = {}
-    names: dict[Uuid, str] = {}
-    whole = WholeFrom()
-    for record in log:
-        whole.add(record.offset)
+    def wanted(data: bytes) -> str | None:
         try:
-            key = read_key(record.key)
+            key = read_key(data)
         except WireError:
-            continue
-        if isinstance(key, OffsetCommitKey):
-            # A commit before the group's first record shows nothing.
-            if record.value is not None and (group := groups.get(key.group_id)):
-                _add_commit(group, TopicPartition(key.topic, key.partition), record.timestamp_ms)
-                # Brokers of Kafka 4.4 write the topic's id at the end of a committed offset.
-                if record.value[:2] == _WITH_ID:
-                    names[read_id(record.value[-_UUID.size :])] = key.topic
-            continue
-        name = group_of(key, record.key)
-        if name is not None and group_id in (None, name):
-            groups.setdefault(name, []).append(record)
-    for group in groups.values():
-        reader = GroupReader(whole.offset, names, session_ms)
+            return None
+        name = group_of(key, data)
+        return name if group_id in (None, name) else None
+
+    read, log = _core.PartitionLog(wanted), iter(log)
+    while some := list(islice(log, _AT_ONCE)):
+        read.add(some)
+    names = read.topic_names()
+    for group in read.groups():
+        reader = GroupReader(read.whole_from, names, session_ms)
         for one in group:
             if isinstance(one, dict):
                 for tp, times in one.items():
@@ -137,20 +133,6 @@ def read_id(data: bytes) -> Uuid:
     """Reads a topic's id; of fewer than 16 bytes, any id."""
     high, low = _UUID.unpack(data.rjust(_UUID.size, b"\0"))
     return high, low
-
-
-def _add_commit(
-    group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], tp: TopicPartition, time_ms: int
-) -> None:
-    """Adds a commit to the commits since the group's last record."""
-    commits = group[-1]
-    if not isinstance(commits, dict):
-        commits = {}
-        group.append(commits)
-    if known := commits.get(tp):
-        known.add(CommitTimes(time_ms, time_ms))
-    else:
-        commits[tp] = CommitTimes(time_ms, time_ms)
 
 
 def group_of(key: Key, data: bytes) -> str | None:

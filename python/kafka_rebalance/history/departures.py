@@ -28,33 +28,13 @@ Differs  in Kafka, a transactional commit does not start the session again; here
 
 from dataclasses import dataclass, field
 
+from kafka_rebalance._core import CommitTimes as CommitTimes
 from kafka_rebalance.group.model import TopicPartition
 
 from .group_log import RecordedGeneration, RecordedMember
 from .recorded import Cause, Certainty
 
 _ALIVE = 2 / 3
-
-
-@dataclass(slots=True)
-class CommitTimes:
-    """The first and last commit of a partition since the group's last record, and their number."""
-
-    first_ms: int
-    last_ms: int
-    commits: int = 1
-
-    @property
-    def distance_ms(self) -> float | None:
-        """The mean ms between two commits; None if there are fewer than two."""
-        if self.commits < 2:
-            return None
-        return (self.last_ms - self.first_ms) / (self.commits - 1)
-
-    def add(self, other: "CommitTimes") -> None:
-        self.first_ms = min(self.first_ms, other.first_ms)
-        self.last_ms = max(self.last_ms, other.last_ms)
-        self.commits += other.commits
 
 
 @dataclass(slots=True)
@@ -65,10 +45,7 @@ class CommitsSeen:
     committers: dict[str, float | None] = field(default_factory=dict)  # member id -> `usual_ms`
 
     def add(self, tp: TopicPartition, times: CommitTimes) -> None:
-        known = self.since.get(tp)
-        if known is None:
-            self.since[tp] = times
-        else:
+        if (known := self.since.setdefault(tp, times)) is not times:
             known.add(times)
 
     def end_generation(
@@ -79,7 +56,7 @@ class CommitsSeen:
         The commits of `kept` partitions are kept.
         """
         members = before.members if before is not None else ()
-        for member in members:
+        for member in members if self.since else ():
             if self.of_member(member):
                 self.committers[member.member_id] = self.usual_ms(member)
         ids = {member.member_id for member in members}
@@ -95,7 +72,7 @@ class CommitsSeen:
         return min(distances, default=self.committers.get(member.member_id))
 
     def of_member(self, member: RecordedMember) -> list[CommitTimes]:
-        return [self.since[tp] for tp in member.assigned if tp in self.since]
+        return list(filter(None, map(self.since.get, member.assigned)))
 
 
 def departure(

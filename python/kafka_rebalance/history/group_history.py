@@ -30,7 +30,7 @@ A rebalance can have many causes: a row lists them all, in the order of `recorde
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.broker_records import RecordKey
@@ -182,12 +182,20 @@ class GroupHistory:
             is_known = gap_reason in ("", _NEVER_SYNCED)
             causes = tuple(self._causes(before, now, diff, is_known=is_known))
         seconds = (now_ms - self._before_ms) / 1000 if before is not None else None
-        row = _row(before, now, diff, sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
-        self._remember(before, now, row.causes, diff, again=again)
+        causes = tuple(sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
+        self._remember(before, now, causes, diff, again=again)
         self._before_ms = now_ms
         self._by_broker, self._deleted_ms = now.group_type != "classic", None
-        return replace(
-            row, time_ms=now_ms, seconds=seconds, gap=gap, gap_reason=gap_reason, again=again
+        return _row(
+            before,
+            now,
+            diff,
+            time_ms=now_ms,
+            seconds=seconds,
+            causes=causes,
+            gap=gap,
+            gap_reason=gap_reason,
+            again=again,
         )
 
     def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
@@ -446,31 +454,30 @@ def _given_topics(one: RecordedGeneration) -> set[str]:
 
 
 def _row(
-    before: RecordedGeneration | None, now: RecordedGeneration, diff: _Diff, causes: list[Cause]
+    before: RecordedGeneration | None, now: RecordedGeneration, diff: _Diff, **inferred: Any
 ) -> RecordedRebalance:
     moves = moves_between(before, now)
     return RecordedRebalance(
-        now.group_id,
-        now.partition,
-        now.offset,
-        now.joined_ms,
-        now.written_ms,
-        now.generation_id,
-        now.protocol_type,
-        now.protocol,
-        now.leader,
-        now.leader_library,
-        len(now.members),
-        len(now.owners),
-        tuple(one.member_id for one in now.members if not one.assigned),
-        tuple(member.member_id for member in diff.joined),
-        tuple(member.member_id for member in diff.left),
-        tuple(diff.back),
-        resubscribed(before, now) if before is not None else (),
-        moves.moved,
-        moves.gained,
-        moves.revoked,
+        group_id=now.group_id,
+        partition=now.partition,
+        offset=now.offset,
+        written_ms=now.written_ms,
+        generation_id=now.generation_id,
+        protocol_type=now.protocol_type,
+        protocol=now.protocol,
+        leader=now.leader,
+        leader_library=now.leader_library,
+        members=len(now.members),
+        partitions=len(now.owners),
+        idle=tuple(one.member_id for one in now.members if not one.assigned),
+        joined=tuple(member.member_id for member in diff.joined),
+        left=tuple(member.member_id for member in diff.left),
+        back=tuple(diff.back),
+        resubscribed=resubscribed(before, now) if before is not None else (),
+        moved=moves.moved,
+        gained=moves.gained,
+        revoked=moves.revoked,
         emptied=before is not None and not before.members and before.generation_id > 0,
-        causes=tuple(causes),
         group_type=now.group_type,
+        **inferred,
     )

@@ -9,9 +9,10 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.consumer_protocol import (
@@ -20,20 +21,13 @@ from kafka_rebalance.wire.consumer_protocol import (
     decode_assignment,
     decode_subscription,
 )
-from kafka_rebalance.wire.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    Key,
-    MemberMetadata,
-    OffsetsRecord,
-    decode_value,
-)
+from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetsRecord
 from kafka_rebalance.wire.sent_members import leader_library
 
 CONSUMER, STREAM = "consumer", "stream"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecordedMember:
     """A member in a record.
 
@@ -50,18 +44,26 @@ class RecordedMember:
     subscription: Subscription | None
     assignment: AssignmentData | None
 
-    @property
+    @cached_property
     def topics(self) -> frozenset[str]:
         return frozenset(self.subscription.topics if self.subscription else ())
 
-    @property
+    @cached_property
     def claims(self) -> frozenset[TopicPartition]:
         """The partitions that the member reported as owned when it joined."""
         return frozenset(self.subscription.owned_partitions if self.subscription else ())
 
-    @property
+    @cached_property
     def assigned(self) -> frozenset[TopicPartition]:
         return frozenset(self.assignment.partitions if self.assignment else ())
+
+    @cached_property
+    def partition_counts(self) -> dict[str, int]:
+        """Topic -> the smallest number of partitions that fits the assignment and the claims."""
+        counts: dict[str, int] = {}
+        for topic, partition in self.assigned | self.claims:
+            counts[topic] = max(partition + 1, counts.get(topic, 0))
+        return counts
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -110,11 +112,10 @@ class RecordedGeneration:
     @cached_property
     def owners(self) -> dict[TopicPartition, str]:
         """Assigned partition -> its owner's instance id, or member id if it has no instance id."""
-        return {
-            tp: member.group_instance_id or member.member_id
-            for member in self.members
-            for tp in member.assigned
-        }
+        found: dict[TopicPartition, str] = {}
+        for member in self.members:
+            found |= dict.fromkeys(member.assigned, member.group_instance_id or member.member_id)
+        return found
 
     @cached_property
     def owned(self) -> frozenset[tuple[TopicPartition, str]]:
@@ -126,8 +127,8 @@ class RecordedGeneration:
         """Topic -> the smallest number of partitions that fits the assignments and claims."""
         counts: dict[str, int] = {}
         for member in self.members:
-            for topic, partition in member.assigned | member.claims:
-                counts[topic] = max(partition + 1, counts.get(topic, 0))
+            for topic, count in member.partition_counts.items():
+                counts[topic] = max(count, counts.get(topic, 0))
         return counts
 
     @cached_property
@@ -169,42 +170,60 @@ class RecordedGeneration:
 
 def read_generation(key: Key, record: OffsetsRecord) -> RecordedGeneration:
     """Reads a group's record. Errors: WireError; unreadable bytes of members are not an error."""
-    read, written_ms = decode_value(key, record.value), record.timestamp_ms
-    if not isinstance(key, GroupMetadataKey) or not isinstance(read, GroupMetadataValue):
+    if not isinstance(key, GroupMetadataKey) or record.value is None:
         raise WireError("value: not that of a classic group")
-    joined_ms = read.current_state_timestamp_ms
-    is_consumer = read.protocol_type == CONSUMER
+    protocol_type, generation_id, protocol, leader, joined_ms, members = _core.decode_group(
+        record.value
+    )
+    is_consumer = protocol_type == CONSUMER
     return RecordedGeneration(
         key.group_id,
         record.partition,
         record.offset,
-        written_ms,
-        joined_ms if joined_ms >= 0 else written_ms,
-        read.protocol_type,
-        read.generation_id,
-        read.protocol,
-        read.leader,
-        tuple(_member(one, is_consumer=is_consumer) for one in read.members),
+        record.timestamp_ms,
+        joined_ms if joined_ms >= 0 else record.timestamp_ms,
+        protocol_type,
+        generation_id,
+        protocol,
+        leader,
+        tuple(_member(*one, is_consumer) for one in members),
     )
 
 
-def _member(sent: MemberMetadata, *, is_consumer: bool) -> RecordedMember:
-    """Returns a member. Its bytes may be unreadable, because a client may send any bytes."""
+@lru_cache(maxsize=10_000)
+def _member(
+    member_id: str,
+    group_instance_id: str | None,
+    client_id: str,
+    client_host: str,
+    rebalance_timeout_ms: int,
+    session_timeout_ms: int,
+    sent: bytes,
+    given: bytes,
+    is_consumer: bool,
+) -> RecordedMember:
+    """Returns a member. Its bytes may be unreadable, because a client may send any bytes.
+
+    It is cached: most members of a record are those of the record before it.
+    """
     subscription: Subscription | None = None
     assignment: AssignmentData | None = None
     if is_consumer:
         try:
-            subscription = decode_subscription(sent.subscription)
-            assignment = decode_assignment(sent.assignment) if sent.assignment else None
+            subscription = _subscription(sent)
+            assignment = decode_assignment(given) if given else None
         except WireError:
             subscription = assignment = None
     return RecordedMember(
-        sent.member_id,
-        sent.group_instance_id,
-        sent.client_id,
-        sent.client_host,
-        sent.session_timeout_ms,
-        sent.rebalance_timeout_ms,
+        member_id,
+        group_instance_id,
+        client_id,
+        client_host,
+        session_timeout_ms,
+        rebalance_timeout_ms,
         subscription,
         assignment,
     )
+
+
+_subscription = lru_cache(maxsize=10_000)(decode_subscription)

@@ -7,10 +7,8 @@ that restarts under a new member id is the same owner; another member that resta
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple
-
-from kafka_rebalance.wire.consumer_protocol import Subscription
 
 from .group_log import RecordedGeneration, RecordedMember
 
@@ -163,7 +161,8 @@ class RecordedRebalance:
         return self.error is None and self.cause not in _NONE and not self.again
 
     def to_dict(self) -> dict[str, Any]:
-        row = asdict(self)
+        row = {one.name: getattr(self, one.name) for one in fields(self)}
+        row["causes"] = tuple(map(asdict, self.causes))
         row["back"] = [one._asdict() for one in self.back]
         row["revocations"] = [one._asdict() for one in self.revocations]
         return {**row, "cause": self.cause}
@@ -191,18 +190,19 @@ def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple
     """Returns the members with other topics than before; static ones are found by instance id."""
     by_instance = {m.group_instance_id: m for m in before.members if m.group_instance_id}
 
-    def old(member: RecordedMember) -> Subscription | None:
+    def is_changed(member: RecordedMember) -> bool:
         found = before.by_id.get(member.member_id)
         if found is None and member.group_instance_id is not None:
             found = by_instance.get(member.group_instance_id)
-        return found.subscription if found else None
+        if found is None or None in (found.subscription, member.subscription):
+            return False
+        return found.topics != member.topics
 
+    old = before.by_id
     return tuple(
         member.member_id
         for member in after.members
-        if (sent := old(member)) is not None
-        and member.subscription is not None
-        and set(sent.topics) != set(member.subscription.topics)
+        if old.get(member.member_id) is not member and is_changed(member)
     )
 
 

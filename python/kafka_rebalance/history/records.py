@@ -97,8 +97,8 @@ def _parquet(path: str) -> Iterator[OffsetsRecord]:
         _check_types(path, files.schema)
         for batch in files.to_batches(columns=list(_COLUMNS)):
             columns = [_values(path, name, batch.column(name)) for name in _COLUMNS]
-            for partition, offset, time_ms, key, value in zip(*columns, strict=True):
-                yield OffsetsRecord(partition, offset, time_ms, key or b"", value)
+            columns[3] = [key or b"" for key in columns[3]]
+            yield from map(OffsetsRecord._make, zip(*columns, strict=True))
     except pyarrow.ArrowException as error:
         raise GroupError(path, str(error).partition("\n")[0]) from None
 

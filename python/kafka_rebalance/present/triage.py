@@ -8,15 +8,17 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_rebalance.notes.findings import FINDINGS, FindingKind, rank, with_worse
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.group_kinds import CLASSIC, protocol_kind
 
 from .broker_assigned import Lags, lag_in
-from .connect_workers import ConnectGroup
 from .description import Description
+
+if TYPE_CHECKING:
+    from .connect_workers import ConnectGroup
 
 Order = Literal["severity", "lag", "members", "name"]
 EMPTY = ("Empty", "Dead")
@@ -44,14 +46,14 @@ class TriagedGroup:
     state: str
     findings: tuple[Note, ...]
     lag: int | None = None
-    described: Description | ConnectGroup | None = None
+    described: "Description | ConnectGroup | None" = None
     rebalances: int | None = None
     counted_in: str = ""
 
     @classmethod
-    def of(cls, one: Description | ConnectGroup, state: str = "Stable") -> "TriagedGroup":
+    def of(cls, one: "Description | ConnectGroup", state: str = "Stable") -> "TriagedGroup":
         """Returns a group that is described; `state` is the one in the list of its coordinator."""
-        if isinstance(one, ConnectGroup):
+        if not isinstance(one, Description):
             return cls(one.group_id, "connect", one.state, one.findings, None, one)
         kind = CLASSIC if one.group.assignor is None else protocol_kind(one.group.assignor)
         found = one.findings
@@ -78,11 +80,11 @@ class TriagedGroup:
     @property
     def members(self) -> int | None:
         """Returns the number of members; None during a rebalance."""
-        if isinstance(self.described, ConnectGroup):
-            return len(self.described.workers)
-        if self.described is not None:
+        if self.described is None:
+            return 0 if self.state in EMPTY else None
+        if isinstance(self.described, Description):
             return len(self.described.group.members)
-        return 0 if self.state in EMPTY else None
+        return len(self.described.workers)
 
     @property
     def worst(self) -> str | None:

@@ -26,7 +26,6 @@ Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (ClassicGrou
 import re
 from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
-from hashlib import sha1
 from itertools import chain, repeat
 from typing import NamedTuple
 
@@ -216,6 +215,8 @@ def _chosen(group_id: str, draw: int, count: int) -> bytes:
 
 def _random(seed: str) -> bytes:
     """Returns the bytes of `uuid.uuid5(uuid.NAMESPACE_OID, seed)`."""
+    from hashlib import sha1  # loads OpenSSL: 4 ms
+
     return _of_version(5, sha1(_OID + seed.encode()).digest()[:16])
 
 

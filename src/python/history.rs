@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reads the records of one partition of `__consumer_offsets` for `history/all_groups.py`. Nearly
+//! all of them are commits, and Python sees only their sums.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use rustc_hash::FxHashMap;
+
+use crate::wire::group_records::{Key, decode_key};
+
+/// The first and last commit of a partition since the group's last record, and their number.
+#[pyclass(get_all, module = "kafka_rebalance._core")]
+pub struct CommitTimes {
+    first_ms: i64,
+    last_ms: i64,
+    commits: u64,
+}
+
+#[pymethods]
+impl CommitTimes {
+    #[new]
+    #[pyo3(signature = (first_ms, last_ms, commits=1))]
+    fn new(first_ms: i64, last_ms: i64, commits: u64) -> Self {
+        Self {
+            first_ms,
+            last_ms,
+            commits,
+        }
+    }
+
+    /// The mean ms between two commits; None if there are fewer than two.
+    #[getter]
+    fn distance_ms(&self) -> Option<f64> {
+        let between = self.commits.checked_sub(1).filter(|&count| count > 0)?;
+        Some((self.last_ms as f64 - self.first_ms as f64) / between as f64)
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.first_ms = self.first_ms.min(other.first_ms);
+        self.last_ms = self.last_ms.max(other.last_ms);
+        self.commits += other.commits;
+    }
+}
+
+struct Group {
+    /// Its own records, and between two of them a dict of commits by partition.
+    entries: Py<PyList>,
+    records: usize,
+    commits: Option<Py<PyDict>>,
+}
+
+impl Group {
+    fn new(py: Python<'_>) -> Self {
+        let (entries, records, commits) = (PyList::empty(py).unbind(), 0, None);
+        Self {
+            entries,
+            records,
+            commits,
+        }
+    }
+}
+
+/// A partition that a group commits.
+struct Place {
+    group: usize,
+    partition: Py<PyAny>,
+    /// The commits since this record of the group.
+    since: usize,
+    times: Py<CommitTimes>,
+}
+
+/// Sums up the commits of groups between the groups' own records, in the order of the log.
+///
+/// `name_of(key)` returns the group of a record that is not a commit; None if it is not wanted.
+#[pyclass(module = "kafka_rebalance._core")]
+pub struct PartitionLog {
+    name_of: Py<PyAny>,
+    new_partition: Py<PyAny>,
+    groups: Vec<Group>,
+    by_name: FxHashMap<String, usize>,
+    places: Vec<Place>,
+    /// By the bytes of a commit's key, without its version.
+    by_key: FxHashMap<Box<[u8]>, usize>,
+    /// Brokers of Kafka 4.4 write the topic's id at the end of a committed offset: a partition of
+    /// the topic.
+    topic_ids: FxHashMap<[u8; 16], Py<PyAny>>,
+    last_offset: i64,
+    /// From this offset to the last one, the partition has no hole; see `WholeFrom`.
+    #[pyo3(get)]
+    whole_from: i64,
+}
+
+const WITH_ID: &[u8] = &[0, 4];
+
+#[pymethods]
+impl PartitionLog {
+    #[new]
+    fn new(py: Python<'_>, name_of: Py<PyAny>) -> PyResult<Self> {
+        let model = py.import("kafka_rebalance.group.model")?;
+        Ok(Self {
+            name_of,
+            new_partition: model.getattr("TopicPartition")?.unbind(),
+            groups: Vec::new(),
+            by_name: FxHashMap::default(),
+            places: Vec::new(),
+            by_key: FxHashMap::default(),
+            topic_ids: FxHashMap::default(),
+            last_offset: -3,
+            whole_from: 0,
+        })
+    }
+
+    /// Adds records (`OffsetsRecord`) with ascending offsets.
+    fn add(&mut self, records: &Bound<'_, PyList>) -> PyResult<()> {
+        let py = records.py();
+        for record in records {
+            let fields = record.cast::<PyTuple>()?;
+            let offset: i64 = fields.get_borrowed_item(1)?.extract()?;
+            if offset.saturating_sub(self.last_offset) > 2 {
+                self.whole_from = offset;
+            }
+            self.last_offset = offset;
+            let key = fields.get_borrowed_item(3)?;
+            let key = key.cast::<PyBytes>()?;
+            if let [0, 0 | 1, place @ ..] = key.as_bytes() {
+                let value = fields.get_borrowed_item(4)?;
+                if let Ok(value) = value.cast::<PyBytes>() {
+                    let time_ms = fields.get_borrowed_item(2)?.extract()?;
+                    self.commit(key.as_bytes(), place, &value, time_ms)?;
+                }
+            } else if let Some(name) = self.name_of.call1(py, (&key,))?.extract(py)? {
+                let next = self.groups.len();
+                let group = *self.by_name.entry(name).or_insert(next);
+                if group == next {
+                    self.groups.push(Group::new(py));
+                }
+                let group = &mut self.groups[group];
+                group.entries.bind(py).append(record)?;
+                group.records += 1;
+                group.commits = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the entries of each group.
+    fn groups(&self) -> Vec<&Py<PyList>> {
+        self.groups.iter().map(|group| &group.entries).collect()
+    }
+
+    /// Returns the names of topics by their ids, each two signed numbers.
+    fn topic_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let half = |bytes: &[u8]| i64::from_be_bytes(bytes.try_into().expect("eight bytes"));
+        let names = PyDict::new(py);
+        for (id, partition) in &self.topic_ids {
+            names.set_item(
+                (half(&id[..8]), half(&id[8..])),
+                partition.bind(py).get_item(0)?,
+            )?;
+        }
+        Ok(names)
+    }
+}
+
+impl PartitionLog {
+    fn commit(
+        &mut self,
+        key: &[u8],
+        place: &[u8],
+        value: &Bound<'_, PyBytes>,
+        time_ms: i64,
+    ) -> PyResult<()> {
+        let (py, now) = (value.py(), CommitTimes::new(time_ms, time_ms, 1));
+        let place = match self.by_key.get(place) {
+            Some(&known) => known,
+            None => match self.new_place(py, key)? {
+                Some(new) => {
+                    self.places.push(new);
+                    *self
+                        .by_key
+                        .entry(place.into())
+                        .or_insert(self.places.len() - 1)
+                }
+                None => return Ok(()), // a wrong key, or a group without a record before
+            },
+        };
+        let place = &mut self.places[place];
+        let group = &mut self.groups[place.group];
+        if place.since == group.records {
+            place.times.borrow_mut(py).add(&now);
+        } else {
+            (place.since, place.times) = (group.records, Py::new(py, now)?);
+            let commits = match &group.commits {
+                Some(commits) => commits.bind(py),
+                None => {
+                    let commits = PyDict::new(py);
+                    group.entries.bind(py).append(&commits)?;
+                    group.commits.insert(commits.unbind()).bind(py)
+                }
+            };
+            commits.set_item(&place.partition, &place.times)?;
+        }
+        let value = value.as_bytes();
+        if value.starts_with(WITH_ID)
+            && let Some(id) = value[1..].last_chunk()
+        {
+            self.topic_ids.insert(*id, place.partition.clone_ref(py));
+        }
+        Ok(())
+    }
+
+    fn new_place(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Place>> {
+        let Ok(Key::OffsetCommit {
+            group_id,
+            topic,
+            partition,
+        }) = decode_key(key)
+        else {
+            return Ok(None);
+        };
+        let Some(&group) = self.by_name.get(group_id) else {
+            return Ok(None);
+        };
+        let topic = PyString::intern(py, topic);
+        Ok(Some(Place {
+            group,
+            partition: self.new_partition.call1(py, (topic, partition))?,
+            since: 0,
+            times: Py::new(py, CommitTimes::new(0, 0, 0))?,
+        }))
+    }
+}

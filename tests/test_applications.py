@@ -390,6 +390,8 @@ def test_copies_that_are_behind_are_found() -> None:
 def test_uneven_threads_are_found() -> None:
     text = _findings(_replayed(JOINED))["uneven"]
     assert text.startswith("1 to 3 active tasks per thread; tasks wait until the processes")
+    text = _findings(_replayed(PROBED))["uneven"]
+    assert text.startswith("0 to 2 stateful tasks per thread; tasks wait until the processes")
 
 
 def test_missing_standby_tasks_are_found() -> None:
@@ -512,6 +514,27 @@ def test_rates_are_measured_between_two_readings(
     assert "up to 0 records a second are written" in told
     assert main(["plan", str(paths[0]), *given, str(paths[1])]) == 3
     assert "since: no copy of a task's state has restored records" in capsys.readouterr().err
+
+
+def test_equal_probing_rebalances_are_printed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "left.json"
+    path.write_text(json.dumps(recorded_line(LEFT)), encoding="utf-8")
+    given = ["plan", path, "--acceptable-lag", 5, "--restore-rate"]
+    code, told, _ = _run(capsys, *given, 1, "--write-rate", 2)
+    assert code == 0
+    assert "after 200 probing rebalances in 2000 min, it has not settled" in " ".join(told.split())
+    assert told.count("probing: 1 rebalance") == 1
+    assert "\nand so on, every 10 min, without an end\n" in told
+    properties = tmp_path / "shop.properties"
+    properties.write_text("acceptable.recovery.lag=5\nprobing.rebalance.interval.ms=60000\n")
+    given = ["plan", path, "--streams-config", properties, "--restore-rate", 1]
+    _, told, _ = _run(capsys, *given)
+    assert (found := re.search(r"\nand so on: (\d+) more rebalances like it\n", told))
+    assert "without an end" not in told
+    told = _run(capsys, *given, "--all")[1]
+    assert told.count("probing: 1 rebalance") == int(found[1]) + 1
 
 
 def test_rates_with_traffic() -> None:

@@ -33,15 +33,21 @@ type Fields = (
     ByHost,
 );
 
-/// The answer of the leader, as tuples.
+/// The answer of the leader, as tuples; without processes if not `with_lags`: each has the lag of
+/// every stateful task, and Python takes longer to hold them than the leader to assign.
 #[pyfunction]
-pub fn assign_application(py: Python<'_>, application: &Bound<'_, PyAny>) -> PyResult<Fields> {
+pub fn assign_application(
+    py: Python<'_>,
+    application: &Bound<'_, PyAny>,
+    with_lags: bool,
+) -> PyResult<Fields> {
     let application = read(application)?;
     let answer = py
         .detach(|| leader::assign(&application))
         .map_err(|error| raise(py, &error))?;
     let processes = answer
         .processes
+        .filter(|_| with_lags)
         .map(|all| all.into_iter().map(process).collect());
     Ok((
         answer

@@ -62,18 +62,26 @@ def _waiting(one: Replay) -> Iterator[Note]:
 
 
 def _uneven(one: Replay) -> Iterator[Note]:
-    tasks = present_tasks(one.assigned)
-    counts = {member_id: len(of.active) for member_id, of in tasks.items()}
-    least, most = min(counts.values()), max(counts.values())
-    if most - least > 1 and not one.rebalances_at_once:
+    """Yields that threads differ by more than one active task, or else by stateful ones."""
+    if one.rebalances_at_once:
+        return
+    tasks, stateful = present_tasks(one.assigned), {*one.topology.stateful}
+    active = {member_id: [*of.active] for member_id, of in tasks.items()}
+    owned = {member_id: [*stateful.intersection(of)] for member_id, of in active.items()}
+    for lists, kind in ((active, "active"), (owned, "stateful")):
+        counts = {member_id: len(of) for member_id, of in lists.items()}
+        least, most = min(counts.values()), max(counts.values())
+        if most - least <= 1:
+            continue
         cause = "stateful and stateless tasks are dealt one kind after the other"
         if any(of.standby for of in tasks.values()):
             cause = "standby tasks and warm-ups count as load, too"
         if one.waiting():
             cause = "tasks wait until the processes where they belong are caught up"
-        text = f"{least} to {most} active tasks per thread; {cause}"
+        text = f"{least} to {most} {kind} tasks per thread; {cause}"
         fullest = tuple(member_id for member_id, count in counts.items() if count == most)
         yield Note("uneven", text, fullest)
+        return
 
 
 def _end_points(one: Replay) -> Iterator[Note]:

@@ -20,15 +20,13 @@ def assign(
     """
     if reference:
         return leader.assign(application)
-    members, stable, probing, processes, *hosts = _core.assign_application(application)
+    members, stable, probing, processes, *hosts = _core.assign_application(application, with_lags)
     active, standby = (_by_host(one) for one in hosts)
     return LeaderAnswer(
         {member_id: _thread(*fields) for member_id, fields in members},
         stable,
         probing,
-        None
-        if processes is None or not with_lags
-        else {one[0]: _process(*one[1:]) for one in processes},
+        None if processes is None else {one[0]: _process(*one[1:]) for one in processes},
         active,
         standby,
     )

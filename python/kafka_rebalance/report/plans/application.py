@@ -5,12 +5,13 @@ Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from kafka_rebalance.applications.comparison import ComparedSettings
 from kafka_rebalance.applications.explanation import TaskExplanation
 from kafka_rebalance.applications.lines import utc_text, uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
-from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, PROBING, Call
+from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, PROBING, Call, Copy
 from kafka_rebalance.applications.replayed import Replay
 from kafka_rebalance.applications.topology import missing_tasks, present_tasks
 from kafka_rebalance.group.model import TopicPartition
@@ -124,10 +125,17 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
     if course.quick is not None:
         print_wrapped(_if_quick(course, course.quick))
     found = course.phases
-    for phase in found if everything else found[:_MOST_SHOWN]:
+    runs = [[*of] for _, of in groupby(found, _alike)]
+    if everything:
+        runs = [[phase] for phase in found]
+    for phase, *more in runs if everything else runs[:_MOST_SHOWN]:
         _print_phase(phase, names)
-    if len(found) > _MOST_SHOWN and not everything:
-        print_wrapped(f"… and {len(found) - _MOST_SHOWN} more rebalances (--all shows them)")
+        if more and more[-1] is found[-1] and not course.settled:
+            print_wrapped(f"and so on, every {time_text(phase[0].waited_ms)}, without an end")
+        elif more:
+            print_wrapped(f"and so on: {counted(len(more), 'more rebalance')} like it")
+    if left := sum(map(len, runs[_MOST_SHOWN:])) * (not everything):
+        print_wrapped(f"… and {left} more rebalances (--all shows them)")
     print()
     print_assumed(plan.replay)
 
@@ -232,8 +240,9 @@ def summary(plan: ApplicationPlan) -> str:
         text += f"; until its session times out, after {time_text(max(silent))}, nobody reads the "
         text += "tasks of the process that ends"
     probings = [one.probings for one in courses]
-    if max(probings):
-        times = [one.duration_ms for one in courses]
+    times = [one.duration_ms for one in courses]
+    settles = all(one.settled for one in courses)
+    if max(probings) and settles:
         spread = time_text(min(times))
         spread += "" if min(times) == max(times) else f" to {time_text(max(times))}"
         last = "the last one" if any(one.moved for one in courses) else "and it ends"
@@ -243,13 +252,30 @@ def summary(plan: ApplicationPlan) -> str:
         most = counted(max(copy.records for copy in restored), "record")
         tasks = tasks_text({copy.task for copy in restored})
         text += f"; before they run, {tasks} are restored, from up to {most} each"
-    if any(not one.settled for one in courses):
-        text += "; it has not settled after 200 rebalances: copies are never caught up"
+    if not settles:
+        text += f"; after {_range(probings, 'probing rebalances')} in {time_text(max(times))}, it "
+        text += "has not settled: copies are never caught up"
     if len(plan.courses) > 1:
         common = plan.common()
         text += ". The new process's id is random, and its rank among the others decides: "
         text += f"whatever it is, {tasks_text(common)} move" if common else "no move is certain"
     return f"{text}."
+
+
+def _alike(phase: list[Call]) -> list[Call]:
+    """Returns a phase without the numbers of records: phases in which nothing else changes are
+    equal.
+    """
+
+    def bare(copies: Iterable[Copy]) -> tuple[Copy, ...]:
+        return tuple(one._replace(records=0) for one in copies)
+
+    return [
+        one._replace(
+            restored=bare(one.restored), warming=bare(one.warming), standby=bare(one.standby)
+        )
+        for one in phase
+    ]
 
 
 def _print_phase(phase: list[Call], names: Mapping[str, str]) -> None:

@@ -21,7 +21,8 @@ demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/bu
 	$(BIN)/kafka-rebalance demo
 
 # Tests of brokers mostly wait, so a run of all tests has more processes than two cores.
-PYTEST = $(BIN)/python -m pytest -q -n
+# A test that hangs is named, with the line at which it waits, instead of holding up the whole run.
+PYTEST = $(BIN)/python -m pytest -q --timeout 900 -n
 quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
 	$(PYTEST) $(or $(WORKERS),2)
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 from unittest.mock import Mock
+
+import pytest
 
 from tests.support import scheduler
 
@@ -15,25 +16,56 @@ FLEET = [f"tests/spark/test_fleet.py::test_x[{n}]" for n in range(4)]
 OTHERS = [f"tests/test_x.py::test_y[{n}]" for n in range(9)]
 
 
-def run(tests: list[str], workers: int) -> dict[int, list[str]]:
-    """Returns the tests of each worker in their order; each worker runs one test in its turn."""
+class Worker:
+    """Runs a test when it knows the next one, or that there is none."""
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+        self.done = 0
+        self.shutting_down = False
+        self.gateway = Mock()
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.sent += indices
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+    def is_ready(self) -> bool:
+        return self.done + (not self.shutting_down) < len(self.sent)
+
+
+def run(tests: list[str], count: int, crash: str = "") -> dict[int, list[str]]:
+    """Returns the tests of each worker in their order; each worker runs one test in its turn.
+
+    The test `crash` ends its worker; another worker takes its place.
+    """
     config: Any = Mock()
-    config.getvalue.return_value = ["popen"] * workers
-    nodes = [Mock(shutting_down=False) for _ in range(workers)]
-    sent: dict[int, list[int]] = defaultdict(list)
+    config.getvalue.return_value = ["popen"] * count
     schedule: Any = scheduler.Scheduler(config, Mock())
-    for n, node in enumerate(nodes):
-        node.send_runtest_some.side_effect = sent[n].extend
-        schedule.add_node(node)
-        schedule.add_node_collection(node, tests)
+    workers = [Worker() for _ in range(count)]
+    living = list(workers)
+    for one in workers:
+        schedule.add_node(one)
+        schedule.add_node_collection(one, tests)
     schedule.schedule()
-    done = dict.fromkeys(range(workers), 0)
-    while any(done[n] < len(sent[n]) for n in done):
-        for n, node in enumerate(nodes):
-            if done[n] < len(sent[n]):
-                schedule.mark_test_complete(node, sent[n][done[n]])
-                done[n] += 1
-    return {n: [tests[index] for index in found] for n, found in sent.items()}
+    while ready := [one for one in living if one.is_ready()]:
+        for one in ready:
+            index = one.sent[one.done]
+            one.done += 1
+            if tests[index] != crash:
+                schedule.mark_test_complete(one, index)
+                continue
+            assert schedule.remove_node(one) == crash
+            living[living.index(one)] = new = Worker()
+            workers.append(new)
+            schedule.add_node(new)
+            schedule.add_node_collection(new, tests)
+            schedule.schedule()
+        if schedule.tests_finished:
+            for one in living:
+                one.shutdown()
+    return {n: [tests[index] for index in one.sent[: one.done]] for n, one in enumerate(workers)}
 
 
 def test_each_test_runs_once_and_units_stay_together() -> None:
@@ -57,3 +89,11 @@ def test_a_worker_without_units_of_its_sort_takes_others() -> None:
     assert len(run(LIVE, 4)[3]) == 3
     assert all(run(OTHERS, 4).values())
     assert sum(map(len, run([*LIVE, *OTHERS], 1).values())) == len(LIVE) + len(OTHERS)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("tests", [[*LIVE, *FLEET, *SPARK, *OTHERS], OTHERS, LIVE[:3], OTHERS[:1]])
+def test_a_worker_that_dies_loses_only_the_test_that_it_ran(tests: list[str], count: int) -> None:
+    for crash in tests:
+        ran = run(tests, count, crash)
+        assert sorted(test for found in ran.values() for test in found) == sorted(tests)

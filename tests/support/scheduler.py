@@ -77,6 +77,30 @@ class Scheduler(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
         self.workqueue.move_to_end(first, last=False)
         super()._assign_work_unit(node)
 
+    def _reschedule(self, node: WorkerController) -> None:
+        """Gives a worker units until it has two tests, or ends it if there are no more units.
+
+        A worker runs a test when it knows the next one, or that there is none.
+        """
+        super()._reschedule(node)
+        while not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
+            super()._reschedule(node)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Gives the tests of a worker that died to others; returns the one that it ran.
+
+        xdist's own method would run that test again, and hand out units without a test.
+        """
+        left = [one for one in self.assigned_work.pop(node).values() if not all(one.values())]
+        if not left:
+            return None
+        crashed: str = next(test for test, is_done in left[0].items() if not is_done)
+        left[0][crashed] = True
+        self.workqueue |= {unit(next(iter(one))): one for one in left if not all(one.values())}
+        for other in self.nodes:
+            self._reschedule(other)
+        return crashed
+
 
 def _is_live(unit: str) -> bool:
     return unit.startswith("tests/live/")

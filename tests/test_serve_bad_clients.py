@@ -26,14 +26,13 @@ from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection, encoded, message
 from tests.support.served_broker import (
     ALL_TOPICS,
-    PATIENCE_S,
     REQUESTS,
     TOPICS,
     by_hand,
     connection,
     join,
-    until,
 )
+from tests.support.waiting import FAR_S, until
 
 _HEADER = 14
 """The bytes of a frame before the client's id: its length, the API, its version, and the id."""
@@ -153,8 +152,8 @@ def test_a_client_that_reads_nothing_is_dropped() -> None:
         mine = [{"member_id": me["member_id"], "assignment": bytes(3_000_000)}]
         leader.ask("sync_group", 1, **me, assignments=mine)
         again = encoded(message("sync_group", 1, **me, assignments=[]), 1, "c")
-        until(lambda: _is_refused(one, again))
-        until(lambda: broker.connections == 1)
+        until("the server refuses more", lambda: _is_refused(one, again))
+        until("one connection is left", lambda: broker.connections == 1)
 
 
 def _is_refused(one: socket.socket, data: bytes) -> bool:
@@ -191,10 +190,10 @@ def test_large_requests_share_one_bound() -> None:
         connection(broker) as beside,
     ):
         first.sendall(half)
-        until(lambda: len(beside.ask("metadata", 7, **ALL_TOPICS).topics) == 2)
+        assert len(beside.ask("metadata", 7, **ALL_TOPICS).topics) == 2
         with contextlib.suppress(ConnectionError):
             second.sendall(half)
-        (dropped, *_), _, _ = select.select([first, second], [], [], PATIENCE_S)
+        (dropped, *_), _, _ = select.select([first, second], [], [], FAR_S)
         assert ended(dropped)
         assert len(beside.ask("metadata", 7, **ALL_TOPICS).topics) == 2
 
@@ -236,7 +235,7 @@ def test_a_member_with_no_time_for_a_rebalance_ends_no_timer(broker: RunningBrok
     with connection(broker) as one, connection(broker) as two, connection(broker) as admin:
         sent(one, "i1", 300_000)
         sent(two, "i2", 0)
-        until(lambda: one.receive() is not None)
+        until("i1 is a member", lambda: one.receive() is not None)
         leaving = [{"member_id": "", "group_instance_id": "i1"}]
         admin.ask("leave_group", 3, group_id="g", members=leaving)
         broker.advance(20_000, heartbeats=False)

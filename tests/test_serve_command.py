@@ -21,10 +21,10 @@ from kafka_rebalance.cli.serve import served_topics
 from tests.parity.wire import Connection
 from tests.support.served_broker import (
     ALL_TOPICS,
-    PATIENCE_S,
     REQUESTS,
     running,
 )
+from tests.support.waiting import FAR_S
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
@@ -36,7 +36,7 @@ def test_the_command_ends_without_a_word(number: signal.Signals, code: int) -> N
         answer = one.ask("metadata", 7, **ALL_TOPICS)
         one.send("join_group", 3, **{**REQUESTS["join_group"], "session_timeout": 10_000})
         process.send_signal(number)
-        _, errors = process.communicate(timeout=PATIENCE_S)
+        _, errors = process.communicate(timeout=FAR_S)
     assert host == "127.0.0.1"
     assert (process.returncode, errors) == (code, "")
     assert {topic.name: len(topic.partitions) for topic in answer.topics} == {"orders": 6}
@@ -50,13 +50,13 @@ def test_few_open_files_cost_only_idle_connections() -> None:
         beside = stack.enter_context(Connection(host, port, "beside"))
         beside.ask("metadata", 7, **ALL_TOPICS)
         for n in range(200):
-            stack.enter_context(socket.create_connection((host, port), PATIENCE_S))
+            stack.enter_context(socket.create_connection((host, port), FAR_S))
             if n % 20 == 0:
                 with Connection(host, port, "c") as one:
                     assert len(one.ask("metadata", 7, **ALL_TOPICS).topics) == 1
         assert len(beside.ask("metadata", 7, **ALL_TOPICS).topics) == 1
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=PATIENCE_S)
+        _, errors = process.communicate(timeout=FAR_S)
     told = "at most [0-9]+ connections: ulimit -n bounds the open files\n"
     assert re.fullmatch(told, errors)
     assert process.returncode == 0

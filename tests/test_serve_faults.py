@@ -29,7 +29,6 @@ from tests.support.served_broker import (
     by_hand,
     connection,
     join,
-    until,
 )
 from tests.support.served_consumers import (
     CONSUMERS,
@@ -41,6 +40,7 @@ from tests.support.served_consumers import (
     Consumer,
     KafkaPython,
 )
+from tests.support.waiting import FAR_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,12 +117,12 @@ def test_a_late_answer_waits_for_the_stopped_clock() -> None:
     ):
         broker.fault("Heartbeat", client_id="a", delay_ms=5_000)
         late = pool.submit(heartbeats, one, 1)
-        until(lambda: bool(broker._server._asleep))
+        until("the answer is late", lambda: broker._server._asleep)
         broker.advance(4_999)
         assert heartbeats(other, 1) == ["unknown_member_id"]
         assert not late.done()
         broker.advance(1)
-        assert late.result(15) == ["unknown_member_id"]
+        assert late.result(FAR_S) == ["unknown_member_id"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -152,7 +152,7 @@ def test_after_a_lost_answer_the_connection_is_silent() -> None:
         broker.fault("JoinGroup", lost=True)
         with ThreadPoolExecutor() as pool:
             lost = pool.submit(join, one)
-            until(lambda: bool(other.ask("list_groups", 4, states_filter=[]).groups))
+            until("there is a group", lambda: other.ask("list_groups", 4, states_filter=[]).groups)
             assert not lost.done()
             one._socket.shutdown(socket.SHUT_RDWR)
         assert lost.exception() is not None
@@ -287,14 +287,14 @@ def test_librdkafka_never_asks_again_for_the_commit(kind: type[Consumer], error:
     """
     kind = type("Refused", (kind,), {"expected_errors": [MOVED] if error == MOVED else []})
     with RunningBroker({TOPIC: 1}) as broker, closing(refused(broker, kind, error)) as consumer:
-        until(lambda: consumer.owned() == {0})
+        until("it owns a partition", lambda: consumer.owned() == {0})
         for _ in range(20):
             consumer.owned()  # waits for one poll of 50 ms
         assert consumer.received == []
         if kind is ConfluentByBroker:
             broker.grow(TOPIC, 2)
             broker.produce(TOPIC, b"new", partition=1)
-            until(lambda: consumer.owned() == {0, 1})
+            until("it owns both partitions", lambda: consumer.owned() == {0, 1})
             for _ in range(20):
                 consumer.owned()
             assert consumer.received == []

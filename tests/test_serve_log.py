@@ -192,6 +192,7 @@ def kills(directory: Path, times: int, least: int, rng: random.Random) -> int:
         for thread in threads:
             thread.start()
         while sum(one.answered - answered[one.partition] for one in threads) < least:
+            assert any(one.is_alive() for one in threads), "the server answers no commit"
             time.sleep(0.001)
         time.sleep(rng.random() / 20)
         process.send_signal(signal.SIGKILL)

@@ -13,13 +13,13 @@ pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve
 
 from kafka_rebalance.testing import RunningBroker
 from tests.support.broker import LIB_STREAMS, java, missing_tools
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.live
 TOOLS = "org.apache.kafka.tools"
-PATIENCE_S = 60
 
 
 def command(main: str, broker: RunningBroker, *arguments: str, lines: str = "") -> str:
@@ -30,7 +30,7 @@ def command(main: str, broker: RunningBroker, *arguments: str, lines: str = "") 
         input=lines,
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=FAR_S,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr

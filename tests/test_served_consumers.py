@@ -36,6 +36,7 @@ from tests.support.served_consumers import (
     Consumer,
     KafkaPythonCooperative,
 )
+from tests.support.waiting import FAR_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +65,7 @@ def shares(generation: StableGeneration) -> list[int]:
 
 def settled(broker: RunningBroker, members: int) -> StableGeneration:
     """Waits until this number of members own all partitions."""
-    return broker.wait_until_stable(GROUP, members=members, partitions=PARTITIONS)
+    return broker.wait_until_stable(GROUP, members=members, partitions=PARTITIONS, timeout_s=FAR_S)
 
 
 def last_generation(broker: RunningBroker) -> StableGeneration:
@@ -76,6 +77,11 @@ def last_generation(broker: RunningBroker) -> StableGeneration:
     while newest != (newest := broker.history(GROUP)[-1]):
         time.sleep(1)
     return newest
+
+
+def await_owned(static: Consumer, before: StableGeneration) -> None:
+    owned = set(before.assignment[static.client_id][TOPIC])
+    until(f"{static.client_id} has {owned} again", lambda: static.owned() == owned)
 
 
 JAVA = [pytest.param(kind, marks=pytest.mark.live) for kind in JAVA_CONSUMERS]
@@ -122,8 +128,7 @@ def test_a_static_bounce_is_no_rebalance(kind: type[Consumer], broker: RunningBr
         bounced.close()
         again = started(kind, broker, "i3", "i3")
         stack.callback(again.close)
-        while again.owned() != set(before.assignment["i3"][TOPIC]):
-            pass  # `owned` waits for the consumer's thread, which polls
+        await_owned(again, before)
         assert broker.history(GROUP)[-1] == before, broker.history(GROUP)
 
 
@@ -205,8 +210,7 @@ def test_a_static_bounce_in_a_mixed_group_is_no_rebalance(broker: RunningBroker)
             name = kind.__name__
             members[name].close()
             again = stack.enter_context(closing(started(kind, broker, name, name)))
-            while again.owned() != set(before.assignment[name][TOPIC]):
-                pass  # `owned` waits for the consumer's thread, which polls
+            await_owned(again, before)
         assert broker.history(GROUP)[-1] == before, broker.history(GROUP)
 
 

@@ -26,7 +26,6 @@ from tests.support.java_consumers import Java, missing_java
 from tests.support.served_consumers import (
     GROUP,
     HEARTBEAT_MS,
-    PATIENCE_S,
     POLL_S,
     TOPIC,
     Aiokafka,
@@ -34,6 +33,7 @@ from tests.support.served_consumers import (
     Consumer,
 )
 from tests.support.settings_clients import COOPERATIVE, RANGE, refusal
+from tests.support.waiting import FAR_S, until
 
 serve_kafka = testing.serve_kafka
 
@@ -214,13 +214,6 @@ def members(broker: RunningBroker) -> int:
     return 0 if group is None else len(group.members)
 
 
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(POLL_S)
-
-
 SHORT = testing.CoordinatorConfig(
     group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=100
 )
@@ -274,7 +267,7 @@ def test_the_broker_refuses_a_session(
 ) -> None:
     broker = serve_kafka({TOPIC: 1})
     one = start(Configured(broker.address, "a", session_timeout_ms=session))
-    until(lambda: one.polled_errors or members(broker))
+    until("it is a member or refused", lambda: one.polled_errors or members(broker))
     assert one.polled_errors == (["INVALID_SESSION_TIMEOUT"] if refuses else [])
     given = {"session.timeout.ms": session, "heartbeat.interval.ms": HEARTBEAT_MS}
     assert ("session-refused" in broken(LIBRDKAFKA, given)) == refuses
@@ -320,7 +313,7 @@ def test_a_member_that_does_not_poll_leaves(
     one = start(Configured(broker.address, "a", **given))
     broker.wait_until_stable(GROUP, members=1)
     one.is_idle = True
-    until(lambda: members(broker) == 0)
+    until("it leaves", lambda: members(broker) == 0)
     around = Surroundings(processing_ms=45_000)
     (found,) = [
         one
@@ -344,7 +337,7 @@ def test_a_rebalance_waits_for_a_member_that_does_not_poll(
     before = broker.wait_until_stable(GROUP, members=2, partitions=2)
     stuck.is_idle = True
     start(Configured(broker.address, "c"))
-    until(lambda: members(broker) == 3)
+    until("there are three members", lambda: members(broker) == 3)
     broker.advance(interval - 60_000)
     assert broker.history(GROUP)[-1] == before
     broker.advance(120_000)
@@ -381,7 +374,7 @@ def test_lists_without_a_common_assignor_are_refused(
     start(Configured(broker.address, "a"))
     broker.wait_until_stable(GROUP, members=1)
     other = start(Configured(broker.address, "b", partition_assignment_strategy="roundrobin"))
-    until(lambda: other.polled_errors)
+    until("b has an error", lambda: other.polled_errors)
     assert set(other.polled_errors) == {"INCONSISTENT_GROUP_PROTOCOL"}
     assert of_group(["range"], ["roundrobin"]) == ["no-common-assignor"]
     assert of_group(["range"], ["roundrobin", "range"]) == []
@@ -402,7 +395,7 @@ def test_one_instance_id_twice_fences_the_first_client(
     first = start(Configured(broker.address, "a", group_instance_id="pod-0"))
     broker.wait_until_stable(GROUP, members=1)
     start(Configured(broker.address, "b", group_instance_id="pod-0"))
-    until(lambda: first.polled_errors)
+    until("a has an error", lambda: first.polled_errors)
     assert first.polled_errors[0] in ("_FATAL", "FENCED_INSTANCE_ID")
     given = {"group.id": "g", "group.instance.id": "pod-0"}
     found = judge([Client.of(JAVA, given), Client.of(JAVA, given)], Surroundings())
@@ -549,16 +542,19 @@ def test_librdkafka_commits_a_message_that_is_in_work() -> None:
 
     mock = {"test.mock.num.brokers": 1, "group.id": GROUP, "auto.offset.reset": "earliest"}
     consumer = confluent_kafka.Consumer({**mock, "auto.commit.interval.ms": 100})
-    address = next(iter(consumer.list_topics(timeout=PATIENCE_S).brokers.values()))
+    address = next(iter(consumer.list_topics(timeout=FAR_S).brokers.values()))
     producer = confluent_kafka.Producer({"bootstrap.servers": f"{address.host}:{address.port}"})
     producer.produce(TOPIC, b"x", partition=0)
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(FAR_S) == 0
     consumer.subscribe([TOPIC])
-    message = None
-    while message is None or message.error():
+
+    def is_polled() -> bool:
         message = consumer.poll(POLL_S)
+        return message is not None and not message.error()
+
+    until("a message", is_polled)
     partition = confluent_kafka.TopicPartition(TOPIC, 0)
-    until(lambda: consumer.committed([partition], PATIENCE_S)[0].offset == 1)
+    until("its commit", lambda: consumer.committed([partition], FAR_S)[0].offset == 1)
     consumer.close()
     assert "stored-before-processed" in broken(LIBRDKAFKA, {})
     assert "stored-before-processed" not in broken(LIBRDKAFKA, {"enable.auto.offset.store": False})

@@ -28,7 +28,7 @@ from kafka_rebalance.history.replayed import replay
 from kafka_rebalance.live import offsets_records
 from kafka_rebalance.report.history.table import row_text
 from tests.support.live_members import JavaMembers
-from tests.support.served_broker import until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,7 +145,7 @@ class _Steps:
             text = self._logs[process].read_text()[self._begin[process] :]
             return pattern.search(text) is not None
 
-        until(are_logged)
+        until(f"{client_id}: {', '.join(steps)}", are_logged)
         # Java logs that it joins, and sends the request within the same poll.
         time.sleep(0.5)
 

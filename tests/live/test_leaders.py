@@ -22,6 +22,7 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.plans import plans_by_leader
 from kafka_rebalance.watch.verdict import NO_CHANGE
 from tests.support.live_members import JavaMembers, await_stable
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +98,7 @@ def test_the_leader_of_a_mixed_group(tmp_path: Path, capsys: pytest.CaptureFixtu
             (led,) = plans_by_leader(group, [change])
             (following,) = led.leaders
             command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server",
-                       server, "--group", GROUP, "--json", "--rebalances", "1", "--for", "90",
+                       server, "--group", GROUP, "--json", "--rebalances", "1", "--for", str(FAR_S),
                        "--change", change]  # fmt: skip
             with subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -105,7 +106,7 @@ def test_the_leader_of_a_mixed_group(tmp_path: Path, capsys: pytest.CaptureFixtu
                 assert watch.stderr is not None
                 assert "watching mixed by its descriptions" in watch.stderr.readline()
                 java.send(wait=False, close=["j1"])
-                out, _ = watch.communicate(timeout=120)
+                out, _ = watch.communicate(timeout=2 * FAR_S)
             await_stable(server, {GROUP: 2})
             later = read(server, capsys)
     assert later.leader == following
@@ -131,7 +132,7 @@ def test_watch_sees_each_rebalance_in_the_log(tmp_path: Path) -> None:
         java.tell(add=[member("j1")])
         command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server",
                    broker.bootstrap_server, "--group", GROUP, "--json", "--rebalances", "3",
-                   "--for", "90"]  # fmt: skip
+                   "--for", str(FAR_S)]  # fmt: skip
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as watch:
@@ -139,7 +140,7 @@ def test_watch_sees_each_rebalance_in_the_log(tmp_path: Path) -> None:
             assert "watching mixed by its records: cooperative-sticky" in watch.stderr.readline()
             java.tell(add=[member("j2")])
             java.tell(close=["j2"])
-            out, err = watch.communicate(timeout=120)
+            out, err = watch.communicate(timeout=2 * FAR_S)
     joined, second, left = map(json.loads, out.splitlines())
     assert joined["event"].startswith("joined: j2-")
     assert second["event"] == NO_CHANGE  # j1 has revoked partitions, and joined again

@@ -27,6 +27,7 @@ from tests.prediction.cast import AIOKAFKA, KAFKA_PYTHON, LIBRDKAFKA, Part
 from tests.prediction.log import OffsetsLog, generations
 from tests.support.live_members import JavaMembers
 from tests.support.member_processes import MemberProcesses
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,6 @@ pytestmark = pytest.mark.live
 
 POLL_MS = 12_000
 """The max.poll.interval.ms of all members; librdkafka refuses less than the session timeout."""
-TIMEOUT_S = 90
 COMMITS, BY_HAND = "java-range", "java-by-hand"
 WAITS_FOR_EVER = "aiokafka-range"
 CONSUMER = "java-consumer"
@@ -66,13 +66,6 @@ def java_member(group: str, number: int) -> dict[str, Any]:
     configs = {"max.poll.interval.ms": str(POLL_MS), "metadata.max.age.ms": "1000"} | own
     return {"group_id": group, "client_id": f"{group}-{number}", "topics": topics(group),
             "assignors": [assignor] if assignor else [], "configs": configs}  # fmt: skip
-
-
-def until(what: str, holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tests.support.broker import Broker, missing_tools
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
 from tests.support.live_members import JavaMembers, await_stable
+from tests.support.waiting import FAR_S
 from tests.support.watch_process import Watch
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def test_a_group_is_converted_while_it_is_watched(tmp_path: Path) -> None:
             java.send(wait=False, add=[member("c")])
             joined = watch.line("joined: c")
             ended = watch.line("5 rebalances")
-            code = watch.process.wait(60)
+            code = watch.process.wait(FAR_S)
     assert f"{GROUP} was converted: the broker assigns it now, by consumer/uniform" in converted
     assert f"watching {GROUP} by its descriptions: consumer/uniform, 3 members" in converted
     assert "Empty" not in converted

@@ -12,6 +12,7 @@ from tests.support.broker import Broker, missing_tools
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
 from tests.support.live_members import JavaMembers, await_stable
+from tests.support.waiting import FAR_S
 from tests.support.watch_process import Watch
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def test_new_partitions_are_a_rebalance_when_the_members_see_them(tmp_path: Path
                     admin.create_partitions({"t": 6})
                     by_descriptions.line("partitions: t 4 -> 6; no rebalance yet; waiting")
                     lines = by_descriptions.line("1 rebalance, 0 not as predicted")
-                    codes = {by_descriptions.process.wait(60)}
+                    codes = {by_descriptions.process.wait(FAR_S)}
                 recorded = by_records.line("2 rebalances, 0 not as predicted")
-                codes.add(by_records.process.wait(60))
+                codes.add(by_records.process.wait(FAR_S))
     grown = "as predicted (range)"
     assert f"partitions: t 4 -> 6: {grown}; as in the plan of the given changes\n" in lines
     assert recorded.count(grown) == 1

@@ -14,6 +14,8 @@ from tests.support.broker import Broker, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
+from tests.support.waiting import FAR_S
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -28,7 +30,7 @@ class Watch:
     def __init__(self, server: str, group_id: str) -> None:
         command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server", server]
         self._process = subprocess.Popen(
-            [*command, "--group", group_id, "--rebalances", "2", "--for", "100"],
+            [*command, "--group", group_id, "--rebalances", "2", "--for", str(FAR_S)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -43,7 +45,7 @@ class Watch:
         return self._process.stdout.readline()
 
     def ends(self) -> tuple[int, str]:
-        out, err = self._process.communicate(timeout=120)
+        out, err = self._process.communicate(timeout=2 * FAR_S)
         return self._process.returncode, out + err
 
 

@@ -15,6 +15,7 @@ from tests.support.broker import Broker, missing_tools
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
 from tests.support.live_members import JavaMembers, await_coordinators, await_stable
+from tests.support.waiting import FAR_S
 from tests.support.watch_process import Watch
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def test_the_coordinators_broker_dies(source: str, tmp_path: Path) -> None:
             java.send(wait=False, close=["j2"])
             watch.line("left: j2")
             ended = watch.line("2 rebalances")
-            assert watch.process.wait(60) == 0
+            assert watch.process.wait(FAR_S) == 0
     assert back.count("answers again") == 1
     assert "does not answer" not in back
     assert "as predicted (range)" in joined

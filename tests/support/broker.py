@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tests.support.processes import wait_or_kill
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +41,6 @@ BALANCED = LIB.parent.parent.parent / "balanced-assignor" / "target"
 LIB_STREAMS = LIB.parent / "lib-streams"
 """Kafka Streams with the clients of its version: the first jars of a JVM with an application."""
 
-START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 15.0
 LOG_TIMES = ("showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS")
 SMALL_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -247,7 +247,7 @@ class Broker:
         from kafka import KafkaAdminClient
         from kafka.errors import KafkaError
 
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + FAR_S
         while time.monotonic() < deadline:
             for node, process in enumerate(self._processes):
                 if process.poll() is not None:
@@ -264,7 +264,7 @@ class Broker:
                 except KafkaError:
                     pass
             time.sleep(0.1)
-        raise BrokerError(f"not ready after {START_TIMEOUT_S:.0f} s:\n{self.log(0)}")
+        raise BrokerError(f"not ready after {FAR_S:.0f} s:\n{self.log(0)}")
 
     def log(self, node: int, lines: int = 30) -> str:
         """Returns the last lines of a node's log."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tests.support.broker import SMALL_JVM, BrokerError, _free_ports
 from tests.support.connect_rounds import OFFSETS_TOPIC, LiveRound, group_of, live_round
 from tests.support.processes import wait_or_kill
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 LIB = Path(__file__).resolve().parent.parent.parent / "tools" / "connect-plugin" / "target" / "lib"
 GROUP_ID = "connect"
 SESSION_TIMEOUT_MS = 2000
-START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 15.0
 LOOK_AGAIN_S = 0.1
 
@@ -174,9 +174,7 @@ class ConnectCluster:
         """Returns the worker of a member id: `connect-<worker>-<uuid>` without a client.id."""
         return next(worker for worker in self.workers if member_id.startswith(f"connect-{worker}-"))
 
-    def await_(
-        self, condition: Callable[[], object], what: str, within_s: float = START_TIMEOUT_S
-    ) -> None:
+    def await_(self, condition: Callable[[], object], what: str, within_s: float = FAR_S) -> None:
         """Polls until the condition holds; after `within_s`, raises an error with the text
         `what`.
         """
@@ -257,7 +255,7 @@ class _GroupLog:
             return []
         # Reads up to the log's present end, so that a caller does not miss the newest round.
         ends = self._consumer.end_offsets(self._partitions)
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + FAR_S
         while any(self._consumer.position(one) < end for one, end in ends.items()):
             for records in self._consumer.poll(timeout_ms=50).values():
                 for record in records:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Self
 from tests.support.broker import java
 from tests.support.loop_thread import LoopThread
 from tests.support.processes import end_by_closing_stdin
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-STABLE_TIMEOUT_S = 60.0
 _CLOSE_TIMEOUT_S = 20.0
 SAME_LOOKS = 3
 """A group has settled (it is not between two rounds) if this many looks in a row find no change."""
@@ -193,7 +193,7 @@ def await_coordinators(bootstrap_server: str, group_ids: Sequence[str]) -> None:
     from kafka import KafkaAdminClient
     from kafka.errors import CoordinatorNotAvailableError
 
-    deadline = time.monotonic() + STABLE_TIMEOUT_S
+    deadline = time.monotonic() + FAR_S
     with KafkaAdminClient(bootstrap_servers=bootstrap_server) as admin:
         while True:
             try:
@@ -211,7 +211,7 @@ def await_stable(bootstrap_server: str, sizes: Mapping[str, int]) -> None:
     from kafka import KafkaAdminClient
     from kafka.errors import CoordinatorNotAvailableError
 
-    deadline = time.monotonic() + STABLE_TIMEOUT_S
+    deadline = time.monotonic() + FAR_S
     same, last, groups = 0, None, {}
     with KafkaAdminClient(bootstrap_servers=bootstrap_server) as admin:
         while time.monotonic() < deadline:
@@ -230,7 +230,7 @@ def await_stable(bootstrap_server: str, sizes: Mapping[str, int]) -> None:
                 return
             time.sleep(0.3)
     states = {g: (group["group_state"], len(group["members"])) for g, group in groups.items()}
-    raise TimeoutError(f"not stable after {STABLE_TIMEOUT_S:.0f} s: {states}, wanted {dict(sizes)}")
+    raise TimeoutError(f"not stable after {FAR_S:.0f} s: {states}, wanted {dict(sizes)}")
 
 
 def join_by_hand(

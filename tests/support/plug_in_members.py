@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Self
 
 from kafka_rebalance import GroupSpec, Topic, TopicPartition
@@ -17,6 +18,7 @@ from kafka_rebalance.wire import consumer_protocol as wire
 from kafka_rebalance.wire import group_records
 from kafka_rebalance.wire.sent_members import sent_member
 from tests.support.loop_thread import LoopThread
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -156,7 +158,9 @@ def generations(bootstrap_server: str) -> Iterator[tuple[str, GroupMetadataValue
     assert partitions
     reader.assign(partitions)
     ends = reader.end_offsets(partitions)
+    deadline = time.monotonic() + FAR_S
     while any(reader.position(one) < ends[one] for one in partitions):
+        assert time.monotonic() < deadline, "the groups' records cannot be read to their end"
         for records in reader.poll(timeout_ms=500).values():
             for record in records:
                 key = group_records.decode_key(record.key)

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 
 from tests.support.processes import wait_or_kill
+from tests.support.waiting import until
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
-PATIENCE_S = 60.0
 IS_INSTALLED = all(shutil.which(name) for name in ("promtool", "prometheus"))
 
 
@@ -66,12 +66,9 @@ def ask(api: str, query: str) -> list[Any]:
 
 
 def await_value(api: str, query: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            if ask(api, query):
-                return
-        except (urllib.error.URLError, ConnectionError):
-            pass
-        assert time.monotonic() < deadline, query
-        time.sleep(0.2)
+    def is_there() -> bool:
+        with contextlib.suppress(urllib.error.URLError, ConnectionError):
+            return bool(ask(api, query))
+        return False
+
+    until(query, is_there)

@@ -6,14 +6,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection
+from tests.support.waiting import FAR_S
 
-PATIENCE_S = 20.0
 TOPICS = {"orders": 6, "pay": 4}
 ALL_TOPICS = {"topics": None, "allow_auto_topic_creation": False}
 
@@ -164,30 +162,25 @@ def connection(broker: RunningBroker, client_id: str = "c") -> Connection:
 
 
 def by_hand(broker: RunningBroker) -> socket.socket:
-    return socket.create_connection(address(broker), PATIENCE_S)
+    return socket.create_connection(address(broker), FAR_S)
 
 
 def join(one: Connection, group_id: str = "g", version: int = 3) -> Any:
-    """Sends a JoinGroup of a new dynamic member and returns its answer."""
+    """Sends a JoinGroup of a new dynamic member and returns its answer.
+
+    Its session is so long that no test outlasts it without heartbeats.
+    """
     return one.ask(
         "join_group",
         version,
         group_id=group_id,
-        session_timeout=10_000,
+        session_timeout=1_800_000,
         rebalance_timeout=10_000,
         member_id="",
         group_instance_id=None,
         protocol_type="consumer",
         protocols=[{"name": "range", "metadata": b""}],
     )
-
-
-def until(done: Callable[[], bool]) -> None:
-    """Waits until `done()`, at most PATIENCE_S."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 class running:  # noqa: N801

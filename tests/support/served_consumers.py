@@ -16,13 +16,14 @@ from abc import ABC, abstractmethod
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from tests.support.waiting import FAR_S, until
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 TOPIC = "orders"
 GROUP = "billing"
 POLL_S = 0.05
-PATIENCE_S = 30.0
 HEARTBEAT_MS = 300
 
 T = TypeVar("T")
@@ -64,17 +65,17 @@ class Consumer(ABC):
     def run(self, function: Callable[[], T]) -> T:
         future: Future[T] = Future()
         self._calls.put((function, future))
-        return future.result(PATIENCE_S)
+        return future.result(FAR_S)
 
     def close(self) -> None:
         self._ended.set()
-        self._thread.join(PATIENCE_S)
+        self._thread.join(FAR_S)
         assert not self._thread.is_alive(), self.client_id
         assert self.errors == self.expected_errors
 
     def commit(self, partition: int, offset: int) -> None:
         """Commits; tries again after an error, for example while the consumer rebalances."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + FAR_S
         while True:
             try:
                 return self.run(lambda: self.do_commit(partition, offset))
@@ -88,18 +89,17 @@ class Consumer(ABC):
 
     def committed(self, partition: int) -> int:
         """Waits until the consumer owns the partition; returns the offset that is committed."""
-        deadline = time.monotonic() + PATIENCE_S
-        while partition not in self.owned():
-            assert time.monotonic() < deadline, self.client_id
+        until(f"{self.client_id} owns {partition}", lambda: partition in self.owned())
         return self.run(lambda: self.last_committed(partition))
 
     def goes_on_at(self, partition: int) -> int:
         """Waits for a record of the partition; returns the offset of the first one."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not (offsets := [offset for p, offset, _ in self.received if p == partition]):
-            assert time.monotonic() < deadline, self.client_id
-            time.sleep(POLL_S)
-        return offsets[0]
+
+        def offsets() -> list[int]:
+            return [offset for p, offset, _ in self.received if p == partition]
+
+        until(f"{self.client_id} reads {partition}", offsets)
+        return offsets()[0]
 
     def owned(self) -> set[int]:
         return self.run(self.assignment)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.java_consumers import Java, OldJava, java_produces
 from tests.support.served_consumers import TOPIC
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PATIENCE_S = 20.0
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -36,7 +36,7 @@ def kafka_python(
         producer.begin_transaction()
     sent = [producer.send(TOPIC, one.encode(), partition=number) for one in values]
     for one in sent:
-        one.get(PATIENCE_S)
+        one.get(FAR_S)
     if end:
         (producer.commit_transaction if end == "commit" else producer.abort_transaction)()
     producer.close()
@@ -52,7 +52,7 @@ def confluent(
     producer = confluent_kafka.Producer({**settings, "enable.idempotence": True, "linger.ms": 20})
     answers: list[Any] = []
     if end:
-        producer.init_transactions(PATIENCE_S)
+        producer.init_transactions(FAR_S)
         producer.begin_transaction()
     for one in values:
         producer.produce(
@@ -61,9 +61,9 @@ def confluent(
             partition=number,
             on_delivery=lambda error, _: answers.append(error),
         )
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(FAR_S) == 0
     if end:
-        (producer.commit_transaction if end == "commit" else producer.abort_transaction)(PATIENCE_S)
+        (producer.commit_transaction if end == "commit" else producer.abort_transaction)(FAR_S)
     assert answers == [None] * len(values)
 
 

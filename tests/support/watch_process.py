@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import subprocess
 import sys
 import threading
 from typing import Self
 
-LINE_S = 90.0
+from tests.support.waiting import FAR_S
 
 
 class Watch:
@@ -20,25 +21,24 @@ class Watch:
     def __init__(self, server: str, group_id: str, *more: str) -> None:
         command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server", server]
         self.process = subprocess.Popen(
-            [*command, "--group", group_id, "--for", "150", *more],
+            [*command, "--group", group_id, "--for", str(FAR_S), *more],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self._lines: queue.Queue[str] = queue.Queue()
+        self._lines: queue.Queue[str | None] = queue.Queue()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def line(self, words: str) -> str:
         """Returns the lines since the last call. Errors: AssertionError if none has the words."""
         seen: list[str] = []
-        while True:
-            try:
-                seen.append(self._lines.get(timeout=LINE_S))
-            except queue.Empty:
-                raise AssertionError(f"no line has {words!r}: {seen}") from None
-            if words in seen[-1]:
-                return "".join(seen)
+        with contextlib.suppress(queue.Empty):
+            while (line := self._lines.get(timeout=FAR_S)) is not None:
+                seen.append(line)
+                if words in line:
+                    return "".join(seen)
+        raise AssertionError(f"no line has {words!r}: {seen}")
 
     def __enter__(self) -> Self:
         return self
@@ -52,3 +52,4 @@ class Watch:
         assert self.process.stdout
         for line in self.process.stdout:
             self._lines.put(line)
+        self._lines.put(None)

@@ -410,6 +410,8 @@ def test_a_static_member_keeps_its_place_for_a_session(
     start(Configured(broker.address, "b", group_instance_id="b"))
     broker.wait_until_stable(GROUP, members=2, partitions=2)
     gone.close()
+    connections = broker._server.connections
+    until("a's connections end", lambda: not broker._call(lambda: connections.has_client("a")))
     broker.advance(40_000)
     assert members(broker) == 2
     broker.advance(6_000)

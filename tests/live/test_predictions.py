@@ -22,19 +22,23 @@ if TYPE_CHECKING:
     from tests.prediction.result import Result
 
 
+MINUTES = 12
+"""Runs end when enough changes were judged; on a busy machine, that takes longer."""
+
+
 @pytest.mark.live
 def test_real_groups_do_what_was_told() -> None:
     """Every generation follows from the members' subscriptions, and every change ends as planned.
 
-    A change after which the group does not settle proves nothing, so half of them must settle.
+    A change after which the group does not settle proves nothing, so the run goes on.
     """
     missing = missing_tools()
     if missing:
         pytest.skip(missing)
-    results = run.run(12, seed=1, brokers=1, minutes=1.3)
+    results = run.run(20, seed=1, brokers=1, minutes=MINUTES, enough=8)
     print(report.show(results))
     assert [report.miss(one) for one in results if one.is_miss] == []
-    assert sum(one.told is not None for one in results) >= 6
+    assert sum(one.told is not None for one in results) >= 8
 
 
 SWITCHES = ("java", ("switch",), 2), ("librdkafka", ("switch",), 3)
@@ -50,7 +54,9 @@ def played() -> dict[Any, list[Result]]:
 
     def play(case: tuple[str, tuple[str, ...], int]) -> list[Result]:
         leader, events, seed = case
-        return run.run(4, seed, leaders=[leader], brokers=1, minutes=1.5, events=events)
+        return run.run(
+            20, seed, leaders=[leader], brokers=1, minutes=MINUTES, events=events, enough=3
+        )
 
     cases = (*SWITCHES, TOPICS)
     with ThreadPoolExecutor(len(cases)) as pool:
@@ -68,4 +74,4 @@ def test_switches_and_new_topics_end_as_told(
     results = played[case]
     print(report.show(results))
     assert [report.miss(one) for one in results if one.is_miss] == []
-    assert sum(one.told is not None for one in results) >= 2
+    assert sum(one.told is not None for one in results) >= 3

@@ -47,7 +47,7 @@ class Client:
     def configs(self) -> dict[str, str]:
         configs = {"group.protocol": self.protocol}
         if self.protocol == "classic":
-            configs |= {"session.timeout.ms": "6000", "heartbeat.interval.ms": "300"}
+            configs |= {"session.timeout.ms": "45000", "heartbeat.interval.ms": "300"}
         elif self.assignor:
             configs["group.remote.assignor"] = self.assignor
         return configs

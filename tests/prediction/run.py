@@ -74,11 +74,12 @@ def run(
     brokers: int = 3,
     lanes: int = 5,
     events: Sequence[str] = (),
+    enough: int | None = None,
     progress: Callable[[Result], None] = lambda _: None,
 ) -> list[Result]:
     """Plays and judges changes, only those in `events` unless it is empty; a switch ends its group.
 
-    After `minutes` or Ctrl-C, returns the results so far.
+    When `enough` results tell something, after `minutes`, or at Ctrl-C, returns the results so far.
 
     Errors: BrokerError, and every error of a thread that plays a group.
     """
@@ -91,6 +92,8 @@ def run(
         with lock:
             results.append(one)
             progress(one)
+            if sum(each.told is not None for each in results) == enough:
+                stop.set()
 
     losses = changes // LOSSES if not events else changes * (LOST_RACK in events)
     changes -= losses

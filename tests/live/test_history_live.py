@@ -28,7 +28,7 @@ from kafka_rebalance.history.replayed import replay
 from kafka_rebalance.live import offsets_records
 from kafka_rebalance.report.history.table import row_text
 from tests.support.live_members import JavaMembers
-from tests.support.waiting import until
+from tests.support.waiting import FAR_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,9 +77,9 @@ def _read_by_librdkafka(server: str, path: Path) -> None:
     consumer.assign(places)
     left = {p for p, end in ends.items() if end}
     with path.open("w") as lines:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + FAR_S
         while left:
-            assert time.monotonic() < deadline
+            assert time.monotonic() < deadline, f"the ends of partitions {left} are not read"
             message = consumer.poll(1)
             if message is None:
                 continue
@@ -121,7 +121,8 @@ def test_reading_ends_at_the_end_that_the_topic_had(server: str) -> None:
     shown: list[tuple[int, int]] = []
     records = offsets_records(server, on_progress=lambda *counts: shown.append(counts))
     first = next(records)
-    time.sleep(2)  # four commits of each member
+    begun = sum(1 for _ in offsets_records(server))
+    until("the members commit", lambda: sum(1 for _ in offsets_records(server)) > begun)
     count = 1 + sum(1 for _ in records)
     assert first.offset == 0
     assert {total for _, total in shown} == {count}

@@ -71,9 +71,9 @@ def _member(group_id: str, n: int) -> dict[str, Any]:
 def _read_by_librdkafka(server: str, path: Path) -> None:
     """Writes the topic's records as JSON lines, read by a client that the command does not use."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": server, "group.id": "reader"})
-    partitions = consumer.list_topics(TOPIC).topics[TOPIC].partitions
+    partitions = consumer.list_topics(TOPIC, FAR_S).topics[TOPIC].partitions
     places = [confluent_kafka.TopicPartition(TOPIC, p, 0) for p in partitions]
-    ends = {place.partition: consumer.get_watermark_offsets(place)[1] for place in places}
+    ends = {place.partition: consumer.get_watermark_offsets(place, FAR_S)[1] for place in places}
     consumer.assign(places)
     left = {p for p, end in ends.items() if end}
     with path.open("w") as lines:

@@ -26,6 +26,7 @@ from kafka_rebalance.spark import (
     stream_consumer_offsets,
 )
 from tests.support.live_members import JavaMembers, PythonMembers, await_stable
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +172,7 @@ def test_ranges_and_streams_read_each_record_once(
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
+    assert query.awaitTermination(int(FAR_S))
     read = spark.table(f"records_{name}").select(*columns).collect()
     assert until_then(read) == sorted(whole)
     progress = query.recentProgress

@@ -11,6 +11,8 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
+from tests.support.waiting import FAR_S
+
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
@@ -34,9 +36,9 @@ class LoopThread:
 
     def close(self) -> None:
         """Ends all tasks, also those that the clients have started, and closes the loop."""
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(FAR_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._thread.join(FAR_S)
         self._loop.close()
 
     async def _end(self) -> None:

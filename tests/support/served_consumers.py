@@ -228,7 +228,7 @@ class Confluent(Consumer):
 
     def last_committed(self, partition: int) -> int:
         tp = self._confluent.TopicPartition(TOPIC, partition)
-        return int(self._consumer.committed([tp])[0].offset)
+        return int(self._consumer.committed([tp], FAR_S)[0].offset)
 
 
 class ConfluentCooperative(Confluent):

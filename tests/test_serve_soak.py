@@ -37,6 +37,7 @@ from kafka_rebalance.wire import consumer_protocol as wire
 from tests.parity.wire import Connection, encoded, message
 from tests.support.served_broker import REQUESTS, running
 from tests.support.served_consumers import GROUP, TOPIC, Aiokafka, Confluent, Consumer
+from tests.support.waiting import FAR_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Generator
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 PARTITIONS = 6
 CROWD = 1000
 MB = 1024 * 1024
-PATIENCE_S = 60
+SESSION_MS = 60_000
+"""No member outlasts its session because the machine is busy."""
 MOST_MB = 200
 """The bound of the server's growth: 64 MiB of large requests, and what 500 connections need."""
 VALID = ("metadata", "find_coordinator", "join_group", "heartbeat", "offset_fetch", "list_groups")
@@ -172,7 +174,11 @@ def by_hand(host: str, port: int) -> tuple[Connection, dict[str, object]]:
     """Joins GROUP as one more member, and returns the fields of its heartbeats."""
     one = Connection(host, port, "hand")
     subscription = wire.encode_subscription(wire.Subscription((TOPIC,)))
-    asked = {**REQUESTS["join_group"], "session_timeout": 10_000, "rebalance_timeout": 10_000}
+    asked = {
+        **REQUESTS["join_group"],
+        "session_timeout": SESSION_MS,
+        "rebalance_timeout": SESSION_MS,
+    }
     asked |= {
         "group_id": GROUP,
         "member_id": "",
@@ -188,7 +194,8 @@ def live(host: str, port: int, seconds: float) -> Generator[Beside]:
     """Yields when all are members, then when the time is over. Any trouble is an error."""
     address = f"{host}:{port}"
     with ExitStack() as stack:
-        consumers: list[Consumer] = [Confluent(address, "confluent"), Aiokafka(address, "aiokafka")]
+        aiokafka = type("Patient", (Aiokafka,), {"session_ms": SESSION_MS})
+        consumers: list[Consumer] = [Confluent(address, "confluent"), aiokafka(address, "aiokafka")]
         for consumer in consumers:
             stack.callback(consumer.close)
             _settled(consumer, range(1, PARTITIONS + 1))
@@ -211,12 +218,8 @@ def live(host: str, port: int, seconds: float) -> Generator[Beside]:
 
 def _settled(consumer: Consumer, counts: Container[int]) -> set[int]:
     """Polls the consumer until it owns one of these numbers of partitions."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        owned = consumer.owned()
-        if len(owned) in counts:
-            return owned
-    raise AssertionError(f"{counts} partitions: not within {PATIENCE_S} s")
+    until(f"{counts} partitions", lambda: len(consumer.owned()) in counts)
+    return consumer.owned()
 
 
 def memory_mb(process: subprocess.Popen[str]) -> float:
@@ -246,7 +249,7 @@ def soak(seconds: float, seed: int) -> str:
         with Connection(host, port, "after") as one:
             topics = one.ask("metadata", 7, topics=None, allow_auto_topic_creation=False).topics
         process.terminate()
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=FAR_S)
     assert attack.failed == []
     assert [topic.name for topic in topics] == [TOPIC]
     assert (process.returncode, errors) == (0, "")

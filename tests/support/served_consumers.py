@@ -245,6 +245,8 @@ class ConfluentByBroker(Confluent):
 class Aiokafka(Consumer):
     """aiokafka with its own range assignor, in an event loop of its own."""
 
+    session_ms = 10_000  # aiokafka's default
+
     def open(self) -> None:
         import aiokafka
         from aiokafka.coordinator.assignors.range import RangePartitionAssignor
@@ -262,6 +264,7 @@ class Aiokafka(Consumer):
                 enable_auto_commit=False,
                 auto_offset_reset="earliest",
                 isolation_level=self.isolation,
+                session_timeout_ms=self.session_ms,
                 heartbeat_interval_ms=HEARTBEAT_MS,
                 partition_assignment_strategy=(RangePartitionAssignor,),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +36,9 @@ settings.load_profile("tests")
 # COLUMNS for child processes, and os.environ does not show it.
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
+
+# A shell lets its background jobs ignore Ctrl-C, and so the processes that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests start many JVMs for Spark, each for a short time; this halves their CPU time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RECORDS = "key binary, value binary, partition int, offset bigint"
-OF_BROKERS = ("subtopologies", "num_standby_replicas", "topic_id", "initialized")
-OF_BROKERS += ("process_id", "active_tasks", "standby_tasks")
-"""The columns of groups that brokers assign; in rows of classic groups, they are null."""
 FLEXIBLE = 4  # the first version whose lengths are varints
 INVENTORY = "name string, partitions int, racks array<array<string>>"
 
@@ -53,16 +50,6 @@ def _frame(spark: SparkSession, rows: list[tuple[Any, ...]], schema: str = RECOR
     return spark.createDataFrame(rows, schema)
 
 
-def _classic(row: Any) -> Any:
-    """Returns a row without the columns that only groups of brokers have."""
-    if isinstance(row, list):
-        return [_classic(one) for one in row]
-    if not isinstance(row, dict):
-        return row
-    assert {row.get(name) for name in OF_BROKERS} == {None}
-    return {name: _classic(value) for name, value in row.items() if name not in OF_BROKERS}
-
-
 def test_the_last_record_of_a_key_wins(spark: SparkSession) -> None:
     """In a shuffled real log, a key's record with the largest offset counts, not its last row."""
     log = captured()
@@ -70,7 +57,7 @@ def test_the_last_record_of_a_key_wins(spark: SparkSession) -> None:
     random.Random(3).shuffle(rows)
     last = dict(log)
     found = {
-        row["group_id"]: _classic(row.asDict(recursive=True))
+        row["group_id"]: row.asDict(recursive=True)
         for row in current_groups(_frame(spark, rows), _inventory(spark)).collect()
     }
     living = {key: value for key, value in last.items() if value is not None}
@@ -276,7 +263,7 @@ def test_one_record_in_a_hundred_is_corrupt(spark: SparkSession) -> None:
             causes[cause or _cause(str(error))] += 1
     assert sum(causes.values()) > 50
     groups = current_groups(_frame(spark, rows), _inventory(spark)).cache()
-    found = {row["group_id"]: _classic(row.asDict(recursive=True)) for row in groups.collect()}
+    found = {row["group_id"]: row.asDict(recursive=True) for row in groups.collect()}
     assert {name for name, row in found.items() if row["error"] is not None} == {
         name for name, row in expected.items() if row is None
     }

@@ -4,7 +4,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use super::by_name;
+use super::arguments::by_name;
 use super::group::Interned;
 use super::interrupt::interruptibly;
 use crate::group::model::TopicPartition;

@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyMapping, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap;
 
-use super::{exception, listed, raise};
+use super::arguments::{exception, listed, raise};
 use crate::assignors::connect::incremental::{ConnectSpec, Memory};
 use crate::assignors::connect::work::{
     Names, TaskId, Work, WorkerId, configured, connector_of, task,

@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
+use super::arguments::listed;
 use super::group::{Interned, Kept};
-use super::listed;
 use crate::group::spec::GroupSpec;
 
 static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();

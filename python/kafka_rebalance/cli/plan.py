@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -196,8 +197,9 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         return
     names = names_of(answer.led, planned)
     select = "" if args.assignor else given(args, planned.group.group_id)
-    named = {"names": names, "given": select, "made_up": planned.made_up}
-    show = partial(print_notes, **named, everything=args.all)
+    show = partial(
+        print_notes, names=names, given=select, made_up=planned.made_up, everything=args.all
+    )
     notes = _notes(answer, args, cheap=args.explain is not None)
     if args.explain is not None:  # of the other notes, only those on the assignor help here
         notes = tuple(note for note in notes if note.kind in _ON_THE_ASSIGNOR)
@@ -214,12 +216,10 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
     """Returns plans with other random ids; None without guesses, or if a change names a guess."""
-    if not planned.has_guesses or args.samples == 0:
-        return None
-    try:
-        return planned.sample(args.samples)
-    except NotAffected:  # each draw has other ids
-        return None
+    if planned.has_guesses and args.samples != 0:
+        with suppress(NotAffected):  # each draw has other ids
+            return planned.sample(args.samples)
+    return None
 
 
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:

@@ -83,7 +83,7 @@ fn assigned(
 }
 
 /// Plans every row of a batch; returns the figures of the plans. If `changes` is None, the column
-/// `changes` of the batch has each row's own list of texts; null means an empty list.
+/// `changes` of the batch contains each row's own list of strings; null means an empty list.
 pub fn plan_batch(
     batch: &RecordBatch,
     changes: Option<&[String]>,

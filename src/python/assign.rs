@@ -35,7 +35,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// `topics` has the names by topic number; `topic` and `member` return single names.
+    /// `topics` contains the names by topic number; `topic` and `member` return single names.
     pub fn of<'n>(
         py: Python<'_>,
         topics: &Py<PyTuple>,

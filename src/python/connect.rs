@@ -101,7 +101,7 @@ fn ranked(work: &mut Work, ranks: &[u32]) {
     }
 }
 
-/// All configured work. `config` has the numbers of names; the result has the names' ranks.
+/// All configured work. `config` contains the numbers of names; the result, the names' ranks.
 fn target(config: TaskCounts, ranks: &[u32]) -> Work {
     let ranked = config.into_iter();
     configured(ranked.map(|(c, count)| (ranks[c as usize], count)))

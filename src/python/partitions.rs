@@ -153,7 +153,7 @@ pub fn owned_partitions<'py>(
 }
 
 /// Python's collector of cycles, paused. It would run after every 700 tuples, and each is new and
-/// refers to texts, numbers or such tuples only, so it could free none of them.
+/// refers to strings, numbers or such tuples only, so it could free none of them.
 struct Paused {
     ran: bool,
 }

@@ -24,7 +24,7 @@ use crate::group::model::TopicPartition;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// An answer and its group, which has the names for the answer's numbers.
+/// An answer and its group, which holds the names for the answer's numbers.
 pub struct Answer<'a> {
     pub group: GroupSpec<'a>,
     pub assignor: Assignor,

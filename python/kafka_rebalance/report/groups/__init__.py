@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `describe` and `triage` show: groups as they are, and past causes in a fleet."""
+"""Groups as they are, for `describe` and `triage`."""

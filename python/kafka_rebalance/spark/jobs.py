@@ -110,7 +110,7 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function that counts the left-out groups after the job."""
+    """Returns the groups to assign, and a function that counts left-out groups after the job."""
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
     found = Observation()

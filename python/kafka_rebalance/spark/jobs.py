@@ -162,11 +162,6 @@ def write(
     return Done(found.pop("groups"), found.pop("errors"), found.pop("never_ends"), seconds, found)
 
 
-def write_plain(frame: DataFrame, target: str, *, overwrite: bool = False) -> None:
-    """Writes a small frame as one Parquet file, without counting its rows."""
-    frame.coalesce(1).write.mode("overwrite" if overwrite else "error").parquet(target)
-
-
 def contract_lines(
     groups: DataFrame, wanted: Iterable[tuple[str | None, str]]
 ) -> dict[tuple[str | None, str], str]:

@@ -90,7 +90,7 @@ clean: ## remove everything that was built
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find python -name '*.so' -delete
 
-# The virtual environment is installed anew when pyproject.toml changes; the core is built anew when Rust changes.
+# The virtual environment is installed again when pyproject.toml changes; the core is built again when Rust changes.
 $(VENV)/installed: pyproject.toml | need-python need-cargo
 	$(PYTHON) -m tools environment $(VENV) --group dev >/dev/null
 	@touch $@

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! JSON values in little memory, for long lines: an object is one slice, and equal texts of a line
+//! JSON values in little memory, for long lines: an object is one slice, and equal strings of a line
 //! are one text. Names of topics and fields are most of a line, and each occurs many times.
 
 use std::borrow::Borrow;
@@ -96,7 +96,7 @@ impl Value {
     }
 }
 
-/// The texts of a line, once each. They can outlive its values, which need more memory.
+/// The strings of a line, once each. They can outlive its values, which need more memory.
 #[derive(Default)]
 pub struct Texts(HashSet<Text, FxBuildHasher>);
 
@@ -111,7 +111,7 @@ impl Texts {
     }
 }
 
-/// The texts of a line that were read so far, and the entries of lists and objects that are not yet
+/// The strings of a line that were read so far, and the entries of lists and objects that are not yet
 /// complete. A list that grew by itself would keep memory for entries that never come.
 struct Reader<'t> {
     texts: &'t mut Texts,

@@ -8,11 +8,16 @@
 pub mod assignors;
 pub mod bulk {
     pub mod batch;
+    pub mod columns;
     pub mod commits;
     pub mod imported;
     pub mod lines;
     mod nested;
-    pub mod records;
+    pub mod records {
+        pub mod columns;
+        pub mod group;
+        pub mod spec;
+    }
 }
 pub mod error;
 pub mod group {

@@ -29,9 +29,9 @@ use crate::java::text::java_text;
 pub type Result<T> = std::result::Result<T, String>;
 /// Topic name and partition, before they are written.
 pub type NamedPartition = (Arc<str>, i32);
-/// A subscription that was read; its texts and numbers are borrowed from the bytes.
+/// A subscription that was read; its strings and numbers are borrowed from the bytes.
 pub type ReadSubscription<'a> = Subscription<'a, Entries<'a>>;
-/// An assignment that was read; its texts and numbers are borrowed from the bytes.
+/// An assignment that was read; its strings and numbers are borrowed from the bytes.
 pub type ReadAssignment<'a> = Assigned<'a, Entries<'a>>;
 
 const HIGHEST_VERSION: i16 = 3;

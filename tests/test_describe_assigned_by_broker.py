@@ -19,7 +19,7 @@ from kafka_rebalance.live.broker_groups import (
 )
 from kafka_rebalance.present.broker_assigned import AssignedByBroker
 from kafka_rebalance.present.description import describe
-from kafka_rebalance.report.plans.other_groups import print_assigned_by_broker
+from kafka_rebalance.report.groups.other_groups import print_assigned_by_broker
 from kafka_rebalance.wire.broker_groups import DescribedConsumerMember, DescribedPartitions
 
 # Bodies of responses in version 1, recorded from groups with real Java members.

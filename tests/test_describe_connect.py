@@ -10,7 +10,7 @@ import pytest
 
 from kafka_rebalance import GroupError
 from kafka_rebalance.live.other_groups import connect_group
-from kafka_rebalance.report.plans.other_groups import print_connect_group
+from kafka_rebalance.report.groups.other_groups import print_connect_group
 from kafka_rebalance.wire.connect_protocol import (
     ConnectAssignment,
     ConnectMetadata,

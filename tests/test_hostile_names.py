@@ -25,7 +25,7 @@ from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.live.broker_groups import DESCRIBE_APIS
 from kafka_rebalance.live.other_groups import connect_group
 from kafka_rebalance.present.broker_assigned import AssignedByBroker, StreamsGroupWithLag
-from kafka_rebalance.report.plans.other_groups import (
+from kafka_rebalance.report.groups.other_groups import (
     print_assigned_by_broker,
     print_connect_group,
     print_streams_group,

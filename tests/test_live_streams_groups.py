@@ -23,7 +23,7 @@ from kafka_rebalance.live.broker_groups import (
 from kafka_rebalance.notes.broker import broker_notes
 from kafka_rebalance.present.broker_assigned import StreamsGroupWithLag, tasks_of
 from kafka_rebalance.present.description import describe
-from kafka_rebalance.report.plans.other_groups import print_streams_group
+from kafka_rebalance.report.groups.other_groups import print_streams_group
 from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup, DescribedTopology
 from tests.support.broker_groups import note_kinds
 from tests.support.contract_lines import VALID_STREAMS

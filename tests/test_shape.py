@@ -8,7 +8,7 @@ import importlib
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from types import ModuleType
 
 import pytest
@@ -42,9 +42,47 @@ def test_imports_point_one_way() -> None:
         assert {name: above for name, above in wrong.items() if above} == {}
 
 
+# A result has methods whose functions stand in other files, and name the result as a type.
+BOUND_TYPES = {
+    "clients.caller": {"clients.balance"},
+    "plans.figures": {"plans.rebalance_plan"},
+    "plans.samples": {"plans.rebalance_plan"},
+    "plans.summary": {"plans.rebalance_plan"},
+    "simulator.measure": {"simulator.run"},
+}
+
+
 def test_no_circles() -> None:
     assert circles(run_time_graph()) == []
     assert circles(rust_graph()) == []
+    with_types = {
+        name: found - BOUND_TYPES.get(name, set()) for name, found in python_graph().items()
+    }
+    assert circles(with_types) == []
+    for name, types in BOUND_TYPES.items():
+        assert types <= python_graph()[name] - run_time_graph()[name], "it is no longer needed"
+
+
+SMALL = 40
+"""A file of so few lines has more than one importer, or it is joined with its only one."""
+REACHED_OTHERWISE = {
+    "__main__": "python -m kafka_rebalance",
+    "assignors.librdkafka.round_robin": "the registry imports an assignor's file when it is called",
+    "cli.explain": "the parser imports a command's file when it is used",
+    "cli.submit": "spark-submit runs it",
+}
+
+
+def test_a_small_file_has_more_than_one_importer() -> None:
+    for graph, files in ((python_graph(), MODULES), (rust_graph(), RUST_MODULES)):
+        importers = Counter(one for found in graph.values() for one in found)
+        small = {
+            name
+            for name, path in files.items()
+            if path.name != "__init__.py" and path.read_text("utf-8").count("\n") <= SMALL
+            if name.replace("::", ".") not in MODULES or files is MODULES  # not a twin in Rust
+        }
+        assert {name for name in small if importers[name] < 2} - REACHED_OTHERWISE.keys() == set()
 
 
 PACKAGES = {"__init__", *(name for name, path in MODULES.items() if path.name == "__init__.py")}
@@ -87,6 +125,11 @@ def test_the_import_checks_see_imports() -> None:
         "json",
         "assignors::classic::claims",
     }
+    source = (
+        "mod output;\nuse output::Answer;  // source::X\nmod y {\n    use super::figures::Row;\n}"
+    )
+    below = {"bulk::batch::output", "bulk::batch::figures"}
+    assert rust_imports("bulk::batch", source, RUST_MODULES) == below
 
 
 # Twins --------------------------------------------------------------------------------------------
@@ -190,6 +233,32 @@ def test_no_kind_of_group_is_known_to_another_kind_or_to_a_base() -> None:
             others = {f"coordinator.{kind}" for kind in KINDS if kind != own}
             wrong += [(name, one) for one in imports if ".".join(one.split(".")[:2]) in others]
     assert wrong == []
+
+
+def test_few_places_ask_for_the_kind_of_a_group() -> None:
+    """A kind is an object with methods; the places that ask `isinstance(x, …Group)` are counted."""
+    requests = {"JoinGroup", "SyncGroup", "LeaveGroup", "BadGroup"}
+    asked = []
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                types = re.findall(r"\b\w*Group\b", ast.unparse(node.args[1]))
+                asked += [(name, node.lineno) for one in types[:1] if one not in requests]
+    assert len(asked) <= MOST_ASKED, asked
+
+
+MOST_ASKED = 10
+ROOMS = {"coordinator": (60, 8_700), "report/plans": (12, 2_000), "cli/plan.py": (1, 230)}
+"""Places that once grew beyond what a reader can hold: the most files, and their most lines."""
+
+
+@pytest.mark.parametrize("place", ROOMS)
+def test_what_grew_once_does_not_grow_again(place: str) -> None:
+    names = {path.relative_to(PACKAGE).as_posix(): path for path in MODULES.values()}
+    found = [path for name, path in names.items() if name.startswith(place)]
+    most_files, most_lines = ROOMS[place]
+    assert 0 < len(found) <= most_files
+    assert sum(path.read_text("utf-8").count("\n") for path in found) <= most_lines
 
 
 VAGUE = {"engine", "kinds", "fields", "best", "numbers"}

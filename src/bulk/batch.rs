@@ -4,7 +4,6 @@
 //!
 //! Names in columns are borrowed from the buffers and copied only into the answer.
 
-pub mod columns;
 mod figures;
 mod output;
 mod source;
@@ -12,21 +11,18 @@ mod source;
 use arrow_array::RecordBatch;
 
 use crate::assignors::{Assignor, assign, assignor};
+use crate::bulk::columns::{Column, SchemaError};
 use crate::bulk::lines::{Options, in_parallel};
 use crate::error::{ErrorKind, GroupError};
 use crate::group::field_types::{Field, Given, Kind};
-use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::plans::changes::change::Change;
-use crate::plans::{figures::Figures, rebalance_plan};
-use crate::switching::comparison::{self, Comparison};
-use columns::Column;
-pub use columns::SchemaError;
+use crate::plans::rebalance_plan;
+use crate::switching::comparison;
+use figures::{Compared, Planned, Row};
+use output::Answer;
 pub use source::Form;
 use source::Source;
-
-/// One row: the group's id (None if it is missing or unreadable), and the group's answer.
-pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
 
 fn rows<'s, T: Send>(
     source: &'s Source,
@@ -38,13 +34,6 @@ fn rows<'s, T: Send>(
         let answer = group.and_then(|group| answer(row, group));
         (source.group_id(row), answer)
     })
-}
-
-/// An answer and its group, which has the names for the answer's numbers.
-pub struct Answer<'a> {
-    group: GroupSpec<'a>,
-    assignor: Assignor,
-    assignment: Assignment,
 }
 
 /// Answers every group of a batch; the row of a bad group has its `error` set.
@@ -93,11 +82,8 @@ fn assigned(
     Ok(write(&rows))
 }
 
-/// Assignor, figures (None if no change affects the group), and the changes that do not affect it.
-type Planned = (Assignor, Option<Figures>, Option<String>);
-
 /// Plans every row of a batch; returns the figures of the plans. If `changes` is None, the column
-/// `changes` of the batch has each row's own list of texts; null means an empty list.
+/// `changes` of the batch contains each row's own list of strings; null means an empty list.
 pub fn plan_batch(
     batch: &RecordBatch,
     changes: Option<&[String]>,
@@ -140,13 +126,6 @@ fn own_changes_planned<'s>(
         let figures = rebalance_plan::plan(&group, assignor, &changes)?;
         Ok((assignor, Some(figures), None))
     }))
-}
-
-/// The comparison of a group (None if no change affects it), and the changes that do not affect it.
-struct Compared<'a> {
-    own: Option<&'a str>,
-    comparison: Option<Comparison>,
-    not_affected: Option<String>,
 }
 
 pub fn compare_batch(

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{ArrayRef, RecordBatch, TimestampMicrosecondArray};
 
-use crate::bulk::batch::SchemaError;
+use crate::bulk::columns::SchemaError;
 use crate::bulk::nested::{batch, numbers, texts};
-use crate::bulk::records::Records;
+use crate::bulk::records::group::Records;
 use crate::wire::group_records::{Key, OffsetCommitValue, decode_key, decode_offset};
 
 const TIMES_MS: std::ops::Range<i64> = -62_135_596_800_000..253_402_300_800_000;

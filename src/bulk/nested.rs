@@ -34,7 +34,7 @@ fn described(columns: Vec<Named>) -> (Fields, Vec<ArrayRef>) {
     (fields, columns.collect())
 }
 
-/// Makes a column of texts, one from each row; None makes a null.
+/// Makes a column of strings, one from each row; None makes a null.
 pub fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T>) -> ArrayRef {
     Arc::new(rows.iter().map(of).collect::<StringArray>())
 }
@@ -60,7 +60,7 @@ impl Texts {
         self.lengths.push(text.map(str::len));
     }
 
-    /// Adds the last `count` texts once more; none of them may be null.
+    /// Adds the last `count` strings once more; none of them may be null.
     pub fn repeat(&mut self, count: usize) {
         let ends = &mut self.lengths.ends;
         let first = ends.len() - 1 - count;
@@ -76,12 +76,12 @@ impl Texts {
         i32::try_from(self.bytes.len()).expect("the texts of a batch have less than 2 GiB");
         let ends = OffsetBuffer::new(self.lengths.ends.into());
         let valid = self.lengths.valid.finish();
-        // SAFETY: the bytes are whole texts, each end is the end of a text, and no end overflowed.
+        // SAFETY: the bytes are whole strings, each end is the end of a string, and no end overflowed.
         Arc::new(unsafe { StringArray::new_unchecked(ends, self.bytes.into(), valid) })
     }
 }
 
-/// The ends of a column's lists (or texts) in the array of all their values; and which are null.
+/// The ends of a column's lists (or strings) in the array of all their values; and which are null.
 pub struct Lengths {
     ends: Vec<i32>,
     valid: NullBufferBuilder,

@@ -18,7 +18,7 @@ pub fn parse(line: &[u8]) -> Result<Value> {
     parse_with(line, &mut Texts::default())
 }
 
-/// Parses a line as `parse` does; adds the line's texts to `texts`, which can outlive the value.
+/// Parses a line as `parse` does; adds the line's strings to `texts`, which can outlive the value.
 pub fn parse_with(line: &[u8], texts: &mut Texts) -> Result<Value> {
     let text = std::str::from_utf8(line)
         .map_err(|error| GroupError::new("line", format!("not UTF-8: {error}")))?;
@@ -164,7 +164,7 @@ pub fn write_result(
     write!(out, "{more}}}")
 }
 
-/// Writes each member's partitions; `topics` has the names in quotes.
+/// Writes each member's partitions; `topics` contains the names in quotes.
 fn write_lists(
     out: &mut impl Write,
     group: &GroupSpec,

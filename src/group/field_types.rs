@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/field_types.py` and `group/field_paths.py`: the kinds of fields of a group, and
-//! the values that they are read from. An error has the field's path.
+//! the values that they are read from. An error names the field's path.
 
 use std::fmt;
 

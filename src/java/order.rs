@@ -190,7 +190,7 @@ pub fn grouping_order<'n>(
 }
 
 /// Returns the iteration order of `new HashSet(collection)` for distinct keys, as indices of the
-/// keys. The table of such a set never gets full. `hashes` has the keys' hashes; `tie` orders keys
+/// keys. The table of such a set never gets full. `hashes` contains the keys' hashes; `tie` orders keys
 /// with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
@@ -229,7 +229,7 @@ fn by_slot(keys: impl Iterator<Item = u32>, hashes: &[u32], slots: usize) -> Vec
 /// `ranks[i]` is the index of `names[i]` in the order of `String.compareTo`.
 ///
 /// Most pairs of names are compared by one number: the 8 bytes after the start that all names have
-/// in common (and zeros after the end of a name). Names with equal numbers are compared as texts.
+/// in common (and zeros after the end of a name). Names with equal numbers are compared as strings.
 pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     let common = common_start(names);
     let keys = names.iter().map(|name| key_of(&name.as_bytes()[common..]));

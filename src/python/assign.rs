@@ -4,7 +4,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use super::by_name;
+use super::arguments::by_name;
 use super::group::Interned;
 use super::interrupt::interruptibly;
 use crate::group::model::TopicPartition;
@@ -35,7 +35,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// `topics` has the names by topic number; `topic` and `member` return single names.
+    /// `topics` contains the names by topic number; `topic` and `member` return single names.
     pub fn of<'n>(
         py: Python<'_>,
         topics: &Py<PyTuple>,

@@ -13,9 +13,11 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 
-use super::{listed, listed_or_none, options};
-use crate::bulk::batch::{self, Form, SchemaError};
-use crate::bulk::{commits, imported, lines, records};
+use super::arguments::{listed, listed_or_none, options};
+use crate::bulk::batch::{self, Form};
+use crate::bulk::columns::SchemaError;
+use crate::bulk::records::{columns, group};
+use crate::bulk::{commits, imported, lines};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -158,14 +160,14 @@ impl GivenForm {
 /// Partition counts and racks of topics, for reading records. With `assume_assigned`, a topic that
 /// the inventory lacks is assumed to end with its highest assigned partition.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
-pub struct TopicInventory(records::Inventory);
+pub struct TopicInventory(group::Inventory);
 
 #[pymethods]
 impl TopicInventory {
     #[new]
     #[pyo3(signature = (topics, assume_assigned=false))]
     fn new(topics: &Bound<'_, PyAny>, assume_assigned: bool) -> PyResult<Self> {
-        let read = records::Inventory::of(&read(topics)?, assume_assigned);
+        let read = group::Inventory::of(&read(topics)?, assume_assigned);
         read.map(Self).map_err(schema_error)
     }
 }
@@ -176,7 +178,7 @@ pub fn groups_from_records(
     batch: &Bound<'_, PyAny>,
     topics: &TopicInventory,
 ) -> PyResult<ArrowBatch> {
-    answer(py, batch, |batch| records::groups(batch, &topics.0))
+    answer(py, batch, |batch| columns::groups(batch, &topics.0))
 }
 
 #[pyfunction]

@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyMapping, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap;
 
-use super::{exception, listed, raise};
+use super::arguments::{exception, listed, raise};
 use crate::assignors::connect::incremental::{ConnectSpec, Memory};
 use crate::assignors::connect::work::{
     Names, TaskId, Work, WorkerId, configured, connector_of, task,
@@ -101,7 +101,7 @@ fn ranked(work: &mut Work, ranks: &[u32]) {
     }
 }
 
-/// All configured work. `config` has the numbers of names; the result has the names' ranks.
+/// All configured work. `config` contains the numbers of names; the result, the names' ranks.
 fn target(config: TaskCounts, ranks: &[u32]) -> Work {
     let ranked = config.into_iter();
     configured(ranked.map(|(c, count)| (ranks[c as usize], count)))

@@ -12,7 +12,7 @@ use pyo3::types::{PyString, PyTuple};
 use rustc_hash::FxHashMap;
 use self_cell::self_cell;
 
-use super::{listed, raise};
+use super::arguments::{listed, raise};
 use crate::error::GroupError;
 use crate::group::contract;
 use crate::group::field_types::{Field, Form, Input, Kind};

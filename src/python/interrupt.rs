@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use super::raise;
+use super::arguments::raise;
 use crate::error::GroupError;
 use crate::interrupt::Interrupt;
 

@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
+use super::arguments::listed;
 use super::group::{Interned, Kept};
-use super::listed;
 use crate::group::spec::GroupSpec;
 
 static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -153,7 +153,7 @@ pub fn owned_partitions<'py>(
 }
 
 /// Python's collector of cycles, paused. It would run after every 700 tuples, and each is new and
-/// refers to texts, numbers or such tuples only, so it could free none of them.
+/// refers to strings, numbers or such tuples only, so it could free none of them.
 struct Paused {
     ran: bool,
 }

@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
+use super::arguments::{by_name, listed};
 use super::assign::{Columns, Partitions, native};
 use super::group::Interned;
 use super::interrupt::interruptibly;
 use super::possible::Possible;
-use super::{by_name, listed};
 use crate::group::model::{MemberId, TopicPartition};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rustc_hash::FxHashMap;
 
-use super::{listed, raise};
+use super::arguments::{listed, raise};
 use crate::assignors::streams::application::{
     Application, ByHost, ProcessTasks, Settings, StreamThread, TaskId, ThreadAssignment,
     TopicsInfo, Uuid,

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use super::{exception, listed};
+use super::arguments::{exception, listed};
 use crate::wire::group_records;
 use crate::wire::{self, Assigned, Entries, NamedPartition, Subscription};
 

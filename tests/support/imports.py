@@ -113,12 +113,30 @@ RUST_MODULES = rust_modules()
 
 
 def rust_imports(name: str, source: str, modules: dict[str, Path]) -> set[str]:
-    """Returns the modules in the `crate::` and `super::` paths of a file; tests do not count."""
+    """Returns the modules in the paths of a file that begin with `crate`, `super`, `self` or the
+    name of a module below the file's own, as in `mod x; use x::Y;`. Tests do not count.
+    """
     source = source.partition("#[cfg(test)]")[0]
+    source = re.sub(r"//.*", "", source)
+    # `super` in a module with braces is the file itself.
+    source = re.sub(
+        r"^(?:pub )?mod \w+ \{$.*?^\}$",
+        lambda inner: inner[0].replace("super::", "self::"),
+        source,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    below = {
+        one.removeprefix(f"{name}::").split("::")[0]
+        for one in modules
+        if one.startswith(f"{name}::")
+    }
+    heads = "|".join(["crate", "super", "self", *sorted(below)])
     found = set()
-    for path in re.findall(r"\b(?:crate|super)(?:::\w+|::\{[^}]*\})+", source):
+    for path in re.findall(rf"(?<![\w:])(?:{heads})(?:::\w+|::\{{[^}}]*\}})+", source):
         head, _, rest = path.partition("::")
-        above = name.split("::")[:-1] if head == "super" else []
+        above = {"crate": [], "super": name.split("::")[:-1], "self": name.split("::")}.get(
+            head, [*name.split("::"), head]
+        )
         ends = [rest]
         if (braces := re.search(r"\{(.*)\}", rest, re.DOTALL)) is not None:
             ends = [rest[: braces.start()] + one.strip() for one in braces.group(1).split(",")]

@@ -231,7 +231,7 @@ def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
 
 @dataclass
 class _Played:
-    """Plays changes one after another; `group` has the members that are left."""
+    """Plays changes one after another; `group` contains the members that are left."""
 
     group: GroupSpec
     run: Running

@@ -114,11 +114,11 @@ def _head(line: str) -> _Head | None:
 
 @dataclass(slots=True)
 class _Group:
-    """What the text shows of one group.
+    """One group, as the text shows it.
 
     `shown` and `offsets` are the partitions of members by the table of members and by that of
     offsets. In `shown`, a topic without a name is #0 or #1 and so on, its place in the row. `said`
-    has the names of rpk's summary, and SAID for a sentence of Kafka's command.
+    contains the names of rpk's summary, and SAID for a sentence of Kafka's command.
     """
 
     number: int

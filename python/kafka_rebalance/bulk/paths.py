@@ -26,7 +26,7 @@ _PATTERN = set("*?[{")
 NO_CLUSTER = "__HIVE_DEFAULT_PARTITION__"
 """The VALUE in Spark's directory name `NAME=VALUE` if the column is null."""
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def local(path: str, *, plain: bool = True) -> Path | None:
@@ -35,7 +35,7 @@ def local(path: str, *, plain: bool = True) -> Path | None:
     If `plain` is False, a path without a scheme is in the cluster's own file system. Callers keep
     the string of other paths, because a Path would change it: `Path("s3a://b/x")` is `s3a:/b/x`.
     """
-    if not _SCHEME.match(path):
+    if not SCHEME.match(path):
         return Path(path) if plain else None
     parts = urlsplit(path)
     if parts.scheme.lower() == "file" and parts.netloc in ("", "localhost"):
@@ -46,10 +46,6 @@ def local(path: str, *, plain: bool = True) -> Path | None:
 def is_pattern(path: str) -> bool:
     """Returns whether Spark reads the path as a pattern of paths."""
     return not _PATTERN.isdisjoint(path)
-
-
-def has_scheme(path: str) -> bool:
-    return _SCHEME.match(path) is not None
 
 
 def format_of(path: str, *, plain: bool = True) -> str:

@@ -183,7 +183,11 @@ def _named(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.application import print_application_plan, print_task, summary
+    from kafka_rebalance.report.groups.application import (
+        print_application_plan,
+        print_task,
+        summary,
+    )
 
     if args.explain is not None:
         from kafka_rebalance.applications.explanation import explain_task
@@ -202,7 +206,7 @@ def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:
 
 
 def show_settings(compared: "Sequence[ComparedSettings]", *, as_json: bool) -> None:
-    from kafka_rebalance.report.plans.application import print_settings
+    from kafka_rebalance.report.groups.application import print_settings
 
     plan = compared[0].plan
     if as_json:

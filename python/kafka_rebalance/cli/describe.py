@@ -77,10 +77,10 @@ def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None
         more = {} if application is None else {"application": application.to_dict()}
         print(contract.dumps(one.to_dict() | more), flush=True)
         return
-    from kafka_rebalance.report.plans.description import print_description
+    from kafka_rebalance.report.groups.description import print_description
 
     if application is not None:
-        from kafka_rebalance.report.plans.application import print_application
+        from kafka_rebalance.report.groups.application import print_application
 
         print_application(group, application)
     print_description(one, given(args, group.group_id), everything=args.all)
@@ -102,7 +102,7 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
     if args.json:
         print(contract.dumps(group.to_dict()), flush=True)
         return []
-    from kafka_rebalance.report.plans.other_groups import print_other_group
+    from kafka_rebalance.report.groups.other_groups import print_other_group
 
     print_other_group(group, given(args, args.group), everything=args.all)
     return []

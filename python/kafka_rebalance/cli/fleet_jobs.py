@@ -123,13 +123,13 @@ class OnSpark:
 
     def summary(self, output: str, worst: int) -> tuple[Sequence[Any], dict[str, Any]]:
         """Writes the summary; returns its rows, and the totals of each change over all clusters."""
-        from kafka_rebalance.spark import jobs
         from kafka_rebalance.spark.summary import fleet_summary
 
         assert self._plans is not None
         target = f"{output}/summary"
         summary = fleet_summary(self._plans, worst=worst)
-        jobs.write_plain(summary, target, overwrite=self.args.overwrite)
+        mode = "overwrite" if self.args.overwrite else "error"
+        summary.coalesce(1).write.mode(mode).parquet(target)  # one file
         rows = whole = self._spark.read.parquet(target).collect()
         if "cluster" in self._plans.columns:
             whole = fleet_summary(self._plans.drop("cluster"), worst=1).collect()

@@ -32,7 +32,7 @@ from kafka_rebalance.report.text.terminal import item_progress
 
 from . import SOME_ERRORS, of_errors
 from .groups import no_such_group, report_bad
-from .lines import required, written
+from .lines import draw, required
 from .options import REPEATED, add_cluster, add_table, cluster_configs
 
 _NONE = "a group that only commits offsets has no record of its own"
@@ -190,10 +190,7 @@ def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebal
     from kafka_rebalance.report.history.page import history_page
 
     title = f"Rebalances of {args.group}" if args.group is not None else "Rebalances"
-    page = history_page(_by_group(recorded), find_patterns(rows), title)
-    with written(args.output) as path:
-        path.write_text(page, encoding="utf-8")
-    print_note(f"drawn to {args.output}")
+    draw(args.output, history_page(_by_group(recorded), find_patterns(rows), title))
 
 
 def _by_group(recorded: Recorded) -> dict[str, Recorded]:

@@ -51,6 +51,13 @@ def written(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+def draw(path: Path, page: str) -> None:
+    """Writes an HTML page, and says so."""
+    with written(path) as part:
+        part.write_text(page, encoding="utf-8")
+    print_note(f"drawn to {path}")
+
+
 def numbered(source: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
     """Yields the lines that are not blank, with their numbers; None for one that is too long."""
     for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):

@@ -183,7 +183,7 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
     is_first = word in COMMANDS and word == given[0]  # else an option before it may ask for all
 
     def command_parser(**how: Any) -> _Command | None:
-        """Returns a parser for the command that is parsed; the help only names the others."""
+        """Returns a parser for the parsed command only; the help names the other commands."""
         return _Command(**how) if how["prog"] == f"{PROG} {word}" else None
 
     own: Any = command_parser

@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,11 +21,10 @@ from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leade
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, plan
 from kafka_rebalance.plans.samples import Samples
 from kafka_rebalance.report.text.names import shortened
-from kafka_rebalance.report.text.sentences import print_note
 
 from .applications import add_planned, planned_application, replayed, show_plan
 from .groups import BadGroup, add_arguments, answers, given, report_bad
-from .lines import written
+from .lines import draw
 from .options import add_assignor, add_objective, add_table, name_with_objective, whole
 from .plan_table import PlanTable
 from .tally import Tally
@@ -32,7 +32,6 @@ from .weights import add_weights, only_weighted
 
 if TYPE_CHECKING:
     from kafka_rebalance.applications.plan import ApplicationPlan
-    from kafka_rebalance.simulator.timing import Timed
 
 _ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
 
@@ -105,17 +104,16 @@ def run(args: argparse.Namespace) -> int:
         args.parser.error(f"argument --assignor: {misspelt(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
-    only_one = args.explain is not None or args.output is not None
-    only_one = only_one or (args.curve and not args.json)
+    in_detail = args.explain is not None or args.output is not None
+    only_one = in_detail or (args.curve and not args.json)
     tally = Tally()
     first: _Answer | None = None
     table = PlanTable()
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args, tally)):
         if not isinstance(answer, _Answer):
             if args.output is not None or args.curve:
-                args.parser.error(
-                    f"{args.one_group}; it shows no classic Kafka Streams application"
-                )
+                why = "it shows no classic Kafka Streams application"
+                args.parser.error(f"{args.one_group}; {why}")
             show_plan(answer, args)
             continue
         if has_no_answer(answer.led):
@@ -171,7 +169,9 @@ def _json(
     if not_affected:
         answer["not_affected"] = not_affected
     if args.how_long:
-        times, why = _how_long(planned)
+        from kafka_rebalance.simulator.timing import timed_or_why
+
+        times, why = timed_or_why(planned)
         answer["times"] = None if times is None else times.to_dict()
         answer["times_missing" if times is None else "times_assumed"] = why
     if args.samples and (samples := _samples(planned, args)):
@@ -186,21 +186,19 @@ def _json(
 
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.figures import print_times
+    from kafka_rebalance.report.plans.figures import print_curve, print_times
     from kafka_rebalance.report.plans.notes import FIRST, SAID_ELSEWHERE, names_of, print_notes
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan
 
     planned = answer.planned
     if args.curve:
-        _show_curve(planned, args)
+        if print_curve(planned):
+            _draw(planned, args)
         return
     names = names_of(answer.led, planned)
+    select = "" if args.assignor else given(args, planned.group.group_id)
     show = partial(
-        print_notes,
-        names=names,
-        given="" if args.assignor else given(args, planned.group.group_id),
-        made_up=planned.made_up,
-        everything=args.all,
+        print_notes, names=names, given=select, made_up=planned.made_up, everything=args.all
     )
     notes = _notes(answer, args, cheap=args.explain is not None)
     if args.explain is not None:  # of the other notes, only those on the assignor help here
@@ -211,46 +209,22 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     else:
         print_plan(planned, _samples(planned, args), names, everything=args.all)
         if args.how_long:
-            print_times(*_how_long(planned))
+            print_times(planned)
     show(note for note in notes if note.kind not in (*FIRST, *SAID_ELSEWHERE))
-    _draw(planned, args)
-
-
-def _show_curve(planned: RebalancePlan, args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.curve import print_curve
-
-    if planned.curve is None:
-        print_note("no curve: several members can have one partition, or no member is left")
-        return
-    print_curve(planned.curve, planned.title)
     _draw(planned, args)
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
     """Returns plans with other random ids; None without guesses, or if a change names a guess."""
-    if not planned.has_guesses or args.samples == 0:
-        return None
-    try:
-        return planned.sample(args.samples)
-    except NotAffected:  # each draw has other ids
-        return None
-
-
-def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
-    """Returns the times and the assumptions, or no times and the reason."""
-    from kafka_rebalance.simulator.timing import timed_or_why
-
-    return timed_or_why(planned.group, planned.changes, planned.assignor)
+    if planned.has_guesses and args.samples != 0:
+        with suppress(NotAffected):  # each draw has other ids
+            return planned.sample(args.samples)
+    return None
 
 
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
-    if args.output is None:
-        return
-    from kafka_rebalance.report.plans.curve import curve_page
-    from kafka_rebalance.report.plans.page import plan_page
+    if args.output is not None:
+        from kafka_rebalance.report.plans.page import curve_page, plan_page
 
-    curve = planned.curve if args.curve else None
-    with written(args.output) as path:
-        text = plan_page(planned) if curve is None else curve_page(curve, planned.title)
-        path.write_text(text, encoding="utf-8")
-    print_note(f"drawn to {args.output}")
+        curve = planned.curve if args.curve else None
+        draw(args.output, plan_page(planned) if curve is None else curve_page(curve, planned.title))

@@ -8,11 +8,10 @@ from pathlib import Path
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.scaling.counts import Scaled, scale
 
 from .groups import add_input, answers
-from .lines import written
+from .lines import draw
 from .options import add_leader, add_table, cluster_configs, of_topic, whole
 from .tally import Tally
 from .weights import add_weights
@@ -65,9 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if found and not args.json:
         print_scaled(found)
     if found and args.output is not None:
-        with written(args.output) as path:
-            path.write_text(scale_page(found[0]), encoding="utf-8")
-        print_note(f"drawn to {args.output}")
+        draw(args.output, scale_page(found[0]))
     return tally.finish(args)
 
 

@@ -17,7 +17,6 @@ from kafka_rebalance.group.field_paths import (
     flag,
     integer,
     object_,
-    optional_string,
     path,
     required,
     string,
@@ -47,7 +46,7 @@ class Script:
     def from_dict(cls, value: Any) -> "Script":
         """Reads a script. Errors: GroupError with the path of the wrong field."""
         fields = object_(value, "line")
-        id_ = optional_string(fields, "id", "")
+        id_ = None if fields.get("id") is None else string(fields, "id", "")
         assignor = string(fields, "assignor", "")
         if assignor not in EAGER + INCREMENTAL:
             known = ", ".join((EAGER[0], INCREMENTAL[0]))

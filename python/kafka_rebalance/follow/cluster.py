@@ -30,7 +30,7 @@ from kafka_rebalance.wire.group_records import OffsetsRecord
 from .rebalances import FollowedRebalance, from_descriptions, from_record, topics_read
 
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
-"""What can fail: reading the log, describing the groups, and groups of brokers that are down."""
+"""The parts that can fail: reading the log, describing the groups, groups of absent brokers."""
 
 _RETRY_S = 1.0
 _LOG_S = 5.0
@@ -42,7 +42,7 @@ _ASK_AGAIN_S = 60.0
 
 
 class Listener(Protocol):
-    """What is called, from both threads."""
+    """Receives the calls of both threads."""
 
     def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
         """Called for each rebalance; `is_old` if it ended before the following began."""

@@ -28,11 +28,6 @@ def string(fields: Mapping[str, Any], name: str, at: str) -> str:
     return text(required(fields, name, at), path(at, name))
 
 
-def optional_string(fields: Mapping[str, Any], name: str, at: str) -> str | None:
-    value = fields.get(name)
-    return None if value is None else text(value, path(at, name))
-
-
 def flag(fields: Mapping[str, Any], name: str, at: str) -> bool:
     """Returns the value of a field that is true or false; an absent field is false."""
     value = fields.get(name)

@@ -125,7 +125,7 @@ def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EpochInputs:
-    """What a broker's assignor read when it computed an epoch's targets; and these `targets`.
+    """The inputs of a broker's assignor when it computed an epoch's targets; and these `targets`.
 
     `members` are in the order in which they joined; `most` is the largest number that there was.
     `patterns` maps each pattern to the topics that it matched.

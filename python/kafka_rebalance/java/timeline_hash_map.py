@@ -82,7 +82,7 @@ def _hash_code(key: str | int) -> int:
 
 
 class SnapshotRegistry:
-    """Makes common snapshots of several tables; `changed` has the tables that have changed since
+    """Makes common snapshots of several tables; `changed` contains those that have changed since
     the last snapshot.
     """
 

@@ -26,8 +26,8 @@ _Line = dict[str, Any]
 _T = TypeVar("_T")
 
 
-def described_line(group: Any, generation_id: int | None = None) -> _Line:
-    """Returns a line without topics; generation None: one more than the newest that was sent."""
+def described_line(group: Any) -> _Line:
+    """Returns a line without topics; its generation is one more than the newest that was sent."""
     assignor = group.protocol_data
     sent = sent_members(group)
     # The coordinator holds no bytes of a member to which the leader sent nothing.
@@ -37,10 +37,9 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
         else None
         for i, one in enumerate(group.members)
     ]
-    if generation_id is None:
-        generations = [g for one in sent for g in (one.generation_id, one.user_data_generation_id)]
-        known = [generation for generation in generations if generation is not None]
-        generation_id = 1 + max(known) if known else None
+    generations = [g for one in sent for g in (one.generation_id, one.user_data_generation_id)]
+    known = [generation for generation in generations if generation is not None]
+    generation_id = 1 + max(known) if known else None
     assigned = sum(len(one.partitions) for one in given if one is not None)
     protocol = subscribed_protocol(group.group_id, assignor, sent, assigned)
     return {

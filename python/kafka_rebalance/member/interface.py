@@ -25,7 +25,7 @@ class _Event(Frozen):
 
 
 class MemberEffect(Frozen):
-    """What the host is asked to do."""
+    """A request of a member to its host."""
 
 
 class Subscribe(_Event):

@@ -223,8 +223,8 @@ class Herder:
         self.is_reconfigured = False
         if self.assignment.version > wire.EAGER:
             # The tasks of changed connectors stop now; the rebalance assigns them again.
-            anew = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
-            self._stop(state, Work((), anew))
+            again = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
+            self._stop(state, Work((), again))
             self.reconfigured.clear()
             self._restart(state)
         self.recreated.clear()  # an eager rebalance restarts everything

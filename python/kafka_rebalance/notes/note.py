@@ -68,7 +68,7 @@ class Note:
 
 
 def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """Returns a text of the first `most` names, and the number of the others."""
+    """Returns a text of the first `most` names, and the number of other names."""
     more = len(names) - most
     return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")
 

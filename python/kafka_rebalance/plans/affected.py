@@ -26,7 +26,7 @@ _IDLE = "no rebalance follows, because no member sees a change"
 def as_far_as_affected(
     work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change], group: GroupSpec
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` for the changes that affect a group; the other changes as texts.
+    """Returns the result of `work` for the changes that affect a group; other changes as strings.
 
     The result is None if `changes` has changes, but none affects the group. Errors: those of
     `work`; the path of an error contains the index of the change in `changes`.

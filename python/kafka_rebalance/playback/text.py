@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and plays traces: texts with the commands of a run and their results.
+"""Reads and plays traces: files with the commands of a run and their results.
 
     # why
     advance 3s
@@ -57,7 +57,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Commands with their expected results; `head` has the lines before `----`, as written."""
+    """Commands with their expected results; `head` contains the lines before `----`, as written."""
 
     head: tuple[str, ...]
     commands: tuple[Command, ...]

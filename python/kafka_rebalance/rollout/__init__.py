@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a deploy on Kubernetes does to a group: rebalances, moves, unread partitions, seconds."""
+"""The effects of a deploy on Kubernetes on a group: rebalances, moves, partitions, seconds."""
 
 from kafka_rebalance.lazy import lazily
 

@@ -33,7 +33,7 @@ _LEAST_GRACE_MS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumed:
-    """What a manifest does not show, times in ms. Errors: GroupError with the field.
+    """Facts that a manifest does not show; times in ms. Errors: GroupError with the field.
 
     Each pod has times of its own, up to VARIES longer or shorter.
 

@@ -79,7 +79,7 @@ class PlayedDeploy:
 
     @property
     def cost(self) -> tuple[int, ...]:
-        """Returns medians by which deploys are compared: unread or read twice, then the others."""
+        """Returns medians by which deploys are compared: unread or read twice come first."""
         lost = self.median("unread_ms") + self.median("twice_ms")
         return lost, self.median("rebalances"), self.median("moves")
 

@@ -147,7 +147,7 @@ def scale(
         one = _count(members, plans[0], (rates, lags, capacity), stays=stays)
         one = one if stays else replace(one, ranges=ranges_of(plans, samples))
         if how_long and plans[0].changes:
-            times, text = timed_or_why(plans[0].group, plans[0].changes, plans[0].assignor)
+            times, text = timed_or_why(plans[0])
             one, assumed = replace(one, times=times), text if times or not assumed else assumed
         found.append(replace(one, useful=all(_is_less(one, other) for other in found)))
     noun = "task" if group.subtopologies is not None else "partition"

@@ -38,9 +38,9 @@ class Fault(NamedTuple):
     cut_at: int | None = None
 
     def checked(self) -> "Fault":
-        """Returns the rule with this package's name of the request, and the error's number.
+        """Returns the rule with this package's name for the request, and with the error's number.
 
-        Errors: GroupError with the name of the wrong field.
+        Errors: GroupError at the wrong field.
         """
         api = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.api).lower()
         if api not in APIS:

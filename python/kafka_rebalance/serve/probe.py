@@ -56,7 +56,7 @@ class _Job:
 
 
 class _Seat:
-    """One consumer of the client; `own` has the topics of its own subscriptions."""
+    """One consumer of the client; `own` contains the topics of its own subscriptions."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.cluster = Cluster(())

@@ -117,27 +117,24 @@ class Agenda:
         self._heap: list[tuple[int, int, ScheduledEvent]] = []  # (time, sequence, event)
         self._sequence = count()
         # kind of timer -> process -> time of the timer in ms
-        self._timers: dict[type, dict[str, int]] = {Wake: {}, PollNow: {}, Refresh: {}}
-
-    def timer_ms(self, name: str, kind: type) -> int | None:
-        return self._timers[kind].get(name)
+        self.timers: dict[type, dict[str, int]] = {Wake: {}, PollNow: {}, Refresh: {}}
 
     def push(self, at: int, event: ScheduledEvent) -> None:
         heapq.heappush(self._heap, (at, next(self._sequence), event))
 
     def arm(self, at: int, event: Timer) -> None:
         """Sets a timer of a process, in place of its older timer of this kind."""
-        timers = self._timers[type(event)]
+        timers = self.timers[type(event)]
         if timers.get(event.process) != at:
             timers[event.process] = at
             heapq.heappush(self._heap, (at, next(self._sequence), event))
 
     def disarm(self, event: Timer) -> None:
-        self._timers[type(event)].pop(event.process, None)
+        self.timers[type(event)].pop(event.process, None)
 
     def is_due(self, event: Timer) -> bool:
         """Returns whether a popped event is its timer's newest one; if so, disarms the timer."""
-        timers = self._timers[type(event)]
+        timers = self.timers[type(event)]
         if timers.get(event.process) != self.now_ms:
             return False
         del timers[event.process]

@@ -120,6 +120,11 @@ class Broker:
         )
         return f"{sender} {'rejoins' if known else 'joins'}"
 
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """Returns the group with this id, if the broker assigns its partitions."""
+        group = self.coordinator.groups().get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
     def leave_node(self, now_ms: int) -> None:
         self.handle(c.Unloaded(), now_ms, "the coordinator moves")
         self.node = None

@@ -212,7 +212,7 @@ class Metadata:
             at = self._next_ms(consumer, now_ms)
             if isinstance(consumer, AsyncConsumer) and consumer.misses_names:
                 at = now_ms + 1  # the consumer asks for metadata at once
-            armed = self.agenda.timer_ms(process.name, Refresh)
+            armed = self.agenda.timers[Refresh].get(process.name)
             if armed is None or armed >= at:
                 self._arm_refresh(process, at)
 

@@ -10,7 +10,6 @@ silent   The coordinator runs with `vouched`: it times a member's session only a
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.machine.events import Heard, Silent
 from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
@@ -37,11 +36,11 @@ class Liveness:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""
         if not member.is_idle():
             return False
-        group = self.broker.coordinator.groups().get(self.group_id)
-        if isinstance(group, ConsumerGroup):
-            return self._is_settled(group, member)
+        if (by_broker := self.broker.consumer_group(self.group_id)) is not None:
+            return self._is_settled(by_broker, member)
+        group = self.broker.coordinator.classic_group(self.group_id)
         return (
-            isinstance(group, Group)
+            group is not None
             and group.state is GroupState.STABLE
             and group.generation_id == member.generation_id
             and member.member_id in group.members

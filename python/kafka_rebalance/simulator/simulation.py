@@ -15,7 +15,6 @@ from typing import Any
 from uuid import UUID
 
 import kafka_rebalance.member.interface as m
-from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.coordinator import Coordinator
 from kafka_rebalance.coordinator.machine.events import Appended, PatternsDue, Received, Transition
 from kafka_rebalance.group.field_paths import a_type
@@ -303,8 +302,8 @@ class Simulation:
         self._agenda.push(at, reply)
 
     def _look(self, now_ms: int, cause: str) -> None:
-        group = self._broker.coordinator.groups().get(self.scenario.group_id)
-        if not isinstance(group, ConsumerGroup):
+        group = self._broker.consumer_group(self.scenario.group_id)
+        if group is None:
             return
         if self._journal is not None:
             epochs = (group.epoch, group.assignment_epoch, str(group.state))
@@ -320,8 +319,8 @@ class Simulation:
     def _watch(self, now_ms: int, transition: Transition, cause: str) -> None:
         sender = self._processes.get(self._broker.sender)
         gave_up_in = None if sender is None else sender.gave_up_in
-        group = self._broker.coordinator.groups().get(self.scenario.group_id)
-        if transition.after is GroupState.DEAD and isinstance(group, ConsumerGroup):
+        by_broker = self._broker.consumer_group(self.scenario.group_id)
+        if transition.after is GroupState.DEAD and by_broker is not None:
             return  # the classic group has become a consumer group
         self._rebalances.watch(now_ms, transition, cause, gave_up_in)
         if transition.after is GroupState.PREPARING_REBALANCE:

@@ -17,6 +17,7 @@ from kafka_rebalance.member.config import CLASSIC, CONSUMER
 from kafka_rebalance.plans.changes.bounces import BounceMembers
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.topics import RemoveTopics
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
 from .from_group import Pace, check_playable, scenario_from_group
 from .scenario import Scenario
@@ -61,10 +62,9 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
     )
 
 
-def timed_or_why(
-    group: GroupSpec, changes: Sequence[Change], assignor: str
-) -> tuple[Timed | None, str]:
-    """Returns the times and what they assume; without times, None and the reason."""
+def timed_or_why(plan: RebalancePlan) -> tuple[Timed | None, str]:
+    """Returns the times of a plan and what they assume; without times, None and the reason."""
+    group, changes, assignor = plan.group, plan.changes, plan.assignor
     try:
         return timed(group, changes, assignor), assumed(group, changes, [assignor])
     except GroupError as error:

@@ -192,7 +192,7 @@ class _Work:
 
     def _check_target(self, names: Sequence[str]) -> None:
         """Refuses a target that overlaps the files, or is in another file system for Spark."""
-        if not paths.has_scheme(self.target) and not self._plain_is_local(names):
+        if not paths.SCHEME.match(self.target) and not self._plain_is_local(names):
             raise GroupError("target", f"{self.target} needs a scheme, for example hdfs://")
         if paths.overlaps(self.target, [self.source, *names]):
             problem = f"{self.target} overlaps the source, which would be overwritten"

@@ -110,7 +110,7 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function to call after the job: it counts the others."""
+    """Returns the groups to assign, and a function that counts left-out groups after the job."""
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
     found = Observation()
@@ -160,11 +160,6 @@ def write(
     found = dict(observed.get)
     seconds = time.perf_counter() - start
     return Done(found.pop("groups"), found.pop("errors"), found.pop("never_ends"), seconds, found)
-
-
-def write_plain(frame: DataFrame, target: str, *, overwrite: bool = False) -> None:
-    """Writes a small frame as one Parquet file, without counting its rows."""
-    frame.coalesce(1).write.mode("overwrite" if overwrite else "error").parquet(target)
 
 
 def contract_lines(

@@ -245,13 +245,9 @@ def _check_type(expected: t.DataType, found: t.DataType, path: str) -> None:
         return
     elif not _fits(expected, found):
         problem = f"{path}: {found.simpleString()} in place of {expected.simpleString()}"
-        is_input = _is_contract(path) and isinstance(found, t.StringType)
+        is_contract = re.split(r"\W", path, maxsplit=1)[0] in contract().names
+        is_input = is_contract and isinstance(found, t.StringType)
         raise SchemaError(f"{problem}; {_HOW_TO_READ}" if is_input else problem)
-
-
-def _is_contract(path: str) -> bool:
-    """Returns whether a path begins with a column of the contract, not one of answers or plans."""
-    return re.split(r"\W", path, maxsplit=1)[0] in contract().names
 
 
 def _fits(expected: t.DataType, found: t.DataType) -> bool:

@@ -173,7 +173,7 @@ impl Loads {
         self.loads.iter().map(|x| x * x).sum()
     }
 
-    /// Lowers the cap by 1. Returns false, in a useless state, if the partitions do not fit.
+    /// Lowers the cap by 1. Returns false if the partitions do not fit; then `self` is not usable.
     fn lower(&mut self) -> bool {
         // 2. Members above the new cap release one partition each, on the cheapest paths.
         if self.cap == 0 {

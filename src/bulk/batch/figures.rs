@@ -6,11 +6,24 @@ use std::sync::Arc;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 
-use super::{Compared, Planned, Row};
+use crate::assignors::Assignor;
 use crate::bulk::nested::{Lengths, Named, batch, numbers, structs, texts};
 use crate::error::GroupError;
 use crate::plans::figures::{Balance, Figures};
 use crate::switching::comparison::Comparison;
+
+/// One row: the group's id (None if it is missing or unreadable), and the group's answer.
+pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
+
+/// Assignor, figures (None if no change affects the group), and the changes that do not affect it.
+pub type Planned = (Assignor, Option<Figures>, Option<String>);
+
+/// The comparison of a group (None if no change affects it), and the changes that do not affect it.
+pub struct Compared<'a> {
+    pub own: Option<&'a str>,
+    pub comparison: Option<Comparison>,
+    pub not_affected: Option<String>,
+}
 
 /// Makes one output row from each planned row: its figures, or its error.
 pub fn write(rows: &[Row<Planned>]) -> RecordBatch {

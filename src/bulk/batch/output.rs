@@ -17,12 +17,19 @@ use std::sync::Arc;
 use arrow_array::builder::Int32Builder;
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::figures::answered;
-use super::{Answer, Row};
+use super::figures::{Row, answered};
+use crate::assignors::Assignor;
 use crate::bulk::nested::{Lengths, Named, Runs, Texts, structs};
 use crate::group::model::TopicPartition;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
+
+/// An answer and its group, which holds the names for the answer's numbers.
+pub struct Answer<'a> {
+    pub group: GroupSpec<'a>,
+    pub assignor: Assignor,
+    pub assignment: Assignment,
+}
 
 /// For each group, a list of its members with their partitions.
 #[derive(Default)]

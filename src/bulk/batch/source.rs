@@ -4,9 +4,10 @@
 
 use arrow_array::RecordBatch;
 
-use super::columns::{Column, SchemaError};
+use crate::bulk::columns::{Column, SchemaError};
 use crate::bulk::lines::in_parallel;
-use crate::bulk::records::{self, Group, Inventory, Records};
+use crate::bulk::records::group::{self, Group, Inventory, Records};
+use crate::bulk::records::spec::spec;
 use crate::error::GroupError;
 use crate::group::contract;
 use crate::group::field_types::{Field, Given, Kind};
@@ -34,7 +35,7 @@ pub struct Source<'a> {
 enum Found<'a> {
     Columns(Box<Columns<'a>>),
     Lines(Vec<Result<Value, GroupError>>),
-    Records(Vec<records::Row<'a>>, &'a Inventory),
+    Records(Vec<group::Row<'a>>, &'a Inventory),
 }
 
 struct Columns<'a> {
@@ -125,7 +126,7 @@ impl<'a> Source<'a> {
                 Err(error) => Err(error.clone()),
             },
             Found::Records(rows, inventory) => match &rows[row].1 {
-                Ok(group) => records::spec(group, inventory, max_partitions),
+                Ok(group) => spec(group, inventory, max_partitions),
                 Err(error) => Err(earlier(error)),
             },
         }

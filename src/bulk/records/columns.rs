@@ -6,13 +6,26 @@ use std::sync::Arc;
 use arrow_array::builder::Int32Builder;
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::{Group, Inventory, Row, racks};
+use super::group::{Group, Inventory, Records, Row, racks};
+use crate::bulk::columns::SchemaError;
 use crate::bulk::nested::{Lengths, Runs, Texts, batch, structs};
+
+/// Makes one row from each record of a batch: a group, or an error.
+///
+/// Reads the columns `key` and `value`. Returns an error if one of them is missing or not binary.
+pub fn groups(batch: &RecordBatch, inventory: &Inventory) -> Result<RecordBatch, SchemaError> {
+    let records = Records::of(batch)?;
+    let mut columns = Columns::default();
+    for at in 0..batch.num_rows() {
+        columns.push(&records.row(at, inventory), inventory);
+    }
+    Ok(columns.finish())
+}
 
 /// The columns of the output. Rows are added one at a time, so that the data of one row stays in
 /// the CPU's cache.
 #[derive(Default)]
-pub struct Columns {
+struct Columns {
     kind: Texts,
     state: Texts,
     group_id: Texts,
@@ -51,7 +64,7 @@ struct Members {
 }
 
 impl Columns {
-    pub fn push(&mut self, row: &Row, inventory: &Inventory) {
+    fn push(&mut self, row: &Row, inventory: &Inventory) {
         let (group_id, read) = row;
         let group = read.as_ref().ok();
         self.kind.push(group.map(|group| group.kind));
@@ -67,7 +80,7 @@ impl Columns {
         self.error.push(read.as_ref().err().map(String::as_str));
     }
 
-    pub fn finish(mut self) -> RecordBatch {
+    fn finish(mut self) -> RecordBatch {
         batch(vec![
             ("kind", self.kind.finish()),
             ("state", self.state.finish()),

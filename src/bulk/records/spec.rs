@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::{Group, Inventory, Member, racks};
+use super::group::{Group, Inventory, Member, racks};
 use crate::error::GroupError;
 use crate::group::builder::{GroupBuilder, Name};
 use crate::group::field_types::{Kind, PARTITION};

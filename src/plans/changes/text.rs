@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/text.py`: changes as short texts.
+//! Mirror of `plans/changes/text.py`: changes as short strings.
 
 use super::bounces;
 use super::change::Change;

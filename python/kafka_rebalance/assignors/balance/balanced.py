@@ -45,7 +45,7 @@ _BUDGET = re.compile("[0-9]{1,9}%?", re.ASCII)
 _NOBODY = -1
 
 Given = tuple[dict[tuple[int, int], int], list[Hub]]
-"""How many partitions of a lot a member keeps, and the hubs that hand out the others."""
+"""How many partitions of a lot a member keeps, and the hubs that hand out its other partitions."""
 
 
 class Objective(NamedTuple):

@@ -27,6 +27,7 @@ from collections import deque
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from .classes import Classes
@@ -97,10 +98,6 @@ class _Step:
     giver: int
     arcs: list[int]
     gainer: int
-
-
-def _gain(step: _Step) -> int:
-    return step.gain
 
 
 class _Loads:
@@ -190,7 +187,8 @@ class _Loads:
             # 4.
             steps = self._steps(step.taken - 1)
             for k in range(1, min(step.taken, end - taken)):
-                small = max((one for t, one in steps.items() if t <= k), key=_gain, default=None)
+                fitting = (one for taken, one in steps.items() if taken <= k)
+                small = max(fitting, key=attrgetter("gain"), default=None)
                 line = self.squares - 2 * step.gain * k // step.taken
                 # Squares are odd where loads are, so the sum of squares is odd if that of loads is.
                 yield self._after(small, taken + k, line + (line + self.squares) % 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all kinds of groups whose broker assigns do alike: members, leaving, deadlines, offsets.
+"""Members, leaving, deadlines and offsets, as in every kind of group whose broker assigns.
 
 A leave (epoch -1) makes the group's next epoch, but no targets: the next heartbeat of any member
 computes them. A static member that leaves with epoch -2 keeps what it has until its session ends.
@@ -176,7 +176,7 @@ class BrokerAssigned(Recorded):
         return self.group_class(group_id), classic
 
     def upgrade(self, state: Shard, classic: Group, records: log.Records) -> Any:
-        """Returns a group with a classic group's members. Errors: RequestRefused; here always."""
+        """Returns a group with a classic group's members. This one refuses: RequestRefused."""
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
 
     def join(

@@ -69,7 +69,7 @@ _BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim
 
 
 def is_blank(text: str | None) -> bool:
-    """Returns whether there is a text of which Java's `String.trim` leaves nothing."""
+    """Returns whether a text is present, and empty after Java's `String.trim`."""
     return text is not None and not text.strip(_BLANK)
 
 

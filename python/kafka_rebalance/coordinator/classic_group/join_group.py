@@ -117,7 +117,7 @@ def _join_with_id(state: Shard, event: Received, request: wire.JoinGroup, group:
     elif group.is_(GroupState.EMPTY):
         _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
     else:
-        # A leader that rejoins with unchanged protocols has seen its topics change: assign anew.
+        # A leader that rejoins with unchanged protocols has seen its topics change: assign again.
         group.update(member, request)
         state.park_join(group, member, event.request_id)
         rebalance_or_complete(state, group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine asks of classic groups; DescribeGroups and ListGroups for administrators.
+"""Classic groups, as the machine asks for them; DescribeGroups and ListGroups for administrators.
 
 Both requests read durable groups, so a group whose first record is still in flight is absent.
 """

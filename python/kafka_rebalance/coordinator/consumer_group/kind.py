@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is special to consumer groups: classic members, patterns, owners of partitions (KIP-848).
+"""Special to consumer groups: classic members, patterns, owners of partitions (KIP-848).
 
 Source   ConsumerGroup (asDescribedGroup, validateOffsetCommit, validateOffsetFetch),
          GroupMetadataManager (replay, consumerGroupFenceMembers), ConsumerGroupMember (Builder,

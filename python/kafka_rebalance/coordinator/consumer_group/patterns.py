@@ -36,7 +36,7 @@ _MIN_INTERVAL_MS = 10_000
 
 
 class PatternChange(Enum):
-    """What a request changes: a pattern that is resolved already makes a new epoch at once."""
+    """How a request changes the pattern; a pattern that is already resolved begins a new epoch."""
 
     NONE = 0
     UPDATED = 1

@@ -33,7 +33,7 @@ _Epochs = Mapping[int, int]
 
 
 class Reconciliation(Frozen):
-    """What a reconciliation depends on; `names` and `topics` (ids) are the subscribed topics."""
+    """The inputs of a reconciliation; `names` and `topics` (ids) are the subscribed topics."""
 
     group: ConsumerGroup
     target_epoch: int

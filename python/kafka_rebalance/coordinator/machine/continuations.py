@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows an append: the actions after it is durable, or after it has failed.
+"""Actions after an append, when it is durable or when it has failed.
 
 A `state` is a `Shard`, whose module imports this one. Requests that need other actions
 have a `Continuation` of their own, beside their handler.
@@ -17,7 +17,7 @@ _RETRY_MS = 500
 
 
 class Continuation(Frozen):
-    """What follows an append; by default nothing."""
+    """Actions after an append; by default there are none."""
 
     def done(self, state: Any) -> None:
         """Called when the append is durable."""

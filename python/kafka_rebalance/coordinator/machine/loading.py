@@ -28,7 +28,7 @@ from .state import AnyGroup, Ownership, Shard, of_kind
 
 
 def load(state: Shard, entries: tuple[LogEntry, ...]) -> None:
-    """Replays the log in order, then starts every member's session anew."""
+    """Replays the log in order, then restarts every member's session."""
     for entry in entries:
         try:
             _replay(state, entry)

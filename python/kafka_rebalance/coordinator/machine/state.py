@@ -217,7 +217,7 @@ class Shard:
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
     def renew_session(self, group: Group, member: ClassicGroupMember) -> None:
-        """Starts the member's session anew."""
+        """Restarts the member's session."""
         key = DeadlineKey("heartbeat", group.group_id, member.member_id)
         self.start_session(key, member.session_timeout_ms)
 
@@ -336,7 +336,7 @@ Handler = Callable[[Shard, Received, Any, Any], None]
 
 
 class GroupKind:
-    """What the steps need to know about a kind of group; a `group` is always one of this kind."""
+    """A kind of group, as the steps see it; a `group` is always one of this kind."""
 
     start_members: Callable[[Shard, Any], None]
     """Arms the deadlines of the members of a group that was loaded."""

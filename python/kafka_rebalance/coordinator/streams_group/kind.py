@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is special to streams groups: the topology, tasks, the initial rebalance delay (KIP-1071).
+"""Special to streams groups: the topology, tasks, the initial rebalance delay (KIP-1071).
 
 Quirk    the first targets are not computed if the group's topology was never configured: the first
          heartbeat configures it for a group that its own records replace. Then the next heartbeat

@@ -34,7 +34,7 @@ from .group import (
 
 
 class TaskReconciliation(Frozen):
-    """What a member is reconciled with; `owned` None: it did not report what it has."""
+    """The inputs of a member's reconciliation; `owned` None: it did not report its tasks."""
 
     group: StreamsGroup
     target_epoch: int

@@ -10,17 +10,22 @@ from kafka_rebalance.notes.other_courses import other_pause
 from kafka_rebalance.plans.figures import Figures, figure_rows
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 
 if TYPE_CHECKING:
     from kafka_rebalance.simulator.seeds import Spread
-    from kafka_rebalance.simulator.timing import Timed
 
 _LONGEST_ID = 60  # a longer group id is cut in tables of many groups
 _NO_BOUNDS = (
     "A range shows how the simulated runs differ under these assumptions: "
     "it is not a bound on a real group."
+)
+
+CURVE_NOTE = (
+    'taken: at most so many partitions leave their owners; "<": the first row within 5 % of the '
+    "best. fullest: the most partitions of one member, proven. deviation, bound: of the members' "
+    "numbers of partitions, as found and the least possible."
 )
 
 
@@ -102,8 +107,11 @@ def moves_text(one: Figures, *, is_least: bool = False) -> str:
     return moves if one.least_moves is None else f"{moves} ({one.least_moves})"
 
 
-def print_times(times: "Timed | None", assumed: str) -> None:
-    """Prints the times and the assumptions; without times, `assumed` is the reason."""
+def print_times(plan: RebalancePlan) -> None:
+    """Prints the times and the assumptions, or the reason why there are no times."""
+    from kafka_rebalance.simulator.timing import timed_or_why
+
+    times, assumed = timed_or_why(plan)
     if times is None:
         print_wrapped(f"No figures in seconds: {assumed}.")
         return
@@ -135,3 +143,21 @@ def range_text(
     median, least, most = map(text_of, (spread.median, spread.least, spread.most))
     text = f"{median}{unit}" + f" ({between.format(least, most)})" * (least != most)
     return f"{text}, never in {counted(spread.never, 'run')}" if spread.never else text
+
+
+def print_curve(plan: RebalancePlan) -> bool:
+    """Prints the answer in words, then a row for each largest load, and the last one.
+
+    Returns whether the plan has a curve.
+    """
+    from kafka_rebalance.plans.possible.curve import COLUMNS
+
+    if (curve := plan.curve) is None:
+        print_note("no curve: several members can have one partition, or no member is left")
+        return False
+    print_wrapped(curve.summary)
+    print()
+    print_wrapped(plan.title, "", "  ")
+    print_table(COLUMNS, curve.rows())
+    print_wrapped(CURVE_NOTE)
+    return True

@@ -16,12 +16,14 @@ from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.plans.figures import count_rows, figure_rows
+from kafka_rebalance.plans.possible.curve import COLUMNS, Curve
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Round
 from kafka_rebalance.report.text.names import counted, shortened
-from kafka_rebalance.report.text.pages import page, scrolled, table
+from kafka_rebalance.report.text.pages import bar_chart, page, scrolled, table
 
 from . import plan as text
+from .figures import CURVE_NOTE
 
 
 class Cell(Enum):
@@ -180,3 +182,12 @@ def _round(title: str, one: Round, names: dict[str, str]) -> str:
     columns = text.ROUND_COLUMNS[: 5 if any(row[4] for row in rows) else 4]
     shown = table(columns, [row[: len(columns)] for row in rows]) if rows else ""
     return f"<section><h2>{title}</h2>\n<p>{notes}.</p>\n{shown}</section>"
+
+
+def curve_page(curve: Curve, title: str) -> str:
+    """Returns an HTML page: the answer, a picture of the fullest member, the table."""
+    rows = curve.rows()
+    fullest = {"fullest": [int(row[1]) for row in rows]}
+    picture = bar_chart("Partitions of the fullest member", [row[0] for row in rows], fullest)
+    parts = [f"<p>{escaped(curve.summary)}</p>", picture, table(COLUMNS, rows)]
+    return page(title, [*parts, f'<p class="note">{escaped(CURVE_NOTE)}</p>'])

@@ -16,9 +16,9 @@
 //!   the group, no partition of the run moves (`is_settled`).
 //! - The tree that finds the smallest member has only the subscribers of one topic (`Smallest`).
 
+use super::build::{Build, Run};
 use super::owners::Owners;
 use super::smallest::Smallest;
-use super::{Build, Run};
 use crate::assignors::classic::movements::{self, Movements};
 use crate::error::GroupError;
 use crate::group::lists::Lists;

@@ -17,7 +17,7 @@
 //!   it runs as in Kafka (`can_anybody_gain`).
 
 use super::balance::{Balance, Witness};
-use super::topics_of;
+use super::build::topics_of;
 use crate::error::GroupError;
 use crate::group::model::{MemberId, NOBODY, PartitionId};
 

@@ -9,19 +9,12 @@
 //!
 //! Bytes are borrowed. The row of an unreadable record has its `error` set.
 
-mod columns;
-mod spec;
-
 use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::bulk::batch::SchemaError;
-use columns::Columns;
-pub use spec::spec;
-
-use crate::bulk::batch::columns::Column;
+use crate::bulk::columns::{Column, SchemaError};
 use crate::group::field_types::{Field, Input, Kind};
 use crate::group::group_fields::{COUNT, RACKS};
 use crate::group::model::quoted;
@@ -62,7 +55,7 @@ impl<'a> Group<'a> {
         self.kind == "consumer" && !self.members.is_empty()
     }
 
-    fn subscription(&self, member: &Member) -> &ReadSubscription<'a> {
+    pub fn subscription(&self, member: &Member) -> &ReadSubscription<'a> {
         &self.subscriptions[member.subscription]
     }
 }
@@ -129,18 +122,6 @@ impl Inventory {
             assume_assigned,
         })
     }
-}
-
-/// Makes one row from each record of a batch: a group, or an error.
-///
-/// Reads the columns `key` and `value`. Returns an error if one of them is missing or not binary.
-pub fn groups(batch: &RecordBatch, inventory: &Inventory) -> Result<RecordBatch, SchemaError> {
-    let records = Records::of(batch)?;
-    let mut columns = Columns::default();
-    for at in 0..batch.num_rows() {
-        columns.push(&records.row(at, inventory), inventory);
-    }
-    Ok(columns.finish())
 }
 
 /// The keys and values of a batch.
@@ -284,6 +265,6 @@ fn assigned_count(members: &[Member], name: &str) -> i32 {
 }
 
 /// The racks of a topic's replicas, as one list for each partition.
-fn racks<'i>(inventory: &'i Inventory, name: &str) -> Option<&'i [Vec<Option<String>>]> {
+pub fn racks<'i>(inventory: &'i Inventory, name: &str) -> Option<&'i [Vec<Option<String>>]> {
     inventory.topics.get(name)?.racks.as_deref()
 }

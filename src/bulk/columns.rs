@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads nested Arrow columns, which are found by name, in any order. Offsets of lists and texts
+//! Reads nested Arrow columns, which are found by name, in any order. Offsets of lists and strings
 //! may have 32 or 64 bits, because Spark, pyarrow, pandas and polars differ. A column of Arrow's
 //! null type, or an absent optional column, has only nulls.
 

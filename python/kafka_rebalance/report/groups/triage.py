@@ -8,12 +8,12 @@ from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.present.triage import EMPTY, TriagedGroup, summary
+from kafka_rebalance.report.plans.notes import either_note, lists_note
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 
 from .description import lag_cell
-from .notes import either_note, lists_note
 
 _COLUMNS = (
     *("group", "assignor", "members", "partitions per member", "best possible"),

@@ -11,12 +11,11 @@ from kafka_rebalance.plans.clients import client_of, library_evidence
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import Lags
 from kafka_rebalance.present.description import Description
+from kafka_rebalance.report.plans.figures import its
+from kafka_rebalance.report.plans.notes import print_notes
 from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
-
-from .figures import its
-from .notes import print_notes
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34

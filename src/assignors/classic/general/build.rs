@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Steps 1 to 5 of the general algorithm: what members keep, and who gets what nobody keeps.
+
+use std::ops::Range;
+
+use super::holdings::Holdings;
+use super::owners::Owners;
+use super::smallest::Smallest;
+use crate::assignors::classic::claims::{Claims, Scratch};
+use crate::assignors::classic::constrained::without_kept;
+use crate::assignors::classic::racks::Racks;
+use crate::assignors::classic::subscriptions::{Subscribers, Subscriptions};
+use crate::error::GroupError;
+use crate::group::lists::Lists;
+use crate::group::model::{MemberId, NOBODY, PartitionId, TopicId};
+
+/// A range of partition ids within one topic.
+pub type Run = Range<PartitionId>;
+
+pub struct Build<'c, 'g, 'a> {
+    pub(super) name: &'c str,
+    pub(super) claims: &'c Claims<'g, 'a>,
+    pub(super) racks: Racks,
+    /// The partitions of each member; `fixed` members keep their partitions to the end.
+    pub(super) current: Holdings,
+    /// By member: whether step 5 took the member out of balancing.
+    pub(super) fixed: Vec<bool>,
+    /// The order of members in Kafka's map `currentAssignment`; needed only if two members may hold
+    /// one partition.
+    pub(super) owners: Option<Owners<'g, 'a>>,
+    /// The subscribers of each topic, sorted by member id.
+    pub(super) subscribers: Subscribers,
+    pub(super) subscriptions: Subscriptions,
+    /// By partition: member and generation of the newest claim (believed or not) that is older than
+    /// `max_generation`. Empty if there is no such claim.
+    pub(super) previous: Vec<(MemberId, i32)>,
+    /// Whether a member lost a claimed partition in step 3.
+    pub(super) revocation: bool,
+    /// Topics sorted by number of subscribers, then by name.
+    pub(super) topics: Vec<TopicId>,
+    /// By topic: whether a `fixed` member subscribes to it.
+    pub(super) meets_fixed: Vec<bool>,
+    /// By member: the largest number of partitions that it can have.
+    pub(super) possible: Vec<usize>,
+    /// Whether some kept partition does not exist; then other partitions may be owned twice.
+    pub(super) ghosts: bool,
+}
+
+impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
+    pub(super) fn new(name: &'c str, claims: &'c Claims<'g, 'a>) -> Self {
+        let group = claims.group;
+        let members = group.members.len();
+        Self {
+            name,
+            claims,
+            racks: Racks::of(claims),
+            current: Holdings::new(members, 0, false),
+            fixed: vec![false; members],
+            owners: None,
+            subscribers: Subscribers::of(group, group.members_by_name()),
+            subscriptions: Subscriptions::of(group),
+            previous: Vec::new(),
+            revocation: false,
+            topics: claims.topics.clone(),
+            meets_fixed: vec![false; group.topics.len()],
+            possible: possible(claims),
+            ghosts: false,
+        }
+    }
+
+    pub(super) fn sort_partitions(&mut self) {
+        let subscribers = &self.subscribers;
+        // The sort is stable and `topics` are sorted by name, so ties stay in name order.
+        self.topics.sort_by_key(|&t| subscribers.to(t).len());
+    }
+
+    pub(super) fn remember_previous(&mut self) {
+        for &m in self.claims.members {
+            let generation = self.claims.generation(m);
+            if generation < self.claims.max_generation {
+                let existing = self.claims.existing() as usize;
+                for id in self.claims.sent(m) {
+                    self.previous.resize(existing, (NOBODY, 0));
+                    // Ghosts are left out, because later code looks up existing partitions only.
+                    if let Some(previous) = self.previous.get_mut(id as usize)
+                        && (previous.0 == NOBODY || generation > previous.1)
+                    {
+                        *previous = (m, generation);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn keep_owned(&mut self, mut owned: Lists) -> Vec<Run> {
+        let mut scratch = Scratch::default();
+        for m in 0..owned.members() as MemberId {
+            let before = owned.len_of(m);
+            owned.retain(m, |id| {
+                self.subscribes(m, self.claims.topic(id)) && !self.racks.mismatch(m, id)
+            });
+            self.revocation |= owned.len_of(m) < before;
+            self.ghosts |= owned.of(m).iter().any(|&id| id >= self.claims.existing());
+            if owned.len_of(m) > 0 {
+                self.claims.put_in_order(&mut scratch, owned.of_mut(m), m);
+            }
+        }
+        self.current = Holdings::new(owned.members(), self.claims.numbered(), self.ghosts);
+        for m in 0..owned.members() as MemberId {
+            for &id in owned.of(m) {
+                self.current.give(m, id);
+            }
+        }
+        without_kept(self.claims, &self.topics, &owned)
+    }
+
+    /// Assigns topic by topic. Only the topic's subscribers are compared by size (their number of
+    /// partitions), because other members cannot get the topic's partitions.
+    pub(super) fn assign_unassigned(&mut self, unassigned: &[Run]) -> Result<(), GroupError> {
+        let left = self.assign_near(unassigned)?;
+        let left = left.as_deref().unwrap_or(unassigned);
+        let mut smallest = Smallest::default();
+        for runs in left.chunk_by(|a, b| self.claims.topic(a.start) == self.claims.topic(b.start)) {
+            self.claims.go_on()?;
+            let members = self.subscribers.distinct(self.claims.topic(runs[0].start));
+            smallest.fill(members.iter().map(|&m| Some(self.current.size(m) as u32)));
+            for id in runs.iter().cloned().flatten() {
+                if let Some((size, place)) = smallest.first() {
+                    self.current.give(members[place], id);
+                    smallest.set(place, size + 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The pass of step 4 with racks: only members near a partition or without a rack may get it.
+    /// Returns the partitions that remain; None if racks are not active. Members of one rack are
+    /// near the same partitions, so in each rack only the member with the fewest partitions is
+    /// compared.
+    pub(super) fn assign_near(
+        &mut self,
+        unassigned: &[Run],
+    ) -> Result<Option<Vec<Run>>, GroupError> {
+        if !self.racks.active() {
+            return Ok(None);
+        }
+        let mut left: Vec<Run> = Vec::new();
+        let topic = |run: &Run| self.claims.topic(run.start);
+        for runs in unassigned.chunk_by(|a, b| topic(a) == topic(b)) {
+            self.claims.go_on()?;
+            let members = self.subscribers.distinct(topic(&runs[0]));
+            // The racks of the members, None (no rack) first. `in_rack` has the members of each
+            // rack, sorted by id.
+            let mut racks: Vec<_> = members.iter().map(|&m| self.racks.of_member(m)).collect();
+            racks.sort_unstable();
+            racks.dedup();
+            let mut in_rack = vec![Vec::new(); racks.len()];
+            for &m in members.iter() {
+                if let Ok(rack) = racks.binary_search(&self.racks.of_member(m)) {
+                    in_rack[rack].push(m);
+                }
+            }
+            let fill = |members: &Vec<MemberId>| {
+                let mut smallest = Smallest::default();
+                smallest.fill(members.iter().map(|&m| Some(self.current.size(m) as u32)));
+                smallest
+            };
+            let mut smallest: Vec<Smallest> = in_rack.iter().map(fill).collect();
+            let mut last: Option<Run> = None;
+            for id in runs.iter().cloned().flatten() {
+                let near = self.racks.of_partition(id).iter().copied().map(Some);
+                let fits = near.chain([None]);
+                let fits = fits.filter_map(|rack| racks.binary_search(&rack).ok());
+                let first = fits.filter_map(|rack| {
+                    let (size, place) = smallest[rack].first()?;
+                    let member = in_rack[rack][place];
+                    let rank = self.claims.member_ranks[member as usize];
+                    Some((size, rank, rack, place))
+                });
+                if let Some((size, _, rack, place)) = first.min() {
+                    self.current.give(in_rack[rack][place], id);
+                    smallest[rack].set(place, size + 1);
+                } else if let Some(run) = last.as_mut().filter(|run| run.end == id) {
+                    run.end = id + 1;
+                } else {
+                    left.extend(last.replace(id..id + 1));
+                }
+            }
+            left.extend(last);
+        }
+        Ok(Some(left))
+    }
+
+    pub(super) fn take_out_fixed(&mut self) {
+        let mut contested = vec![false; self.fixed.len()];
+        for (m, id) in self.current.iter() {
+            contested[m as usize] |= self.is_contested(self.claims.topic(id));
+        }
+        for m in 0..self.fixed.len() as MemberId {
+            let can_have_more = self.current.size(m) < self.possible[m as usize];
+            if !can_have_more && !contested[m as usize] {
+                self.fixed[m as usize] = true;
+                for &topic in self.claims.group.subscription(m) {
+                    self.meets_fixed[topic as usize] = true;
+                }
+            }
+        }
+        self.owners = self
+            .ghosts
+            .then(|| Owners::without_fixed(self.claims, &self.fixed));
+    }
+
+    pub(super) fn is_contested(&self, topic: TopicId) -> bool {
+        self.subscribers.to(topic).len() >= 2
+    }
+
+    pub(super) fn subscribes(&self, member: MemberId, topic: TopicId) -> bool {
+        self.subscriptions.has(member, topic)
+    }
+}
+
+/// By member: the largest number of partitions that it can have. A topic listed twice counts twice,
+/// unless the member's list is as long as the list of all subscribed topics.
+fn possible(claims: &Claims) -> Vec<usize> {
+    let mut possible: Vec<usize> = Vec::with_capacity(claims.group.members.len());
+    for m in 0..claims.group.members.len() as MemberId {
+        let topics = topics_of(claims, m);
+        let partitions = match possible.last() {
+            Some(&same) if claims.group.same_subscription(m - 1, m) => same,
+            _ if topics.clone().count() == claims.topics.len() => claims.existing() as usize,
+            _ => topics.map(|topic| claims.of_topic(topic).len()).sum(),
+        };
+        possible.push(partitions);
+    }
+    possible
+}
+
+/// The existing topics of a member's subscription; a topic listed twice appears twice.
+pub fn topics_of<'c>(
+    claims: &'c Claims,
+    member: MemberId,
+) -> impl Iterator<Item = TopicId> + Clone + 'c {
+    let topics = claims.group.subscription(member).iter().copied();
+    topics.filter(|&topic| claims.group.topics[topic as usize].partitions > 0)
+}

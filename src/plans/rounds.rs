@@ -13,6 +13,7 @@ use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::plans::changes::draft::Draft;
 use crate::plans::changes::edits::Follows;
+use crate::plans::clients::{Client, MayRun};
 
 const MOST_ROUNDS: usize = 100;
 
@@ -197,7 +198,8 @@ impl<'i> Tally<'i> {
         }
         let withholds = group.assignor.withholds();
         let starts_over = follows == Follows::StartingOver || (withholds && group.is_eager);
-        let eager = starts_over || !withholds;
+        let aiokafka = || MayRun::of(&group.spec()).has_member_of(Client::Aiokafka);
+        let eager = starts_over || !withholds || (group.assignor.is_ours() && aiokafka());
         let mut seen: Vec<Assignment> = Vec::new();
         let mut target: Option<Assignment> = None;
         for _ in 0..MOST_ROUNDS {

@@ -111,7 +111,7 @@ BUILT_IN = {
             "",
             withholds=True,
             sent=_later("classic.claims", "sent_by_cooperative"),
-            clients=(),
+            clients=("kafka-python", "aiokafka"),
         )
         for name in OURS
     },
@@ -202,6 +202,15 @@ def unregister(name: str) -> None:
         there = ", ".join(_custom) or "none"
         raise GroupError("name", f"{name!r} is not a registered assignor; registered: {there}")
     del _custom[name]
+
+
+def bare(name: str) -> str:
+    """Returns the name of an assignor without settings.
+
+    >>> bare("weighted?budget=3")
+    'weighted'
+    """
+    return name.partition("?")[0]
 
 
 def library_of(name: str | None) -> str | None:

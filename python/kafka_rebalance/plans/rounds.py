@@ -13,6 +13,7 @@
 2. The leader's assignor computes the answer. Another library's assignor sees the members in the
    order of the broker's hash map. `balanced` and `weighted` withhold nothing themselves: the leader
    withholds what another member claims. The next round assigns that, and takes nothing more.
+   Members of aiokafka are eager with both.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, those that no
    member claims in a cooperative one.
@@ -39,6 +40,7 @@ from kafka_rebalance.assignors.registry import (
     SERVER_SIDE,
     BuiltIn,
     Engine,
+    bare,
     custom,
     library_of,
     protocol_name,
@@ -49,6 +51,8 @@ from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec, counted
+
+from .clients import lists_eager_plug_in
 
 MOST_ROUNDS = 100
 
@@ -215,7 +219,8 @@ def play(
     `forgets` are ids of eager members of a cooperative group; they claim nothing.
     """
     starts_over = starts_over or lists_eager(group, assignor)
-    protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
+    eager = starts_over or lists_eager_plug_in(group, assignor)
+    protocol = RebalanceProtocol.EAGER if eager else protocol_of(assignor)
     rounds: list[Round] = []
     seen = set()
     target: Assignment | None = None
@@ -227,7 +232,7 @@ def play(
         claimed = Assignment.owned(sent)
         # 2.
         assignment = target or _answer(sent, group, assignor, engine)
-        if assignor.partition("?")[0] in OURS and protocol is RebalanceProtocol.COOPERATIVE:
+        if bare(assignor) in OURS and protocol is RebalanceProtocol.COOPERATIVE:
             target, assignment = assignment, _withholding(sent, assignment)
         # 3.
         delta = assignment - held

@@ -33,6 +33,7 @@ from kafka_rebalance.assignors.registry import (
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
+
 @dataclass(frozen=True, slots=True)
 class ClientLibrary:
     """A client library. `assignors/registry.py` lists the libraries that have each assignor.
@@ -193,7 +194,7 @@ def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
 
 
 def in_python(group: GroupSpec) -> bool:
-    """Returns whether every member certainly runs a Python library, and none the other's plug-in."""
+    """Returns whether all members certainly run a Python library, and not one each of both."""
     may_run = _libraries(group)
     return all({*one} <= {*EITHER_PYTHON} for one in may_run) and not run_several(group)
 

@@ -253,11 +253,7 @@ def _met_by(group: GroupSpec) -> list[str]:
         return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
     library = library_of(group.assignor) or group.leader_library
     shown = (None, "librdkafka") if library == "librdkafka" else (None,)
-    names = [
-        name
-        for name in planned_names()
-        if library_of(name) in shown and name not in OURS
-    ]
+    names = [name for name in planned_names() if library_of(name) in shown and name not in OURS]
     if group.assignor in PYTHON_LIBRARIES:
         names += [name for name in PYTHON_LIBRARIES if library_of(name) == library]
     return names

@@ -59,7 +59,7 @@ class Candidate:
     figures: Figures | None
     error: str | None = None
     load: float | None = None
-    """What the fullest member carries at the end, divided by the mean; None if it is no criterion."""
+    """What the fullest member carries in the end, over the mean; None if it is no criterion."""
 
     def to_dict(self) -> dict[str, Any]:
         figures = {} if self.figures is None else self.figures.to_dict()

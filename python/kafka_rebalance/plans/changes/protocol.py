@@ -27,8 +27,8 @@ from typing import NamedTuple, Self
 
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
-    OURS,
     FOREIGN,
+    OURS,
     SERVER_SIDE,
     library_of,
     protocol_name,

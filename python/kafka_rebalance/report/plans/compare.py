@@ -42,6 +42,7 @@ def print_comparison(
     columns = (
         *("assignor", "rebalances", "moves (least)", "no reader"),
         *("partition-s", "stable s", "per member", "best possible", "in rack"),
+        "fullest / mean load",
     )
     there = [
         i for i in range(len(columns)) if i == 0 or any(row[i] not in ("", "-") for row in rows)
@@ -137,7 +138,7 @@ def _is_eager(group: GroupSpec, label: str) -> bool:
 
 def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
     if one.figures is None:
-        return (name, *[""] * 7, "-")
+        return (name, *[""] * 7, "-", "")
     figures = one.figures
     return (
         name,
@@ -149,6 +150,7 @@ def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
         figures.balance_after.least_to_most,
         figures.balance_possible.least_to_most,
         share_text(figures.rack_share_after),
+        "" if one.load is None else f"{one.load:.2f}",
     )
 
 

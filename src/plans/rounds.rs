@@ -197,9 +197,12 @@ impl<'i> Tally<'i> {
             return Ok(());
         }
         let withholds = group.assignor.withholds();
-        let starts_over = follows == Follows::StartingOver || (withholds && group.is_eager);
-        let aiokafka = || MayRun::of(&group.spec()).has_member_of(Client::Aiokafka);
-        let eager = starts_over || !withholds || (group.assignor.is_ours() && aiokafka());
+        let is_ours = group.assignor.is_ours();
+        let lists_eager = withholds && group.is_eager && !is_ours;
+        let starts_over = follows == Follows::StartingOver || lists_eager;
+        let eager_plug_in =
+            || group.is_eager || MayRun::of(&group.spec()).has_member_of(Client::Aiokafka);
+        let eager = starts_over || !withholds || (is_ours && eager_plug_in());
         let mut seen: Vec<Assignment> = Vec::new();
         let mut target: Option<Assignment> = None;
         for _ in 0..MOST_ROUNDS {
@@ -219,7 +222,7 @@ impl<'i> Tally<'i> {
                 (_, Some(interrupt)) => answer(&sent, group.assignor, interrupt)?,
                 (_, None) => answer(&sent, group.assignor, &Interrupt::default())?,
             };
-            let answer = if group.assignor.is_ours() && !eager {
+            let answer = if is_ours && !eager {
                 withholding(&sent, target.insert(answer))
             } else {
                 answer

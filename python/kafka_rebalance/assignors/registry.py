@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.field_paths import a_type
-from kafka_rebalance.group.model import Member, TopicPartition, quoted
+from kafka_rebalance.group.model import (
+    REBALANCE_PROTOCOLS,
+    Member,
+    RebalanceProtocolName,
+    TopicPartition,
+    quoted,
+)
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -73,6 +79,14 @@ def _later(file: str, name: str = "assign") -> Callable[..., Any]:
 BALANCED, WEIGHTED = "balanced", "weighted"
 OURS = (BALANCED, WEIGHTED)
 """The names of this project's own assignors."""
+LISTED: dict[str, tuple[str, RebalanceProtocolName]] = {
+    f"kafka-rebalance/{name}{'' if protocol == 'cooperative' else '-eager'}": (name, protocol)
+    for protocol in REBALANCE_PROTOCOLS
+    for name in OURS
+}
+"""The names of OURS in JoinGroup -> the assignor, and the protocol of its members. They differ,
+because brokers then refuse a mix of eager and cooperative members: a cooperative leader would
+withhold what an eager member never asks for again."""
 PLUG_IN = f"consumer/{BALANCED}"
 """`balanced` in brokers that have this project's jar."""
 

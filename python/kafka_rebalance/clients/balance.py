@@ -27,16 +27,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_rebalance.assignors.registry import BALANCED, WEIGHTED, row_of
+from kafka_rebalance.assignors.registry import BALANCED, LISTED, row_of
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 
 from .caller import ConsumerMemory, log
 from .leader import LegalAnswer, legal
 
-COOPERATIVE = {name: f"kafka-rebalance/{name}" for name in (BALANCED, WEIGHTED)}
-EAGER = {name: f"{listed}-eager" for name, listed in COOPERATIVE.items()}
-"""The names in JoinGroup. They differ, because brokers then refuse a mix of eager and cooperative
-members: a cooperative leader would withhold what an eager member never asks for again."""
+COOPERATIVE, EAGER = (
+    {name: listed for listed, (name, used) in LISTED.items() if used == protocol}
+    for protocol in ("cooperative", "eager")
+)
 
 FREEZE_S = 60.0
 MAX_AGE_S = 600.0

@@ -11,6 +11,7 @@ Source   Kafka's DescribeGroups and ConsumerProtocol messages; ConsumerCoordinat
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from kafka_rebalance.assignors.registry import LISTED
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import (
     NEWEST_SUBSCRIPTION,
@@ -43,6 +44,7 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
         generation_id = 1 + max(known) if known else None
     assigned = sum(len(one.partitions) for one in given if one is not None)
     protocol = subscribed_protocol(group.group_id, assignor, sent, assigned)
+    assignor, protocol = LISTED.get(assignor, (assignor, protocol))
     return {
         "group_id": group.group_id,
         "generation_id": generation_id,
@@ -59,11 +61,13 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
 
 def sent_members(group: Any) -> tuple[Member, ...]:
     """Returns a described group's members with what they sent in their last JoinGroup."""
+    _, protocol = LISTED.get(group.protocol_data, ("", ""))
+    assignor = "sticky" if protocol == "eager" else group.protocol_data  # with sticky's user data
     return tuple(
         sent_member(
             one.member_id,
             _read(wire.decode_subscription, one.member_metadata, f"members[{i}].subscription"),
-            group.protocol_data,
+            assignor,
             group_instance_id=one.group_instance_id,
             client_id=one.client_id,
             client_host=one.client_host,

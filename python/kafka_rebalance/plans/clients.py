@@ -200,8 +200,9 @@ def in_python(group: GroupSpec) -> bool:
 
 
 def lists_eager_plug_in(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether the assignor is one of OURS and members run aiokafka, where it is eager."""
-    return bare(assignor) in OURS and (AIOKAFKA,) in _libraries(group)
+    """Returns whether the assignor is one of OURS and its members are eager, as aiokafka's are."""
+    is_eager = bare(group.assignor or "") in OURS and group.rebalance_protocol == "eager"
+    return bare(assignor) in OURS and (is_eager or (AIOKAFKA,) in _libraries(group))
 
 
 def who_lists_ours(group: GroupSpec) -> tuple[bool, str]:

@@ -202,7 +202,7 @@ def lists_eager(group: GroupSpec, assignor: str) -> bool:
     if group.rebalance_protocol == "cooperative" and not is_cooperative:
         problem = f"{quoted(assignor)} supports only {quoted('eager')}"
         raise GroupError("rebalance_protocol", problem)
-    return is_cooperative and group.rebalance_protocol == "eager"
+    return is_cooperative and group.rebalance_protocol == "eager" and bare(assignor) not in OURS
 
 
 def play(

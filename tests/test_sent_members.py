@@ -289,8 +289,6 @@ def test_a_group_of_our_own_assignor_is_read_by_its_name_in_join_group(
     """A plan of it is cooperative or eager, as its members are."""
     given = [AssignmentData(_owned(0, 1), version=3), AssignmentData(_owned(2), version=3)]
     members = [_described(f"m{n}", _sticky(3, (), 4), g, client_id) for n, g in enumerate(given)]
-        _described(f"m{n}", _sticky(3, (), 4), one, client_id) for n, one in enumerate(given)
-    ]
     group = SimpleNamespace(group_id="g", protocol_data=listed, members=members)
     line = described_line(group) | {"topics": [{"name": "t", "partitions": 3}]}
     spec = kr.GroupSpec.from_dict(line)

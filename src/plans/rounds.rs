@@ -198,11 +198,9 @@ impl<'i> Tally<'i> {
         }
         let withholds = group.assignor.withholds();
         let is_ours = group.assignor.is_ours();
-        let lists_eager = withholds && group.is_eager && !is_ours;
-        let starts_over = follows == Follows::StartingOver || lists_eager;
-        let eager_plug_in =
-            || group.is_eager || MayRun::of(&group.spec()).has_member_of(Client::Aiokafka);
-        let eager = starts_over || !withholds || (is_ours && eager_plug_in());
+        let starts_over = follows == Follows::StartingOver || (withholds && group.is_eager);
+        let aiokafka = || MayRun::of(&group.spec()).has_member_of(Client::Aiokafka);
+        let eager = starts_over || !withholds || (is_ours && aiokafka());
         let mut seen: Vec<Assignment> = Vec::new();
         let mut target: Option<Assignment> = None;
         for _ in 0..MOST_ROUNDS {

@@ -25,7 +25,7 @@ from kafka_rebalance.group.model import (
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
-from .interface import Assignor
+from .interface import Assignor, RebalanceProtocol
 from .python_libraries import PYTHON_LIBRARIES
 
 if TYPE_CHECKING:
@@ -291,6 +291,21 @@ def custom(name: str) -> Assignor:
     if name in SERVER_SIDE:
         raise GroupError("assignor", in_brokers(name))
     return _custom[name] if name in _custom else PYTHON_LIBRARIES[name]
+
+
+def protocol_of(assignor: str) -> RebalanceProtocol:
+    """Returns the rebalance protocol of members that have only this assignor in their list.
+
+    Members of a group that the broker assigns keep what they own, as cooperative ones do.
+    """
+    row = row_of(assignor)
+    if assignor in SERVER_SIDE:
+        cooperative = True
+    elif isinstance(row, BuiltIn):
+        cooperative = row.withholds
+    else:
+        cooperative = RebalanceProtocol.COOPERATIVE in custom(assignor).supported_protocols
+    return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
 
 
 def shares_partitions(name: str | None) -> bool:

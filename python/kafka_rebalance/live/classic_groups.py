@@ -9,6 +9,7 @@ Source   Kafka's DescribeGroups and ConsumerProtocol messages; ConsumerCoordinat
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka_rebalance.assignors.registry import LISTED
@@ -44,7 +45,7 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
         generation_id = 1 + max(known) if known else None
     assigned = sum(len(one.partitions) for one in given if one is not None)
     protocol = subscribed_protocol(group.group_id, assignor, sent, assigned)
-    assignor, protocol = LISTED.get(assignor, (assignor, protocol))
+    assignor, _ = LISTED.get(assignor, (assignor, ""))
     return {
         "group_id": group.group_id,
         "generation_id": generation_id,
@@ -62,8 +63,9 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
 def sent_members(group: Any) -> tuple[Member, ...]:
     """Returns a described group's members with what they sent in their last JoinGroup."""
     _, protocol = LISTED.get(group.protocol_data, ("", ""))
-    assignor = "sticky" if protocol == "eager" else group.protocol_data  # with sticky's user data
-    return tuple(
+    is_eager = protocol == "eager"  # only aiokafka's plug-in, which sends sticky's user data
+    assignor = "sticky" if is_eager else group.protocol_data
+    sent = tuple(
         sent_member(
             one.member_id,
             _read(wire.decode_subscription, one.member_metadata, f"members[{i}].subscription"),
@@ -74,6 +76,7 @@ def sent_members(group: Any) -> tuple[Member, ...]:
         )
         for i, one in enumerate(group.members)
     )
+    return tuple(replace(one, client_library="aiokafka") for one in sent) if is_eager else sent
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:

@@ -29,6 +29,7 @@ from kafka_rebalance.assignors.registry import (
     bare,
     library_of,
     protocol_name,
+    protocol_of,
 )
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
@@ -200,9 +201,8 @@ def in_python(group: GroupSpec) -> bool:
 
 
 def lists_eager_plug_in(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether the assignor is one of OURS and its members are eager, as aiokafka's are."""
-    is_eager = bare(group.assignor or "") in OURS and group.rebalance_protocol == "eager"
-    return bare(assignor) in OURS and (is_eager or (AIOKAFKA,) in _libraries(group))
+    """Returns whether the assignor is one of OURS and members run aiokafka, where it is eager."""
+    return bare(assignor) in OURS and (AIOKAFKA,) in _libraries(group)
 
 
 def who_lists_ours(group: GroupSpec) -> tuple[bool, str]:
@@ -283,8 +283,6 @@ def remote_recipe(client: ClientLibrary, new: str) -> Recipe:
 
 def refuses(client: ClientLibrary, *assignors: str) -> bool:
     """Returns whether the client refuses this list because it mixes eager and cooperative ones."""
-    from .rounds import protocol_of  # it imports this file
-
     if len({protocol_of(name) for name in assignors}) == 1:
         return False
     own = any(

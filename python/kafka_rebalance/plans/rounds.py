@@ -38,13 +38,11 @@ from kafka_rebalance.assignors.librdkafka.subscriptions import reported
 from kafka_rebalance.assignors.registry import (
     OURS,
     SERVER_SIDE,
-    BuiltIn,
     Engine,
     bare,
-    custom,
     library_of,
     protocol_name,
-    row_of,
+    protocol_of,
 )
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
@@ -173,21 +171,6 @@ class Played(NamedTuple):
     settled: bool
 
 
-def protocol_of(assignor: str) -> RebalanceProtocol:
-    """Returns the rebalance protocol of members that have only this assignor in their list.
-
-    Members of a group that the broker assigns keep what they own, as cooperative ones do.
-    """
-    row = row_of(assignor)
-    if assignor in SERVER_SIDE:
-        cooperative = True
-    elif isinstance(row, BuiltIn):
-        cooperative = row.withholds
-    else:
-        cooperative = RebalanceProtocol.COOPERATIVE in custom(assignor).supported_protocols
-    return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
-
-
 def lists_eager(group: GroupSpec, assignor: str) -> bool:
     """Returns whether members are eager although this assignor supports the cooperative protocol.
 
@@ -202,7 +185,7 @@ def lists_eager(group: GroupSpec, assignor: str) -> bool:
     if group.rebalance_protocol == "cooperative" and not is_cooperative:
         problem = f"{quoted(assignor)} supports only {quoted('eager')}"
         raise GroupError("rebalance_protocol", problem)
-    return is_cooperative and group.rebalance_protocol == "eager" and bare(assignor) not in OURS
+    return is_cooperative and group.rebalance_protocol == "eager"
 
 
 def play(
@@ -222,9 +205,8 @@ def play(
     eager = starts_over or lists_eager_plug_in(group, assignor)
     protocol = RebalanceProtocol.EAGER if eager else protocol_of(assignor)
     rounds: list[Round] = []
-    seen = set()
+    seen, settled = set[Any](), False
     target: Assignment | None = None
-    settled = False
     while not settled and len(rounds) < MOST_ROUNDS:
         # 1.
         held = Assignment.owned(group)

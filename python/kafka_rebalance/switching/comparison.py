@@ -25,6 +25,7 @@ from kafka_rebalance.assignors.registry import (
     library_of,
     misspelt,
     planned_names,
+    protocol_of,
 )
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.field_paths import a_type
@@ -37,7 +38,7 @@ from kafka_rebalance.plans.changes.members import AddMembers
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 from kafka_rebalance.plans.rebalance_plan import parse_changes, plan
-from kafka_rebalance.plans.rounds import lists_eager, protocol_of
+from kafka_rebalance.plans.rounds import lists_eager
 
 from .migrations import Migration, migration
 from .recommendation import Candidate, recommend

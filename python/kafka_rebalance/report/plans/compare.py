@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
-from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.assignors.registry import SERVER_SIDE, protocol_of
 from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.plans.rounds import lists_eager, protocol_of
+from kafka_rebalance.plans.rounds import lists_eager
 from kafka_rebalance.report.text.names import counted, cut, in_words
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table

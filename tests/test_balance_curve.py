@@ -19,6 +19,7 @@ from kafka_rebalance.assignors.balance.classes import classify
 from kafka_rebalance.assignors.balance.figures import balance_figures
 from kafka_rebalance.cli import main
 from kafka_rebalance.plans import balance_curve
+from kafka_rebalance.switching.migrations import migration
 from tests.test_balanced import racked_group, shuffled
 from tests.test_possible import small_group
 
@@ -197,3 +198,64 @@ def test_compare_recommends_no_assignor_that_no_client_has(
     file.write_text(group.to_json() + "\n")
     assert main(["compare", str(file), "--assignors", "balanced,range"]) == 0
     assert capsys.readouterr().out.startswith("Keep range: ")
+
+
+SKEWED = tuple(1 / (1 + p // 4 + 4 * (p % 4)) for p in range(24))
+
+
+def skewed(assignor: str, *client_ids: str) -> GroupSpec:
+    """Makes a group whose first member reads the heaviest partitions."""
+    members = tuple(
+        Member(
+            f"m{n}",
+            ("t",),
+            client_id=client_ids[n % len(client_ids)],
+            owned_partitions=tuple(TopicPartition("t", p) for p in range(n, 24, 4)),
+            generation_id=4,
+        )
+        for n in range(4)
+    )
+    return GroupSpec("g", (Topic("t", 24, weights=SKEWED),), members, assignor=assignor)
+
+
+KAFKA_PYTHON, AIOKAFKA = "kafka-python-3.0.12", "aiokafka-0.14.0"
+
+
+@pytest.mark.parametrize(
+    ("assignor", "client_ids", "recommended", "words"),
+    [
+        ("cooperative-sticky", [KAFKA_PYTHON], "weighted", "cooperative-sticky 2.3; getting there"),
+        ("roundrobin", [AIOKAFKA], "weighted", "roundrobin 2.3; to get there, all members stop"),
+        ("roundrobin", [KAFKA_PYTHON, AIOKAFKA], "roundrobin", "eager: brokers refuse the mix"),
+        ("cooperative-sticky", ["rdkafka"], "cooperative-sticky", "librdkafka cannot list it"),
+        ("cooperative-sticky", ["consumer-g-1"], "cooperative-sticky", "Java cannot list it"),
+        ("cooperative-sticky", ["app"], "cooperative-sticky", "only members of kafka-python or"),
+    ],
+)
+def test_weighted_is_recommended_to_members_that_can_list_it(
+    assignor: str, client_ids: list[str], recommended: str, words: str, engine: Engine
+) -> None:
+    """With its price; and by the load of the fullest member, not by numbers of partitions."""
+    found = kr.compare(
+        skewed(assignor, *client_ids), assignors=[assignor, "balanced", "weighted"], engine=engine
+    )
+    assert found.recommended == recommended
+    assert words in found.summary
+    of = {one.assignor: one for one in found.candidates}
+    assert of["weighted"].load is not None
+    assert of["weighted"].load < 1.5 < (of["balanced"].load or 0)
+    figures = of["weighted"].figures
+    assert figures is not None
+    assert figures.unavailable == (24 if AIOKAFKA in client_ids else 1)
+
+
+def test_a_recipe_of_weighted_has_its_settings() -> None:
+    one = migration(
+        skewed("cooperative-sticky", KAFKA_PYTHON), "cooperative-sticky", "weighted?budget=5"
+    )
+    (found,) = one.recipes
+    assert found.settings[1] == (
+        'partition_assignment_strategy=[Weighted(Load("HOST:9092"), "budget=5")]'
+    )
+    assert found.needs is not None
+    assert "from kafka_rebalance.clients.balance import Load" in found.needs

@@ -274,3 +274,25 @@ def test_plans_say_whose_answer_they_are(
         file.write_text(group.to_json() + "\n", encoding="utf-8")
         assert main([command, str(file)]) == 0
         assert ("librdkafka/range" in capsys.readouterr().out) is told
+
+
+@pytest.mark.parametrize(
+    ("listed", "client_id", "protocol"),
+    [
+        ("kafka-rebalance/weighted", "app", "cooperative"),
+        ("kafka-rebalance/weighted-eager", "app", "eager"),
+    ],
+)
+def test_a_group_of_our_own_assignor_is_read_by_its_name_in_join_group(
+    listed: str, client_id: str, protocol: str
+) -> None:
+    """A plan of it is cooperative or eager, as its members are."""
+    given = [AssignmentData(_owned(0, 1), version=3), AssignmentData(_owned(2), version=3)]
+    members = [_described(f"m{n}", _sticky(3, (), 4), g, client_id) for n, g in enumerate(given)]
+    group = SimpleNamespace(group_id="g", protocol_data=listed, members=members)
+    line = described_line(group) | {"topics": [{"name": "t", "partitions": 3}]}
+    spec = kr.GroupSpec.from_dict(line)
+    assert spec.assignor == "weighted"
+    planned = kr.plan(spec, None, [kr.AddMembers(1)])
+    assert {one.kind for one in planned.rounds} == {protocol}
+    assert len({*planned.before["m0"]} - {*planned.after["m0"]}) <= 1  # it claims what it had

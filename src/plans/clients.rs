@@ -74,6 +74,11 @@ impl MayRun {
         Client::ALL.into_iter().filter(lacks)
     }
 
+    /// Whether a member certainly runs this library.
+    pub fn has_member_of(&self, client: Client) -> bool {
+        self.0.iter().any(|clients| **clients == [client])
+    }
+
     pub fn surely_lack(&self, assignor: Assignor) -> bool {
         self.0.iter().any(|clients| all_lack(clients, assignor))
     }

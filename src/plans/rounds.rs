@@ -13,6 +13,7 @@ use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::plans::changes::draft::Draft;
 use crate::plans::changes::edits::Follows;
+use crate::plans::clients::{Client, MayRun};
 
 const MOST_ROUNDS: usize = 100;
 
@@ -196,8 +197,10 @@ impl<'i> Tally<'i> {
             return Ok(());
         }
         let withholds = group.assignor.withholds();
+        let is_ours = group.assignor.is_ours();
         let starts_over = follows == Follows::StartingOver || (withholds && group.is_eager);
-        let eager = starts_over || !withholds;
+        let aiokafka = || MayRun::of(&group.spec()).has_member_of(Client::Aiokafka);
+        let eager = starts_over || !withholds || (is_ours && aiokafka());
         let mut seen: Vec<Assignment> = Vec::new();
         let mut target: Option<Assignment> = None;
         for _ in 0..MOST_ROUNDS {
@@ -217,7 +220,7 @@ impl<'i> Tally<'i> {
                 (_, Some(interrupt)) => answer(&sent, group.assignor, interrupt)?,
                 (_, None) => answer(&sent, group.assignor, &Interrupt::default())?,
             };
-            let answer = if group.assignor.is_ours() && !eager {
+            let answer = if is_ours && !eager {
                 withholding(&sent, target.insert(answer))
             } else {
                 answer

@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.field_paths import a_type
-from kafka_rebalance.group.model import Member, TopicPartition, quoted
+from kafka_rebalance.group.model import (
+    REBALANCE_PROTOCOLS,
+    Member,
+    RebalanceProtocolName,
+    TopicPartition,
+    quoted,
+)
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
-from .interface import Assignor
+from .interface import Assignor, RebalanceProtocol
 from .python_libraries import PYTHON_LIBRARIES
 
 if TYPE_CHECKING:
@@ -73,6 +79,14 @@ def _later(file: str, name: str = "assign") -> Callable[..., Any]:
 BALANCED, WEIGHTED = "balanced", "weighted"
 OURS = (BALANCED, WEIGHTED)
 """The names of this project's own assignors."""
+LISTED: dict[str, tuple[str, RebalanceProtocolName]] = {
+    f"kafka-rebalance/{name}{'' if protocol == 'cooperative' else '-eager'}": (name, protocol)
+    for protocol in REBALANCE_PROTOCOLS
+    for name in OURS
+}
+"""The names of OURS in JoinGroup -> the assignor, and the protocol of its members. They differ,
+because brokers then refuse a mix of eager and cooperative members: a cooperative leader would
+withhold what an eager member never asks for again."""
 PLUG_IN = f"consumer/{BALANCED}"
 """`balanced` in brokers that have this project's jar."""
 
@@ -111,7 +125,7 @@ BUILT_IN = {
             "",
             withholds=True,
             sent=_later("classic.claims", "sent_by_cooperative"),
-            clients=(),
+            clients=("kafka-python", "aiokafka"),
         )
         for name in OURS
     },
@@ -204,6 +218,15 @@ def unregister(name: str) -> None:
     del _custom[name]
 
 
+def bare(name: str) -> str:
+    """Returns the name of an assignor without settings.
+
+    >>> bare("weighted?budget=3")
+    'weighted'
+    """
+    return name.partition("?")[0]
+
+
 def library_of(name: str | None) -> str | None:
     """Returns the library of a dialect; None for other names.
 
@@ -268,6 +291,21 @@ def custom(name: str) -> Assignor:
     if name in SERVER_SIDE:
         raise GroupError("assignor", in_brokers(name))
     return _custom[name] if name in _custom else PYTHON_LIBRARIES[name]
+
+
+def protocol_of(assignor: str) -> RebalanceProtocol:
+    """Returns the rebalance protocol of members that have only this assignor in their list.
+
+    Members of a group that the broker assigns keep what they own, as cooperative ones do.
+    """
+    row = row_of(assignor)
+    if assignor in SERVER_SIDE:
+        cooperative = True
+    elif isinstance(row, BuiltIn):
+        cooperative = row.withholds
+    else:
+        cooperative = RebalanceProtocol.COOPERATIVE in custom(assignor).supported_protocols
+    return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
 
 
 def shares_partitions(name: str | None) -> bool:

@@ -26,6 +26,7 @@ from .applications import add_planned, compared_settings, replayed, show_setting
 from .groups import add_arguments, answers, given
 from .options import add_leader, add_table
 from .tally import Tally
+from .weights import add_weights
 
 if TYPE_CHECKING:
     from kafka_rebalance.applications.comparison import ComparedSettings
@@ -50,6 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser, _COMPARED)
     add_table(parser, _ASSIGNORS)
     add_leader(parser)
+    add_weights(parser)
     add_planned(parser)
 
 

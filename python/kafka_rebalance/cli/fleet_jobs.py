@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.assignors.registry import BUILT_IN, OURS
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.report.fleet import Bin
@@ -218,7 +218,7 @@ def asked(args: argparse.Namespace) -> dict[str, Any]:
 
 def recommendable() -> list[str]:
     """Returns the assignors that a comparison may recommend."""
-    return [name for name, row in BUILT_IN.items() if row.clients]
+    return [name for name in BUILT_IN if name not in OURS]
 
 
 def _counts(word: str) -> "dict[str, Column]":

@@ -9,8 +9,10 @@ Source   Kafka's DescribeGroups and ConsumerProtocol messages; ConsumerCoordinat
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
+from kafka_rebalance.assignors.registry import LISTED
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import (
     NEWEST_SUBSCRIPTION,
@@ -42,6 +44,7 @@ def described_line(group: Any) -> _Line:
     generation_id = 1 + max(known) if known else None
     assigned = sum(len(one.partitions) for one in given if one is not None)
     protocol = subscribed_protocol(group.group_id, assignor, sent, assigned)
+    assignor, _ = LISTED.get(assignor, (assignor, ""))
     return {
         "group_id": group.group_id,
         "generation_id": generation_id,
@@ -58,17 +61,21 @@ def described_line(group: Any) -> _Line:
 
 def sent_members(group: Any) -> tuple[Member, ...]:
     """Returns a described group's members with what they sent in their last JoinGroup."""
-    return tuple(
+    _, protocol = LISTED.get(group.protocol_data, ("", ""))
+    is_eager = protocol == "eager"  # only aiokafka's plug-in, which sends sticky's user data
+    assignor = "sticky" if is_eager else group.protocol_data
+    sent = tuple(
         sent_member(
             one.member_id,
             _read(wire.decode_subscription, one.member_metadata, f"members[{i}].subscription"),
-            group.protocol_data,
+            assignor,
             group_instance_id=one.group_instance_id,
             client_id=one.client_id,
             client_host=one.client_host,
         )
         for i, one in enumerate(group.members)
     )
+    return tuple(replace(one, client_library="aiokafka") for one in sent) if is_eager else sent
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:

@@ -11,11 +11,11 @@ Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all li
 from collections.abc import Iterator
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, protocol_name
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, protocol_name, protocol_of
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, client_of
-from kafka_rebalance.plans.rounds import lists_eager, protocol_of
+from kafka_rebalance.plans.rounds import lists_eager
 
 from .note import Note
 

@@ -5,7 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
-from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, protocol_name
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    OURS,
+    SERVER_SIDE,
+    bare,
+    protocol_name,
+    protocol_of,
+)
 from kafka_rebalance.errors import shown
 from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.group.spec import GroupSpec
@@ -22,7 +29,6 @@ from kafka_rebalance.plans.clients import (
     sure_to_run,
 )
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
-from kafka_rebalance.plans.rounds import protocol_of
 
 from .note import Note
 
@@ -201,6 +207,8 @@ def copy_commands(group_id: str) -> tuple[str, str]:
 def way_text(one: Recipe, old: str, new: str) -> str:
     """Returns the heading of a rolling recipe, with a warning if kafka-python's own class fails."""
     bounces = "two rolling bounces" if len(one.settings) == 2 else "one rolling bounce"
+    if not {bare(old), bare(new)}.isdisjoint(OURS):
+        return f"{_named(one)}: {bounces}, with this project's plug-ins"
     if one.client != "kafka-python" or protocol_of(old) is protocol_of(new):
         return f"{_named(one)}: {bounces}"
     return (

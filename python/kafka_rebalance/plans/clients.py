@@ -22,11 +22,17 @@ from typing import Any
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
-from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    OURS,
+    WEIGHTED,
+    bare,
+    library_of,
+    protocol_name,
+    protocol_of,
+)
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
-
-from .rounds import protocol_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,7 @@ class ClientLibrary:
             )
         if self is LIBRDKAFKA:
             return f"partition.assignment.strategy={','.join(map(protocol_name, assignors))}"
-        names = ", ".join(self._class(one)[1] for one in assignors)
-        return f"partition_assignment_strategy=[{names}]"
+        return f"partition_assignment_strategy=[{', '.join(map(self._written, assignors))}]"
 
     def needs(self, assignors: Sequence[str]) -> str | None:
         """Returns the Python import lines that the setting needs, or None."""
@@ -67,13 +72,21 @@ class ClientLibrary:
         names: dict[str, list[str]] = {}
         for module, name in sorted(map(self._class, assignors)):
             names.setdefault(module, []).append(name)
+        if any(bare(one) == WEIGHTED for one in assignors):
+            names["kafka_rebalance.clients.balance"] = ["Load"]
         return "\n".join(f"from {module} import {', '.join(of)}" for module, of in names.items())
+
+    def _written(self, assignor: str) -> str:
+        given = ['Load("HOST:9092")'] if bare(assignor) == WEIGHTED else []
+        given += [f'"{settings}"' for settings in assignor.split("?")[1:]]
+        return self._class(assignor)[1] + (f"({', '.join(given)})" if given else "")
 
     def _class(self, assignor: str) -> tuple[str, str]:
         """Returns the module and the name of a Python library's class, its own or our plug-in."""
         if assignor not in PYTHON_LIBRARIES:
             module = f"kafka_rebalance.clients.{self.name.replace('-', '_')}"
-            return module, BUILT_IN[assignor].plug_in
+            name = bare(assignor)
+            return module, BUILT_IN[name].plug_in or name.capitalize()
         module, _, name = PYTHON_LIBRARIES[assignor].class_path.rpartition(".")
         return module, name
 
@@ -181,6 +194,17 @@ def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
     return [name for name in names if name in certain]
 
 
+def in_python(group: GroupSpec) -> bool:
+    """Returns whether all members certainly run a Python library, and not one each of both."""
+    may_run = _libraries(group)
+    return all({*one} <= {*EITHER_PYTHON} for one in may_run) and not run_several(group)
+
+
+def lists_eager_plug_in(group: GroupSpec, assignor: str) -> bool:
+    """Returns whether the assignor is one of OURS and members run aiokafka, where it is eager."""
+    return bare(assignor) in OURS and (AIOKAFKA,) in _libraries(group)
+
+
 def who_lists_ours(group: GroupSpec) -> tuple[bool, str]:
     """Returns whether members may list OURS of the registry, which only Python plug-ins have, and
     the reason in words.
@@ -192,7 +216,7 @@ def who_lists_ours(group: GroupSpec) -> tuple[bool, str]:
         return False, (
             "kafka-python's plug-in is cooperative and aiokafka's eager: brokers refuse the mix"
         )
-    return True, "members of kafka-python or aiokafka can list its plug-in (docs/balance.md)"
+    return True, "only members of kafka-python or aiokafka can list its plug-in (docs/balance.md)"
 
 
 def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
@@ -240,11 +264,12 @@ def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     If only another library has `old`, the recipe begins with the client's assignor of that name.
     One rolling bounce is enough if `old` and `new` have the same name in JoinGroup.
     """
-    if new not in client.assignors:
+    if bare(new) not in client.assignors:
         return Recipe(client.name, "none")
-    old = old if old in client.assignors else protocol_name(old)
+    old = old if bare(old) in client.assignors else protocol_name(old)
     one_name = protocol_name(old) == protocol_name(new)
-    refused = old not in client.assignors or not client.joins_once or refuses(client, old, new)
+    refused = not client.joins_once or bare(old) not in client.assignors
+    refused = refused or refuses(client, old, new)
     if refused and not one_name:
         return Recipe(client.name, "stop all", (client.setting([new]),), client.needs([new]))
     steps = ([new],) if one_name else ([new, old], [new])

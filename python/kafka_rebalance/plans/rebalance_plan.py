@@ -44,6 +44,7 @@ from kafka_rebalance.assignors.registry import (
     assigns_tasks,
     check_engine,
     protocol_name,
+    protocol_of,
 )
 from kafka_rebalance.errors import AssignorThrows, GroupError, shown
 from kafka_rebalance.group.field_paths import a_type
@@ -64,7 +65,7 @@ from .explanation import Explanation, explain
 from .figures import Figures, as_dict, count_rows, figure_rows, rack_share
 from .playing import as_it_began, at_change, play_changes
 from .possible.optimum import Possible, from_core
-from .rounds import Round, Step, protocol_of
+from .rounds import Round, Step
 from .samples import Samples, count_ends, counted_in_core, enough_draws
 from .summary import summary
 

@@ -13,6 +13,7 @@
 2. The leader's assignor computes the answer. Another library's assignor sees the members in the
    order of the broker's hash map. `balanced` and `weighted` withhold nothing themselves: the leader
    withholds what another member claims. The next round assigns that, and takes nothing more.
+   Members of aiokafka are eager with both.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, those that no
    member claims in a cooperative one.
@@ -37,18 +38,19 @@ from kafka_rebalance.assignors.librdkafka.subscriptions import reported
 from kafka_rebalance.assignors.registry import (
     OURS,
     SERVER_SIDE,
-    BuiltIn,
     Engine,
-    custom,
+    bare,
     library_of,
     protocol_name,
-    row_of,
+    protocol_of,
 )
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec, counted
+
+from .clients import lists_eager_plug_in
 
 MOST_ROUNDS = 100
 
@@ -169,21 +171,6 @@ class Played(NamedTuple):
     settled: bool
 
 
-def protocol_of(assignor: str) -> RebalanceProtocol:
-    """Returns the rebalance protocol of members that have only this assignor in their list.
-
-    Members of a group that the broker assigns keep what they own, as cooperative ones do.
-    """
-    row = row_of(assignor)
-    if assignor in SERVER_SIDE:
-        cooperative = True
-    elif isinstance(row, BuiltIn):
-        cooperative = row.withholds
-    else:
-        cooperative = RebalanceProtocol.COOPERATIVE in custom(assignor).supported_protocols
-    return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
-
-
 def lists_eager(group: GroupSpec, assignor: str) -> bool:
     """Returns whether members are eager although this assignor supports the cooperative protocol.
 
@@ -215,11 +202,11 @@ def play(
     `forgets` are ids of eager members of a cooperative group; they claim nothing.
     """
     starts_over = starts_over or lists_eager(group, assignor)
-    protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
+    eager = starts_over or lists_eager_plug_in(group, assignor)
+    protocol = RebalanceProtocol.EAGER if eager else protocol_of(assignor)
     rounds: list[Round] = []
-    seen = set()
+    seen, settled = set[Any](), False
     target: Assignment | None = None
-    settled = False
     while not settled and len(rounds) < MOST_ROUNDS:
         # 1.
         held = Assignment.owned(group)
@@ -227,7 +214,7 @@ def play(
         claimed = Assignment.owned(sent)
         # 2.
         assignment = target or _answer(sent, group, assignor, engine)
-        if assignor.partition("?")[0] in OURS and protocol is RebalanceProtocol.COOPERATIVE:
+        if bare(assignor) in OURS and protocol is RebalanceProtocol.COOPERATIVE:
             target, assignment = assignment, _withholding(sent, assignment)
         # 3.
         delta = assignment - held

@@ -11,17 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_rebalance.assignors.balance.weights import loads_of
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import (
-    BUILT_IN,
     KAFKAS,
+    OURS,
     PLUG_IN,
     SERVER_SIDE,
+    WEIGHTED,
     Engine,
+    bare,
     is_known,
     library_of,
     misspelt,
     planned_names,
+    protocol_of,
 )
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.field_paths import a_type
@@ -34,7 +38,7 @@ from kafka_rebalance.plans.changes.members import AddMembers
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 from kafka_rebalance.plans.rebalance_plan import parse_changes, plan
-from kafka_rebalance.plans.rounds import lists_eager, protocol_of
+from kafka_rebalance.plans.rounds import lists_eager
 
 from .migrations import Migration, migration
 from .recommendation import Candidate, recommend
@@ -82,6 +86,8 @@ class Comparison:
         elif steps is not None and steps.moves is not None:
             rebalances = counted(steps.rebalances, "rebalance")
             price = f"; getting there costs {rebalances} and {counted(steps.moves, 'move')} once"
+            if {one.way for one in steps.recipes} == {"stop all"}:
+                price = "; to get there, all members stop once (no rolling restart)"
         do = "List" if self.keeps_assignor else "Switch to"
         return f"{do} {label}: {why}{price}."
 
@@ -205,10 +211,11 @@ def compare(
             raise GroupError(f"changes[{i}]", problem)
     names = _met_by(group) if assignors is None else assignors
     large = assignors is None and is_large(group)
+    by_load = any(bare(name) == WEIGHTED for name in names) and any(t.weights for t in group.topics)
     candidates = tuple(
         Candidate(name, None, _TOO_LARGE)
         if large and name in PYTHON_LIBRARIES and name != group.assignor
-        else _candidate(group, name, changes, engine)
+        else _candidate(group, name, changes, engine, by_load=by_load)
         for name in names
     )
     one_member = len(group.members) == 1 and not any(isinstance(c, AddMembers) for c in changes)
@@ -247,11 +254,7 @@ def _met_by(group: GroupSpec) -> list[str]:
         return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
     library = library_of(group.assignor) or group.leader_library
     shown = (None, "librdkafka") if library == "librdkafka" else (None,)
-    names = [
-        name
-        for name in planned_names()
-        if library_of(name) in shown and (name not in BUILT_IN or BUILT_IN[name].clients)
-    ]
+    names = [name for name in planned_names() if library_of(name) in shown and name not in OURS]
     if group.assignor in PYTHON_LIBRARIES:
         names += [name for name in PYTHON_LIBRARIES if library_of(name) == library]
     return names
@@ -269,10 +272,17 @@ def _listed_alone(
 
 
 def _candidate(
-    group: GroupSpec, name: str, changes: tuple[Change, ...], engine: Engine
+    group: GroupSpec,
+    name: str,
+    changes: tuple[Change, ...],
+    engine: Engine,
+    *,
+    by_load: bool = False,
 ) -> Candidate:
     try:
-        return Candidate(name, plan(group, name, changes, engine=engine).figures())
+        planned = plan(group, name, changes, engine=engine)
+        load = loads_of(planned.final).fullest(planned.final, planned.after)[1] if by_load else None
+        return Candidate(name, planned.figures(), load=load)
     except GroupError as error:
         if error.path.startswith("changes["):
             raise

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine, protocol_name
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, bare, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import (
     HAVE_CONSUMER_PROTOCOL,
@@ -93,7 +93,7 @@ def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> 
     if (old, new) == _KAFKAS_DEFAULT:
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
     # For a custom assignor, no client's setting is known.
-    known = {old, new} <= {*BUILT_IN, *PYTHON_LIBRARIES}
+    known = {bare(old), bare(new)} <= {*BUILT_IN, *PYTHON_LIBRARIES}
     may_mix = (one for one in (named if known else ()) if old != new or one.mixes)
     recipes = (recipe(client, old, new) for client in may_mix)
     return Migration(old, new, bounces, from_default, bool(clients), tuple(recipes), dynamic)

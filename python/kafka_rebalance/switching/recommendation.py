@@ -11,9 +11,13 @@ Each step of the rule compares the candidates that were equal in the steps befor
 6. The group's own assignor, which needs no migration; then the first in the registry's order (or
    in the caller's, if the caller names the assignors).
 
+If one candidate is `weighted` and the group has weights, step 2 begins with the load of the fullest
+member: evenness in numbers is then no aim. Loads are compared in tenths of the mean.
+
 A built-in assignor is recommended only if every member may have it: if one of the clients that fit
 the member's client id, or else its bytes (`plans/clients.py`), has the assignor. If the bytes are
-those of "kafka-python or aiokafka", both must have it.
+those of "kafka-python or aiokafka", both must have it. `balanced` and `weighted` are recommended
+only if every member certainly runs one of the two Python libraries, which have the plug-ins.
 
 A group with one member, which gets no other member, keeps its assignor if the group then settles.
 
@@ -31,7 +35,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
-from kafka_rebalance.assignors.registry import BUILT_IN, OURS, library_of, protocol_name
+from kafka_rebalance.assignors.registry import BUILT_IN, OURS, bare, library_of, protocol_name
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.clients import (
     CLIENTS,
@@ -39,6 +43,7 @@ from kafka_rebalance.plans.clients import (
     HAVE_CONSUMER_PROTOCOL,
     ClientLibrary,
     clients_for,
+    in_python,
     sure_to_run,
     who_lists_ours,
 )
@@ -53,10 +58,13 @@ class Candidate:
     assignor: str
     figures: Figures | None
     error: str | None = None
+    load: float | None = None
+    """What the fullest member carries in the end, over the mean; None if it is no criterion."""
 
     def to_dict(self) -> dict[str, Any]:
         figures = {} if self.figures is None else self.figures.to_dict()
-        return {"assignor": self.assignor, **figures, "error": self.error}
+        load = {} if self.load is None else {"load": self.load}
+        return {"assignor": self.assignor, **figures, **load, "error": self.error}
 
     @property
     def settles(self) -> bool:
@@ -87,7 +95,10 @@ def recommend(
     if not had:
         names = {name for one in settled for name in lacking_clients(group, one.assignor)}
         lacking = [client.name for client in CLIENTS if client.name in names]
-        return None, f"{' and '.join(lacking)} has none of these assignors that settles"
+        verb = "has" if len(lacking) == 1 else "have"
+        if all(bare(one.assignor) in OURS for one in settled):
+            return None, who_lists_ours(group)[1]
+        return None, f"{' and '.join(lacking)} {verb} none of these assignors that settles"
     possible = [one for one in had if one in ranked] or had
     best = possible[0]
     reason = _reason(group, best, possible[1:], alone)
@@ -107,9 +118,8 @@ def recommend(
 
 def _why_not(group: GroupSpec, assignor: str) -> str:
     """Returns why a better assignor is not recommended, as the end of a sentence."""
-    if assignor.partition("?")[0] in OURS:
-        may_list, words = who_lists_ours(group)
-        return f", {'and' if may_list else 'but'} {words}"
+    if bare(assignor) in OURS:
+        return f", but {who_lists_ours(group)[1]}"
     lacking = lacking_clients(group, assignor)
     who, verb = " and ".join(lacking), "does" if len(lacking) == 1 else "do"
     if sure_to_run(group, lacking):
@@ -123,6 +133,8 @@ def _is_alike(group: GroupSpec, assignor: str) -> bool:
     if library_of(assignor) == library_of(own):
         return True
     by_plug_in = own in PYTHON_LIBRARIES and library_of(assignor) is None
+    if bare(assignor) in OURS:
+        return True
     return by_plug_in and protocol_name(own) != assignor
 
 
@@ -133,9 +145,14 @@ def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
     library cannot have it if one of the two lacks it. Any client may have a custom assignor.
     """
     known = (*BUILT_IN, *PYTHON_LIBRARIES)
-    if assignor == group.assignor or not (assignor in known or protocol_kind(assignor) == CONSUMER):
+    name = bare(assignor)
+    if assignor == group.assignor or not (name in known or protocol_kind(assignor) == CONSUMER):
         return []
     may_run = {clients_for(member, group.group_id) for member in group.members}
+    if name in OURS:
+        others = {client for clients in may_run for client in clients} - {*EITHER_PYTHON}
+        mix = () if in_python(group) else others or {*EITHER_PYTHON}
+        return [client.name for client in CLIENTS if client in mix]
     lack = [client for client in CLIENTS if not _has(client, assignor)]
     named = {
         client
@@ -155,13 +172,14 @@ def _has(client: ClientLibrary, assignor: str) -> bool:
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` is a phrase with places for the value, the other candidate and its value. `show` is the
-    format of both values; the first also has the noun `unit`. `equal` follows the phrase: both
+    `words` is a phrase with places for the value, the other candidate and its value. `of` returns
+    the value from a candidate's figures and load. `show` is the format of both values; the first
+    also has the noun `unit`. `equal` follows the phrase: both
     candidates are equal in all earlier criteria.
     """
 
     words: str
-    of: Callable[[Figures], float]
+    of: Callable[[Figures, float], float]
     show: str = "d"
     unit: str = ""
     equal: str = ""
@@ -169,18 +187,23 @@ class _Measure(NamedTuple):
 
 _MEASURES = (
     _Measure(
-        "leaves the fullest and the emptiest member {} apart, {} {}",
-        lambda f: f.balance_after.max - f.balance_after.min, unit="partition",
+        "loads the fullest member with {} times the mean, {} {}",
+        lambda _, load: round(load, 1), ".1f",
     ),
     _Measure(
-        "stops partitions {}, {} {}", lambda f: f.unavailable_rounds,
+        "leaves the fullest and the emptiest member {} apart, {} {}",
+        lambda f, _: f.balance_after.max - f.balance_after.min, unit="partition",
+    ),
+    _Measure(
+        "stops partitions {}, {} {}", lambda f, _: f.unavailable_rounds,
         unit="time", equal=", and is as even",
     ),
     _Measure(
-        "makes {}, {} {}", lambda f: f.moves, unit="move", equal=", is as even and stops as little"
+        "makes {}, {} {}", lambda f, _: f.moves,
+        unit="move", equal=", is as even and stops as little",
     ),
     _Measure(
-        "reads {} in another rack, {} {}", lambda f: 1 - (f.rack_share_after or 0.0),
+        "reads {} in another rack, {} {}", lambda f, _: 1 - (f.rack_share_after or 0.0),
         ".0%", equal=", and is equal in all else",
     ),
 )  # fmt: skip
@@ -190,7 +213,7 @@ def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
     figures = candidate.figures
     assert figures is not None
     return (
-        *(measure.of(figures) for measure in _MEASURES),
+        *(measure.of(figures, candidate.load or 0.0) for measure in _MEASURES),
         float(candidate.assignor != group.assignor),
     )
 
@@ -207,7 +230,8 @@ def _reason(
     assert best.figures is not None
     assert other.figures is not None
     for measure in _MEASURES:
-        mine, its = measure.of(best.figures), measure.of(other.figures)
+        mine = measure.of(best.figures, best.load or 0.0)
+        its = measure.of(other.figures, other.load or 0.0)
         if mine != its:
             shown = format(mine, measure.show)
             if measure.unit:

@@ -30,7 +30,14 @@ from functools import partial
 from typing import Any
 
 from kafka_rebalance.assignors.assigning import assign
-from kafka_rebalance.assignors.registry import FOREIGN, SERVER_SIDE, Engine, is_known, unknown
+from kafka_rebalance.assignors.registry import (
+    FOREIGN,
+    SERVER_SIDE,
+    WEIGHTED,
+    Engine,
+    is_known,
+    unknown,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.notes.listed import is_cooperative
@@ -99,6 +106,8 @@ def judged_rebalance(
     """
     if after.assignor in FOREIGN:
         raise GroupError("assignor", unknown(after.assignor))
+    if after.assignor == WEIGHTED:
+        raise GroupError("assignor", f"nobody can read the weights of {WEIGHTED}'s leader")
     if was_empty:
         before = _without_owners(before)
     event, found = _event(before, after, was_empty), owners(after)

@@ -23,12 +23,18 @@ from typing import NamedTuple, Self
 
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.interface import RebalanceProtocol
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, protocol_name, unknown
+from kafka_rebalance.assignors.registry import (
+    SERVER_SIDE,
+    is_known,
+    protocol_name,
+    protocol_of,
+    unknown,
+)
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.group.model import Member, RebalanceProtocolName, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
-from kafka_rebalance.plans.rounds import lists_eager, protocol_of
+from kafka_rebalance.plans.rounds import lists_eager
 
 from .bounces import BounceMembers
 from .change import Change, Verb, check_fields, some

@@ -28,6 +28,7 @@ from typing import NamedTuple, Self
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
     FOREIGN,
+    OURS,
     SERVER_SIDE,
     library_of,
     protocol_name,
@@ -48,7 +49,7 @@ from .member_table import in_table_order
 _DEFAULTS = {CONSUMER: "uniform", CLASSIC: "range"}
 _OFFERED = {
     CONSUMER: ("uniform", "range", "balanced"),
-    CLASSIC: tuple(name for name, row in BUILT_IN.items() if row.clients),
+    CLASSIC: tuple(name for name in BUILT_IN if name not in OURS),
 }
 
 

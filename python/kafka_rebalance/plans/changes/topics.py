@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
-from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.assignors.registry import SERVER_SIDE, protocol_of
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, LIBRDKAFKA, clients_for
-from kafka_rebalance.plans.rounds import lists_eager, protocol_of
+from kafka_rebalance.plans.rounds import lists_eager
 
 from .change import Change, Verb, check_fields, check_least, topic_count, topic_names
 from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic

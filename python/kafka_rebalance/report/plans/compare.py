@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
-from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.assignors.registry import SERVER_SIDE, protocol_of
 from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.plans.rounds import lists_eager, protocol_of
+from kafka_rebalance.plans.rounds import lists_eager
 from kafka_rebalance.report.text.names import counted, cut, in_words
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
@@ -42,6 +42,7 @@ def print_comparison(
     columns = (
         *("assignor", "rebalances", "moves (least)", "no reader"),
         *("partition-s", "stable s", "per member", "best possible", "in rack"),
+        "fullest / mean load",
     )
     there = [
         i for i in range(len(columns)) if i == 0 or any(row[i] not in ("", "-") for row in rows)
@@ -137,7 +138,7 @@ def _is_eager(group: GroupSpec, label: str) -> bool:
 
 def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
     if one.figures is None:
-        return (name, *[""] * 7, "-")
+        return (name, *[""] * 7, "-", "")
     figures = one.figures
     return (
         name,
@@ -149,6 +150,7 @@ def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
         figures.balance_after.least_to_most,
         figures.balance_possible.least_to_most,
         share_text(figures.rack_share_after),
+        "" if one.load is None else f"{one.load:.2f}",
     )
 
 

@@ -2,7 +2,7 @@
 """Prints how members of each client library change to another assignor, with settings to paste."""
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
-from kafka_rebalance.assignors.registry import protocol_name
+from kafka_rebalance.assignors.registry import protocol_name, protocol_of
 from kafka_rebalance.notes.switches import (
     TOGETHER,
     settings_lines,
@@ -11,7 +11,6 @@ from kafka_rebalance.notes.switches import (
     way_text,
 )
 from kafka_rebalance.plans.clients import CLIENTS, Recipe
-from kafka_rebalance.plans.rounds import protocol_of
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.switching.migrations import Migration

@@ -92,7 +92,9 @@ def test_the_way_back_ends_with_the_leaders_assignor() -> None:
     [
         ("range", "newest", '"newest" is not consumer or classic'),
         ("range", "consumer/sticky", '"sticky" is none of uniform, range'),
-        ("consumer/range", "consumer", 'the broker assigns the group already: "consumer/range"'),
+        ("consumer/range", "consumer", "the broker assigns the group already"),
+        ("consumer/range", "consumer/uniform", 'the broker assigns the group: "consumer/range"'),
+        ("sticky", "classic", "a member assigns the group already"),
         ("consumer/range", "consumer/range", '"consumer/range" is the group\'s assignor already'),
         ("range", "classic/range", '"range" is the group\'s assignor already'),
         ("kafka-python/range", "consumer", "kafka-python and aiokafka have no consumer protocol"),

@@ -26,6 +26,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.changes.text import change_from_text
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
@@ -42,7 +43,7 @@ from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import add_table, whole
 from .patterns import add_patterns
-from .tally import Emptied, LeftOut, Unchanged
+from .tally import Emptied, LeftOut, unchanged
 from .triage import triaged
 from .weights import add_weights
 
@@ -133,13 +134,13 @@ def run(args: argparse.Namespace) -> int:
             if isinstance(found, RebalancePlan):
                 answers.append(f"{one.group_id}: {found.summary}")
                 problems += of_plan(found, limits)
-            elif isinstance(found, Unchanged):
-                answers.append(f"{one.group_id}: {found.result}")
+            elif found is None and any(map(is_already, lines)):
+                answers.append(unchanged(one.group_id, lines))
             elif found is not None:
                 problems.append(found)
     for change in args.changes:
         reasons = [one for lines in left_out for one in lines if one.startswith(f"{change}: ")]
-        if reasons and len(reasons) == len(left_out):
+        if reasons and len(reasons) == len(left_out) and not any(map(is_already, reasons)):
             problems.append(Problem.of("all groups", ERROR, reasons[0], _PLANS))
     return _print(of(len(rows) + len(bad), problems), args, answers)
 
@@ -162,7 +163,7 @@ def _without_effect(limit: str, args: argparse.Namespace) -> str:
 
 def _planned(
     args: argparse.Namespace, group: GroupSpec, *, alone: bool
-) -> tuple[RebalancePlan | Problem | Unchanged | None, list[str]]:
+) -> tuple[RebalancePlan | Problem | None, list[str]]:
     """Returns the plan of a group, or its problem; None if no change affects it.
 
     One of several groups is planned without the changes that do not affect it; they are the lines
@@ -170,8 +171,6 @@ def _planned(
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
-    if isinstance(found, Unchanged):
-        return found, []
     if isinstance(found, Emptied):
         return Problem.of(group.group_id, "unread", found.result), []
     if isinstance(found, BadGroup | LeftOut):

@@ -39,13 +39,13 @@ from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.plans.group_kinds import CLASSIC, CONSUMER, protocol_kind
 from kafka_rebalance.plans.rounds import lists_eager
 
-from .assignor import IS_ALREADY
 from .change import Change, Verb, check_fields
 from .edits import Edited, GroupEvent, error, held_by, restarted, without
 from .made_up import MadeUp
 from .member_table import in_table_order
 
 _DEFAULTS = {CONSUMER: "uniform", CLASSIC: "range"}
+_ASSIGNS = {CONSUMER: "the broker", CLASSIC: "a member"}
 _OFFERED = {
     CONSUMER: ("uniform", "range", "balanced"),
     CLASSIC: tuple(name for name, row in BUILT_IN.items() if row.clients),
@@ -106,12 +106,14 @@ class SwitchProtocol(Change):
         if group.assignor in FOREIGN:
             raise error(f"{quoted(group.assignor or '')} is {FOREIGN[group.assignor or '']}")
         if group.assignor == (f"{CONSUMER}/{name}" if self.protocol == CONSUMER else name):
-            raise error(f"{quoted(group.assignor or '')} {IS_ALREADY}")
+            problem = f"{quoted(group.assignor or '')} is the group's assignor already"
+            raise NotAffected("change", problem)
+        if kind == self.protocol:
+            by = f"{_ASSIGNS[kind]} assigns the group"
+            problem = f"{by}: {quoted(group.assignor or '')}" if self.assignor else f"{by} already"
+            raise NotAffected("change", problem)
         if self.protocol == CONSUMER:
             _check_classic(group)
-        if self.protocol == CLASSIC and kind != CONSUMER:
-            problem = f"the broker does not assign the group: {quoted(group.assignor or '')}"
-            raise NotAffected("change", problem)
         if self.protocol == CONSUMER and copies_user_data(group) and _joins_again(group):
             raise error(
                 "the broker refuses to convert a group whose assignments have user data, as those "
@@ -134,8 +136,6 @@ def _check_classic(group: GroupSpec) -> None:
     name = group.assignor
     if name is None:
         raise error("the group has no assignor: name the one that its leader runs")
-    if name in SERVER_SIDE:
-        raise NotAffected("change", f"the broker assigns the group already: {quoted(name)}")
     if library_of(name) in ("kafka-python", "aiokafka"):
         raise error(lacking(name))
     if name not in _OFFERED[CLASSIC]:

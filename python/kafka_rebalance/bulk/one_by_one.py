@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.registry import ONE_AT_A_TIME
+from kafka_rebalance.bulk.lines import group_id_of
 from kafka_rebalance.errors import GroupError, error_kind
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import MAX_PARTITIONS
@@ -74,29 +75,47 @@ def group_of(row: Row, max_partitions: int = MAX_PARTITIONS) -> GroupSpec:
 
 
 def with_names(row: Row) -> Row:
-    """Returns a row of the contract's columns with names of topics in place of indexes."""
-    names = [topic["name"] for topic in row["topics"] or ()]
+    """Returns a row of the contract's columns with names of topics in place of indexes.
+
+    Any element of a list may be null.
+    """
+    names = [topic and topic["name"] for topic in row["topics"] or ()]
 
     def name(topic: Any) -> Any:
         return names[topic] if isinstance(topic, int) and 0 <= topic < len(names) else topic
 
     members = []
     for one in row["members"] or ():
-        owned = [{**run, "topic": name(run["topic"])} for run in one.get("owned_partitions") or ()]
+        if one is None:
+            members.append(one)
+            continue
+        owned = [
+            run and {**run, "topic": name(run["topic"])}
+            for run in one.get("owned_partitions") or ()
+        ]
         member = {**one, "topics": [name(topic) for topic in one["topics"] or ()]}
         members.append({**member, "owned_partitions": owned} if owned else member)
     return {**row, "members": members}
 
 
+def bad_row(row: Row, error: GroupError | str) -> Row:
+    """Returns the group's id, if a row of lines or columns has one, and its error."""
+    fields: Any = row
+    if "line" in row:
+        try:
+            fields = contract.parse(row["line"] or b"")
+        except GroupError:
+            fields = None
+    return {"group_id": group_id_of(fields), "error": str(error)}
+
+
 def _answer(verb: str, row: Row, arguments: Sequence[Any]) -> Row:
     """Returns a row of the answers, without the columns that are null."""
-    name = row.get("group_id")
     try:
         group = group_of(row, arguments[-2])
-        name = group.group_id
-        return {"group_id": name, **_ANSWERS[verb](group, row, *arguments[:-2])}
+        return {"group_id": group.group_id, **_ANSWERS[verb](group, row, *arguments[:-2])}
     except GroupError as error:
-        return {"group_id": name, "error": str(error), "error_kind": error_kind(error)}
+        return {**bad_row(row, error), "error_kind": error_kind(error)}
 
 
 def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] | None) -> Row:

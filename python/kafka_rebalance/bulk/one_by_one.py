@@ -3,7 +3,7 @@
 
 1. The core answers the batch, all rows at once.
 2. It refuses plans of groups that a broker assigns, and of the switch to another protocol: the
-   error of such a row contains ONE_AT_A_TIME.
+   error of such a row contains ONE_AT_A_TIME; under a Python library's assignor, ONLY_PYTHON.
 3. Python plans or compares each of these groups, as the commands for one group do.
 
 Cost     rows of step 3 take milliseconds each, others microseconds: docs/scale.md has figures.
@@ -14,16 +14,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
-from kafka_rebalance.assignors.registry import ONE_AT_A_TIME
+from kafka_rebalance.assignors.registry import ONE_AT_A_TIME, ONLY_PYTHON, library_of
 from kafka_rebalance.bulk.lines import group_id_of
 from kafka_rebalance.errors import GroupError, error_kind
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.model import MAX_PARTITIONS
+from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
-from kafka_rebalance.plans.clients import lacks_consumer_protocol
+from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, lacks_consumer_protocol
 from kafka_rebalance.plans.group_kinds import CONSUMER
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
@@ -50,7 +50,10 @@ def answers(
     if verb not in _ANSWERS:
         return found
     # 2.
-    refused = pc.match_substring(found["error"], ONE_AT_A_TIME)
+    words = [ONE_AT_A_TIME]
+    if verb == "plan" and any("switch-protocol" in text for text in arguments[1] or ()):
+        words.append(ONLY_PYTHON.decode())  # the reason is about the switch
+    refused = pc.match_substring_regex(found["error"], "|".join(words))
     at = pc.indices_nonzero(refused.fill_null(False))
     if len(at) == 0:
         return found
@@ -84,7 +87,7 @@ def with_names(row: Row) -> Row:
     def name(topic: Any) -> Any:
         return names[topic] if isinstance(topic, int) and 0 <= topic < len(names) else topic
 
-    members = []
+    members: list[Row | None] = []
     for one in row["members"] or ():
         if one is None:
             members.append(one)
@@ -138,17 +141,28 @@ def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] 
 
 
 def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
-    """Raises GroupError for a switch to the consumer protocol that some members' library lacks.
+    """Raises GroupError for a switch to the consumer protocol that some members' library lacks, and
+    for any other change of a group that a Python library's own class assigns.
 
     A plan of one group plays the others' restarts, and notes that these members cannot follow.
     """
+    name = group.assignor or ""
+    by_python = library_of(name) in LACK_CONSUMER_PROTOCOL
     for i, change in enumerate(changes):
-        if not isinstance(change, SwitchProtocol) or change.protocol != CONSUMER:
+        if not isinstance(change, SwitchProtocol):
             continue
-        for member in group.members:
+        if by_python:
+            try:
+                change.events(group)
+            except GroupError as error:
+                raise type(error)(f"changes[{i}]", error.problem) from None
+        for member in group.members if change.protocol == CONSUMER else ():
             if (lacking := lacks_consumer_protocol(member, group.group_id)) is not None:
-                who = member.group_instance_id or member.member_id
-                raise GroupError(f"changes[{i}]", f"{who}: {lacking}")
+                who = quoted(member.group_instance_id or member.member_id)
+                problem = f"{who} cannot restart with group.protocol=consumer: {lacking}"
+                raise GroupError(f"changes[{i}]", problem)
+    if by_python:
+        raise GroupError("assignor", f"{quoted(name)} {ONLY_PYTHON.decode()}")
 
 
 def _compared(group: GroupSpec, _: Row, texts: list[str]) -> Row:

@@ -213,9 +213,14 @@ def _report(
     causes: dict[str, int],
     advice: str | None,
 ) -> None:
-    args = fleet.args
+    args, switch = fleet.args, None
+    if any(isinstance(one, SwitchProtocol) for one in getattr(args, "changes", ())):
+        from kafka_rebalance.report.plans.fleet_switch import READ, FleetSwitch
+
+        switch = FleetSwitch.of(fleet.rows(READ))
     if args.json:
         summary = {
+            **({} if switch is None else switch.to_dict()),
             "groups": done.groups,
             "errors": done.errors,
             "never_end": done.never_ends,
@@ -227,6 +232,8 @@ def _report(
         }
         print(json.dumps(summary))
         return
+    if switch is not None:
+        switch.show()
     rate = done.groups / done.seconds
     print(f"{counted(done.groups, 'group')} in {done.seconds:.1f} s ({rate:,.0f} a second)")
     shown = [(name, count) for name, count in done.counts.items() if count or "recomm" not in name]
@@ -240,11 +247,7 @@ def _report(
     if advice is not None:
         print(f"{done.never_ends:,} of the errors: the assignor never ends, so the leader hangs;")
         print(f"a way out: {advice}")
-    if any(isinstance(one, SwitchProtocol) for one in getattr(args, "changes", ())):
-        from kafka_rebalance.report.plans.fleet_switch import READ, print_switch
-
-        print_switch(fleet.rows(READ))
-    elif args.word in ("plan", "compare"):
+    if switch is None and args.word in ("plan", "compare"):
         for line in _LEADERS.format(word=args.word).splitlines():
             print(line)
     print(f"written to {args.output}")

@@ -88,8 +88,6 @@ def test_other_changes_do_not_make_a_switch(
 
 
 def test_the_way_back(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found: dict[str, Any] = json.loads(
-        fleet(place, capsys, "--switch-protocol", "classic", "--json")
-    )
+    found = json.loads(fleet(place, capsys, "--switch-protocol", "classic", "--json"))
     names = ("can", "cannot", "switched_already", "only_one_protocol")
     assert [found[name] for name in names] == [2, 2, 6, 2]

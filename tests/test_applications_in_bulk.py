@@ -34,7 +34,7 @@ def test_other_groups_have_no_row_and_bad_lines_an_error() -> None:
     costs = _line(
         group_id="costs", application=application | {"configs": {"max.warmup.replicas": -1}}
     )
-    lines = [other, b"{", "[1]", "\ud800", bad, racks, costs, _line()]
+    lines: list[bytes | str] = [other, b"{", "[1]", "\ud800", bad, racks, costs, _line()]
     rows = [*plan_applications(lines, given=SETTINGS)]
     assert [(one.group_id, (one.error or "").partition(": ")[0]) for one in rows] == [
         (None, "line"),

@@ -150,6 +150,11 @@ def test_wrong_columns_are_named_before_anything_runs(
         current_groups(_frame(spark, [], schema), _inventory(spark))
     with pytest.raises(SchemaError, match=r"topics\.partitions: missing"):
         current_groups(_frame(spark, []), _inventory(spark).drop("partitions"))
+    wrong = _inventory(spark).withColumn("topic_id", f.lit(7))
+    with pytest.raises(SchemaError, match=r"topics\.topic_id: int in place of string"):
+        current_groups(_frame(spark, []), wrong)
+    none = _inventory(spark).withColumn("topic_id", f.lit(None))
+    assert current_groups(_frame(spark, []), none).collect() == []
 
 
 @pytest.mark.parametrize(

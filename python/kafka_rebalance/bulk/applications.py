@@ -98,7 +98,7 @@ def check_plan(
     changes: Sequence[Change | str],
     given: Mapping[str, Any] | None,
     new_settings: Mapping[str, Any] | None,
-) -> list[Change]:
+) -> tuple[Change, ...]:
     """Returns the changes. Errors: GroupError for a bad change or setting of all lines."""
     of_leader = {name: one for name, one in (given or {}).items() if name not in OF_REPLAY}
     checked_settings(of_leader, "given")

@@ -150,10 +150,10 @@ def test_wrong_columns_are_named_before_anything_runs(
         current_groups(_frame(spark, [], schema), _inventory(spark))
     with pytest.raises(SchemaError, match=r"topics\.partitions: missing"):
         current_groups(_frame(spark, []), _inventory(spark).drop("partitions"))
-    wrong = _inventory(spark).withColumn("topic_id", f.lit(7))
+    wrong = _inventory(spark).selectExpr("*", "7 as topic_id")
     with pytest.raises(SchemaError, match=r"topics\.topic_id: int in place of string"):
         current_groups(_frame(spark, []), wrong)
-    none = _inventory(spark).withColumn("topic_id", f.lit(None))
+    none = _inventory(spark).selectExpr("*", "null as topic_id")
     assert current_groups(_frame(spark, []), none).collect() == []
 
 

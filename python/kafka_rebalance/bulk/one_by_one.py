@@ -173,12 +173,10 @@ def _compared(group: GroupSpec, _: Row, texts: list[str]) -> Row:
     answer: Row = {"assignor": group.assignor, "not_affected": "; ".join(left_out) or None}
     if found is None:
         return answer
-    candidates = [one.to_dict() for one in found.candidates]
-    kinds = {"error_kind": "group"}
     return answer | {
         "recommended": found.recommended,
         "reason": found.reason,
-        "candidates": [one | (kinds if one.get("error") else {}) for one in candidates],
+        "candidates": [{**one.to_dict(), "error_kind": one.error_kind} for one in found.candidates],
     }
 
 

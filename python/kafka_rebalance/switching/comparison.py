@@ -23,7 +23,7 @@ from kafka_rebalance.assignors.registry import (
     misspelt,
     planned_names,
 )
-from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError, error_kind
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
@@ -276,4 +276,4 @@ def _candidate(
     except GroupError as error:
         if error.path.startswith("changes["):
             raise
-        return Candidate(name, None, str(error))
+        return Candidate(name, None, str(error), error_kind(error))

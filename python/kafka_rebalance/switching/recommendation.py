@@ -48,11 +48,12 @@ from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The figures of one assignor, or the reason why it has none."""
+    """The figures of one assignor, or the reason why it has none, and its kind in columns."""
 
     assignor: str
     figures: Figures | None
     error: str | None = None
+    error_kind: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         figures = {} if self.figures is None else self.figures.to_dict()

@@ -223,7 +223,7 @@ def test_static_members_of_kafka_python_are_refused_as_dynamic_ones_are(
     for each, first in ((one, "c1-aaaa"), (static, "c1")):
         text = said(capsys, tmp_path, [each], *switch, code=SOME_ERRORS)
         assert "switch-protocol=consumer: leave the group classic, or, if its members" in text
-        assert f"so neither {first} nor any other member restarts with group.protocol" in text
+        assert f'so neither "{first}" nor any other member restarts with group.protocol' in text
     assert "c1 restarts with group.protocol=consumer" in said(
         capsys, tmp_path, [static], *switch, "--assignor", "range"
     )

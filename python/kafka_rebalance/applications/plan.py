@@ -102,6 +102,12 @@ class Course(NamedTuple):
         return sorted(one for one, owner in self.after.items() if self.before.get(one) != owner)
 
     @property
+    def restored(self) -> dict[TaskId, int]:
+        """Returns task -> the records that are restored before it runs, when it first has to."""
+        copies = [copy for call in self.calls for copy in call.restored]
+        return {copy.task: copy.records for copy in reversed(copies)}
+
+    @property
     def of_new(self) -> list[TaskId]:
         """Returns the active tasks of the new process in the end."""
         return sorted(task for task, owner in self.after.items() if owner == NEW)

@@ -82,12 +82,11 @@ def plan_applications(
                 options = {"restore_rate": restore_rate, "engine": engine}
                 plan = plan_application(group, replay, parsed, new_settings, **options)  # type: ignore[arg-type]
                 course = plan.likeliest
-                restored = {one.task: one.records for c in course.calls for one in c.restored}
                 row = row._replace(
                     moved_tasks=len(course.moved),
                     probing_rebalances=course.probings,
                     settled_after_ms=course.duration_ms,
-                    restored_records=sum(restored.values()),
+                    restored_records=sum(course.restored.values()),
                 )
         except (GroupError, AssignorThrows) as error:
             row = row._replace(group_id=group_id_of(fields), error=str(error))

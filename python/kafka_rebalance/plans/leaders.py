@@ -151,7 +151,7 @@ def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
         evidence = [library_evidence(member, group.group_id) for member in group.members]
         if all(one is not None and one[0] in LACK_CONSUMER_PROTOCOL for one in evidence):
             first = group.members[0]
-            name = first.group_instance_id or first.member_id
+            name = quoted(first.group_instance_id or first.member_id)
             so = f"so neither {name} nor any other member restarts with group.protocol=consumer"
             raise GroupError(f"changes[{i}]", f"{lacking(group.assignor or '')}, {so}")
 

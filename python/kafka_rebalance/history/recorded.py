@@ -117,6 +117,8 @@ class RecordedRebalance:
     `between_ms`     the longest time that a partition was between two owners; None if none was.
     `reconciled_ms`  from the epoch to the time when all members had their targets; None if the next
                      epoch came first.
+    `clients`        (member id, client id) of the members in `causes` and `revocations`: the ids do
+                     not begin with the client's, as those of classic members do.
     """
 
     group_id: str
@@ -150,6 +152,7 @@ class RecordedRebalance:
     revocations: tuple[Revocation, ...] = ()
     between_ms: int | None = None
     reconciled_ms: int | None = None
+    clients: tuple[tuple[str, str], ...] = ()
 
     @property
     def cause(self) -> str:
@@ -165,6 +168,7 @@ class RecordedRebalance:
         row["causes"] = tuple(map(asdict, self.causes))
         row["back"] = [one._asdict() for one in self.back]
         row["revocations"] = [one._asdict() for one in self.revocations]
+        row["clients"] = dict(self.clients)
         return {**row, "cause": self.cause}
 
 

@@ -10,16 +10,17 @@ Cost     rows of step 3 take milliseconds each, others microseconds: docs/scale.
 Errors   those of the core's function. A group that Python cannot plan has an `error`, too.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.registry import ONE_AT_A_TIME, ONLY_PYTHON, library_of
 from kafka_rebalance.bulk.lines import group_id_of
-from kafka_rebalance.errors import GroupError, error_kind
+from kafka_rebalance.errors import GroupError, SwitchRefused, error_kind
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
@@ -156,11 +157,13 @@ def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
                 change.events(group)
             except GroupError as error:
                 raise type(error)(f"changes[{i}]", error.problem) from None
-        for member in group.members if change.protocol == CONSUMER else ():
-            if (lacking := lacks_consumer_protocol(member, group.group_id)) is not None:
-                who = quoted(member.group_instance_id or member.member_id)
-                problem = f"{who} cannot restart with group.protocol=consumer: {lacking}"
-                raise GroupError(f"changes[{i}]", problem)
+        members = group.members if change.protocol == CONSUMER else ()
+        why = Counter(lacks_consumer_protocol(one, group.group_id) for one in members)
+        del why[None]
+        for problem, count in why.most_common(1):
+            of = f"{count} of {counted(len(members), 'member')}"
+            text = f"{of} cannot restart with group.protocol=consumer: {problem}"
+            raise SwitchRefused(f"changes[{i}]", text)
     if by_python:
         raise GroupError("assignor", f"{quoted(name)} {ONLY_PYTHON.decode()}")
 

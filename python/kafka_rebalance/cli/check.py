@@ -46,7 +46,7 @@ from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import add_table, whole
 from .patterns import add_patterns
-from .tally import Emptied, LeftOut, unchanged
+from .tally import Emptied, LeftOut, Refused, unchanged
 from .triage import triaged
 from .weights import add_weights
 
@@ -177,6 +177,8 @@ def _planned(
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
+    if isinstance(found, Refused):
+        return Problem.of(group.group_id, ERROR, found.result, _PLANS), []
     if isinstance(found, Emptied):
         return Problem.of(group.group_id, "unread", found.result), []
     if isinstance(found, BadGroup | LeftOut):

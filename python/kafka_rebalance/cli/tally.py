@@ -46,6 +46,10 @@ class Emptied(NamedTuple):
             print_wrapped(f"{self.group_id}: {self.result}", "", "  ")
 
 
+class Refused(Emptied):
+    """A group that cannot switch its protocol; `result` has the reason."""
+
+
 def unchanged(group_id: str, lines: Sequence[str]) -> str:
     """Returns the sentence about a group that no change affects; a line is `CHANGE: problem`."""
     problems = dict.fromkeys(line.partition(": ")[2] for line in lines)

@@ -32,7 +32,7 @@ from kafka_rebalance.assignors.registry import (
     library_of,
     protocol_name,
 )
-from kafka_rebalance.errors import NotAffected
+from kafka_rebalance.errors import NotAffected, SwitchRefused
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
@@ -115,11 +115,12 @@ class SwitchProtocol(Change):
         if self.protocol == CONSUMER:
             _check_classic(group)
         if self.protocol == CONSUMER and copies_user_data(group) and _joins_again(group):
-            raise error(
+            raise SwitchRefused(
+                "change",
                 "the broker refuses to convert a group whose assignments have user data, as those "
                 "of librdkafka's cooperative-sticky after members have joined again: stop all "
                 "members first, and start them with group.protocol=consumer; a rolling change to "
-                "range first is not possible, because librdkafka refuses a list of both"
+                "range first is not possible, because librdkafka refuses a list of both",
             )
         classic = name if self.protocol == CLASSIC else group.assignor or ""
         after = name if self.protocol == CLASSIC else f"{CONSUMER}/{name}"
@@ -137,7 +138,7 @@ def _check_classic(group: GroupSpec) -> None:
     if name is None:
         raise error("the group has no assignor: name the one that its leader runs")
     if library_of(name) in ("kafka-python", "aiokafka"):
-        raise error(lacking(name))
+        raise SwitchRefused("change", lacking(name))
     if name not in _OFFERED[CLASSIC]:
         played = ", ".join(_OFFERED[CLASSIC])
         raise error(f"{quoted(name)} is classic, but the plan plays the switch only of {played}")
@@ -146,9 +147,9 @@ def _check_classic(group: GroupSpec) -> None:
 def lacking(assignor: str) -> str:
     """Returns the text of an error about a group whose clients have no consumer protocol."""
     return (
-        "leave the group classic, or, if its members move to Kafka's Java client (from 4.0 on) or "
-        f"to librdkafka (from 2.12.0 on), plan with --assignor {protocol_name(assignor)}: "
-        "kafka-python and aiokafka have no consumer protocol (docs/switch-protocol.md)"
+        "kafka-python and aiokafka have no consumer protocol; leave the group classic, or, if its "
+        "members move to Kafka's Java client (from 4.0 on) or to librdkafka (from 2.12.0 on), plan "
+        f"with --assignor {protocol_name(assignor)} (docs/switch-protocol.md)"
     )
 
 

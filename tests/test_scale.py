@@ -72,8 +72,8 @@ def test_the_answer_in_words_comes_first() -> None:
     )
     assert kr.scale(SAMPLE["telemetry"]).summary == (
         "2 members would do as well as 6, and 7 to 12 members bring nothing: the fullest member "
-        "has 7 partitions either way; 4 of the 6 members have nothing to read; no member is too "
-        "many with 1, 2"
+        "has 7 partitions either way; 4 of the 6 members have nothing to read; every member "
+        "helps with 1, 2"
     )
     assert kr.scale(SAMPLE["loyalty"], [4]).summary.startswith("4 members help: the fullest")
     assert kr.scale(SAMPLE["loyalty"], [3]).summary.startswith("3 members now: the fullest")

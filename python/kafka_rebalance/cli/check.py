@@ -46,7 +46,7 @@ from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import add_table, whole
 from .patterns import add_patterns
-from .tally import Emptied, LeftOut, Refused, unchanged
+from .tally import CannotSwitch, Emptied, LeftOut, unchanged
 from .triage import triaged
 from .weights import add_weights
 
@@ -177,7 +177,7 @@ def _planned(
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
-    if isinstance(found, Refused):
+    if isinstance(found, CannotSwitch):
         return Problem.of(group.group_id, ERROR, found.result, _PLANS), []
     if isinstance(found, Emptied):
         return Problem.of(group.group_id, "unread", found.result), []

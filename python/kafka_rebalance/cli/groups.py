@@ -32,7 +32,7 @@ from kafka_rebalance.report.text.sentences import print_note, print_sentence, pr
 
 from .lines import Leaderless, Misspelt, group_lines, no_groups, open_input, required
 from .options import add_cluster, add_engine, add_pasted, add_table, cluster_configs
-from .tally import OF_APPLICATION, Emptied, LeftOut, Refused, Tally, unchanged
+from .tally import OF_APPLICATION, CannotSwitch, Emptied, LeftOut, Tally, unchanged
 from .weights import Weigher
 
 if TYPE_CHECKING:
@@ -349,7 +349,7 @@ def answer(
     except NoMembersLeft as error:
         return Emptied(group.group_id, error.problem)
     except SwitchRefused as error:
-        return Refused(group.group_id, f"it cannot switch its protocol: {error.problem}")
+        return CannotSwitch(group.group_id, f"it cannot switch its protocol: {error.problem}")
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # no change affects this group, so there is nothing to plan

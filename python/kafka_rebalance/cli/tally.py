@@ -46,7 +46,7 @@ class Emptied(NamedTuple):
             print_wrapped(f"{self.group_id}: {self.result}", "", "  ")
 
 
-class Refused(Emptied):
+class CannotSwitch(Emptied):
     """A group that cannot switch its protocol; `result` has the reason."""
 
 

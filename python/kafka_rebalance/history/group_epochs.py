@@ -64,7 +64,7 @@ from .epoch_inputs import (
 )
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, RecordedMember
-from .recorded import Cause, RecordedRebalance, Revocation
+from .recorded import Cause, NamedMember, RecordedRebalance, Revocation
 from .records import OffsetsRecord
 
 SESSION_MS = 45_000
@@ -342,7 +342,7 @@ class GroupEpochs:
     def _with_clients(self, row: RecordedRebalance) -> RecordedRebalance:
         named = {one: None for cause in row.causes for one in cause.members}
         named |= {one.member_id: None for one in row.revocations}
-        known = ((one, self._clients[one]) for one in named if one in self._clients)
+        known = (NamedMember(one, self._clients[one]) for one in named if one in self._clients)
         return replace(row, clients=tuple(known))
 
     def _written_again(self, record: OffsetsRecord) -> Iterator[_Row]:

@@ -52,7 +52,8 @@ HISTORY_SCHEMA = (
     "causes array<struct<kind: string, certainty: string, members: array<string>, "
     "detail: string>>, error string, group_type string, "
     "revocations array<struct<member_id: string, partitions: int, took_ms: bigint>>, "
-    "between_ms bigint, reconciled_ms bigint, cause string"
+    "between_ms bigint, reconciled_ms bigint, "
+    "clients array<struct<member_id: string, client_id: string>>, cause string"
 )
 """The columns of `rebalance_history`, after `cluster string` if the records contain that column.
 

@@ -495,7 +495,11 @@ def test_settings_without_a_change_are_those_of_their_way(
     assert now["standby_tasks"] == 0
     assert standby["standby_tasks"] == 7  # one of each stateful task
     assert main(["compare", str(file), "--new-setting", "num.standby=1"]) == 3
-    assert "not a setting of the leader" in capsys.readouterr().err
+    assert "new_settings.num.standby: not a setting of the leader" in capsys.readouterr().err
+    for command, wrong in (("compare", ""), ("plan", ""), ("plan", "=1"), ("compare", "A")):
+        with pytest.raises(SystemExit, match="2"):
+            main([command, str(file), "--new-setting", wrong])
+        assert f'--new-setting: "{wrong}" is not NAME=VALUE' in capsys.readouterr().err
 
 
 def test_rates_are_measured_between_two_readings(
@@ -514,6 +518,19 @@ def test_rates_are_measured_between_two_readings(
     assert "up to 0 records a second are written" in told
     assert main(["plan", str(paths[0]), *given, str(paths[1])]) == 3
     assert "since: no copy of a task's state has restored records" in capsys.readouterr().err
+    # Other lines of the earlier file do not matter; a wrong line of the group is named.
+    whole = paths[0].read_text(encoding="utf-8")
+    others = '[1]\n{\n{"group_id": "shop"}\n{"group_id": "another", "application": 1}\n'
+    paths[0].write_text(others + whole, encoding="utf-8")
+    assert main(["plan", str(paths[1]), *given, str(paths[0])]) == 0
+    assert capsys.readouterr().err == told
+    for text, problem in (
+        (others, "has no line of the application"),
+        ('{"group_id": "shop", "application": []}', "application: a list is not an object"),
+    ):
+        paths[0].write_text(text, encoding="utf-8")
+        assert main(["plan", str(paths[1]), *given, str(paths[0])]) == 3
+        assert problem in capsys.readouterr().err
 
 
 def test_equal_probing_rebalances_are_printed_once(

@@ -29,12 +29,35 @@ def test_an_application_and_its_plan() -> None:
 def test_other_groups_have_no_row_and_bad_lines_an_error() -> None:
     other = json.dumps({"group_id": "g", "topics": [], "members": [], "assignor": "range"})
     bad = _line(group_id="bad", application={"members": 1})
-    rows = [*plan_applications([other, b"{", bad, _line()], given=SETTINGS)]
-    assert [(one.group_id, one.error is None) for one in rows] == [
-        (None, False),
-        ("bad", False),
-        ("shop", True),
+    application = recorded_line(LEFT)["application"]
+    racks = _line(group_id="racks", application=application | {"brokers": {"0": 5}})
+    costs = _line(
+        group_id="costs", application=application | {"configs": {"max.warmup.replicas": -1}}
+    )
+    lines: list[bytes | str] = [other, b"{", "[1]", "\ud800", bad, racks, costs, _line()]
+    rows = [*plan_applications(lines, given=SETTINGS)]
+    assert [(one.group_id, (one.error or "").partition(": ")[0]) for one in rows] == [
+        (None, "line"),
+        (None, "line"),
+        (None, "line"),
+        ("bad", "application.now_ms"),
+        ("racks", 'application.brokers["0"]'),
+        ("costs", "application.configs.max.warmup.replicas"),
+        ("shop", ""),
     ]
+
+
+def test_end_offsets_that_a_line_lacks_count_as_0() -> None:
+    application = recorded_line(LEFT)["application"]
+    name, ends = next(iter(application["end_offsets"].items()))
+    short = application | {"end_offsets": application["end_offsets"] | {name: ends[:1]}}
+    none = application | {"end_offsets": application["end_offsets"] | {name: []}}
+    for one in (short, none):
+        core, reference = (
+            [*plan_applications([_line(application=one)], ["remove-members=1"], engine=engine)]
+            for engine in ("rust", "reference")
+        )
+        assert core == reference
 
 
 def test_a_replay_that_differs_has_its_state_and_no_plan() -> None:
@@ -47,6 +70,17 @@ def test_a_replay_that_differs_has_its_state_and_no_plan() -> None:
 def test_a_bad_change_is_one_error() -> None:
     with pytest.raises(kr.GroupError, match="changes"):
         [*plan_applications([_line()], ["nothing=1"])]
+
+
+@pytest.mark.parametrize("given", ["given", "new_settings"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("foo", 1), ("num.standby.replicas", 2**31), ("acceptable.recovery.lag", "9" * 5000)],
+)
+def test_settings_are_checked_once_for_all_lines(given: str, name: str, value: object) -> None:
+    with pytest.raises(kr.GroupError) as raised:
+        [*plan_applications([], **{given: {name: value}})]  # type: ignore[arg-type]
+    assert raised.value.path == f"{given}.{name}"
 
 
 def test_columns() -> None:

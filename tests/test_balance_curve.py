@@ -162,7 +162,7 @@ def test_the_words_of_a_curve() -> None:
     wide = balance_curve(hoarded(100, 4))
     assert (wide.knee.taken_at_most, wide.knee.greatest) == (74, 26)
     even = balance_curve(hoarded(1, 3))
-    assert even.summary == "The fullest member has 1, the least possible: nothing is to be taken."
+    assert even.summary == "The fullest member has 1, the fewest possible: no move helps."
     assert "&lt;" in even._repr_html_()
 
 

@@ -174,3 +174,23 @@ def test_a_list_that_lies_about_its_length_is_read_as_it_is() -> None:
 
     group = kr.GroupSpec("g", Liar((kr.Topic("t", 2),)), (kr.Member("a", ("t",)),), "range")
     assert len(kr.assign(group)["a"]) == 2
+
+
+def test_a_switch_to_the_present_assignor_is_not_affected_in_bulk() -> None:
+    """The other changes of the list are planned; an eager group is told how its bounce ends."""
+    lines = [json.loads(line) for line in captured_lines() if "error" not in json.loads(line)]
+    said = 'switch-assignor=range: "range" is the group\'s assignor already'
+    groups = [one for one in lines if one["assignor"] in ("range", "sticky")]
+    changes = ["switch-assignor=range", "add-members=1"]
+    rows = plan_batch([kr.GroupSpec.from_dict(one) for one in groups], changes=changes).to_pylist()
+    for one, row in zip(groups, rows, strict=True):
+        is_there = one["assignor"] == "range"
+        expected = kr.plan(kr.GroupSpec.from_dict(one), None, changes[is_there:]).figures()
+        assert row["not_affected"] == (said if is_there else None)
+        assert row["moves"] == expected.moves
+    (alone,) = plan_batch([kr.GroupSpec.from_dict(groups[0])], changes=changes[:1]).to_pylist()
+    assert (alone["not_affected"], alone["moves"], alone["error"]) == (said, None, None)
+    eager = next(one for one in lines if one["assignor"] == "cooperative-sticky")
+    group = kr.GroupSpec.from_dict(eager | {"rebalance_protocol": "eager"})
+    (row,) = plan_batch([group], changes=["switch-assignor=cooperative-sticky"]).to_pylist()
+    assert "`compare` has the rolling bounce" in row["error"]

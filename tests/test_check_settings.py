@@ -100,6 +100,25 @@ def test_the_assumed_library_is_said_and_a_name_of_librdkafka_alone_shows_it(
     assert not shown.err
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "library"),
+    [
+        ("a.properties", "group.id=g\ndebug=cgrp\n", "librdkafka"),
+        # Spring Boot has a key `debug`, too; librdkafka has no deserializers.
+        ("a.properties", "group.id=g\ndebug=true\nkey.deserializer=C\n", "java"),
+        ("a.yaml", "group_id: g\nlog_level: 7\n", "kafka-python"),
+        ("a.yaml", "group.id: g\nmax.poll.records: 7\n", "librdkafka"),
+    ],
+)
+def test_names_of_one_library_alone_show_it_in_properties(
+    tmp_path: Path, name: str, text: str, library: str
+) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    (found,) = read_clients(str(tmp_path / name))
+    assert isinstance(found, Client)
+    assert found.library == library
+
+
 def test_a_bad_document_does_not_lose_the_good_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

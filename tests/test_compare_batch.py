@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from dataclasses import replace
@@ -21,6 +22,7 @@ from kafka_rebalance.plans.rebalance_plan import parse_changes
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
 from tests.support.generate_changes import with_client_ids, with_protocol
+from tests.test_batch import VECTORS
 from tests.test_plans import batch_of
 
 
@@ -50,8 +52,8 @@ def _with_clients(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
 
 def _check(row: dict[str, Any], expected: kr.Comparison) -> None:
     assert (row["recommended"], row["reason"]) == (expected.recommended, expected.reason)
-    for one in row["candidates"]:
-        one.pop("error_kind")
+    kinds = [one.pop("error_kind") for one in row["candidates"]]
+    assert kinds == [one.error_kind for one in expected.candidates]
     nothing = dict.fromkeys(kr.Figures.__slots__)
     assert row["candidates"] == [{**nothing, **one.to_dict()} for one in expected.candidates]
     assert row["assignor"] == expected.group.assignor
@@ -127,6 +129,18 @@ def test_random_groups_equal_the_comparison_of_one_group() -> None:
     assert set(recommended) >= {"range", "roundrobin", "sticky", "cooperative-sticky"}
     assert len(reasons) >= 5, reasons
     assert errors
+
+
+def test_candidates_of_a_group_that_the_broker_assigns_have_the_kinds_of_their_errors() -> None:
+    lines = (VECTORS / "never_ends_smallest.jsonl").read_text(encoding="utf-8").splitlines()
+    case = json.loads(lines[0]) | {"assignor": "consumer/uniform"}
+    for topic, last in zip(case["topics"], "gwAQ", strict=True):
+        topic["topic_id"] = f"AAAAAAAAAAEAAAAAAAAAA{last}"
+    group = kr.GroupSpec.from_dict(case)
+    (row,) = compare_batch([group]).to_pylist()
+    kinds = {one["assignor"]: one["error_kind"] for one in row["candidates"] if one["error"]}
+    assert kinds == dict.fromkeys(("sticky", "cooperative-sticky"), "never-ends")
+    _check(row, kr.compare(group))
 
 
 def test_an_empty_batch_has_an_empty_answer() -> None:

@@ -52,6 +52,25 @@ def test_a_switch_to_the_present_assignor_is_a_result(
     assert checked == f"Passed: 1 group checked. range: {said}"
     assert main(["plan", str(path), *change]) == 0
     assert "Not affected by switch-assignor=range: 1 group." in capsys.readouterr().out
+    # The plan's other changes are played, in any order.
+    for changes in ((*change, "--add-members", "1"), ("--add-members", "1", *change)):
+        assert main(["plan", str(path), "--group", "range", *changes]) == 0
+        text = capsys.readouterr().out
+        assert text.startswith("Adding 1 member moves 1 of 4 partitions in 1 rebalance")
+        assert f"Not affected by switch-assignor=range: {said.partition(';')[0]}." in text
+        limits = ("--max-moves", "0", "--fail-on", "error")
+        assert main(["check", str(path), "--group", "range", *changes, *limits]) == 4
+        capsys.readouterr()
+    # Several groups that all have the assignor are a result, too.
+    both = [replace(group(2, 4, "range"), group_id=name).to_json() for name in "ab"]
+    path.write_text("\n".join(both))
+    assert main(["plan", str(path), *change]) == 0
+    assert capsys.readouterr().out == "Not affected by switch-assignor=range: 2 groups.\n"
+    assert main(["check", str(path), *change]) == 0
+    assert f"a: {said}\nb: {said}\n" in capsys.readouterr().out
+    assert main(["plan", str(path), "--json", *change]) == 0
+    lines = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [one["not_affected"] for one in lines] == [[f"switch-assignor=range: {said[:-17]}"]] * 2
 
 
 @pytest.mark.parametrize(

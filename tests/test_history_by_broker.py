@@ -91,6 +91,22 @@ def test_the_command_shows_the_epochs_of_a_group(
     assert ("slowest to revoke" in text.lower()) == (group != "share")
 
 
+def test_members_have_names_that_begin_with_their_client_ids(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their ids are UUIDs that they chose, which name nobody."""
+    assert main(["history", str(RUN), "--group", "java"]) == 0
+    text = capsys.readouterr().out
+    assert " left? (java-1-opW8)\n" in text
+    assert "slowest to revoke: java-0-rJBQ, 6 partitions" in text
+    assert "rJBQvUGZRR67qyIe8PMsYQ" not in text
+    page = tmp_path / "history.html"
+    assert main(["history", str(RUN), "--output", str(page)]) == 0
+    assert ": left? (java-1-opW8)" in page.read_text(encoding="utf-8")
+    rows = rebalance_history(read_records(str(RUN)), session_ms=SESSION_MS)
+    assert all(row.clients for row in rows if row.group_type == "consumer" and row.joined)
+
+
 # Virtual time -------------------------------------------------------------------------------------
 
 

@@ -305,3 +305,27 @@ def test_plans_count_unknown_racks_when_the_rack_is_lost(run: Any) -> None:
 def test_a_plan_of_new_partitions_names_the_time_until_they_are_seen(run: Any) -> None:
     _, out, _ = run("plan", [_group("g", "a")], "--partitions", "a=8")
     assert "metadata.max.age.ms (5 minutes by default)" in " ".join(out.split())
+
+
+def test_compare_of_many_groups_has_the_price_of_each_switch(run: Any) -> None:
+    """A group of one partition keeps its assignor: every assignor gives it to one member."""
+    two, single = _group("two", "a"), replace(_group("single", "a"), topics=(kr.Topic("a", 1),))
+    two, single = two.owning(kr.assign(two)), single.owning(kr.assign(single))
+    code, out, _ = run("compare", [single, two])
+    steps = kr.compare(two).migration
+    assert code == 0
+    assert steps is not None
+    sentence, table, _ = out.split("\n\n")
+    assert " ".join(sentence.split()) == (
+        f"2 groups: 1 keeps its own; 1 switches to cooperative-sticky; getting there costs "
+        f"{steps.rebalances} rebalances and {steps.moves} moves once."
+    )
+    rows = {line.split()[0]: line.split()[1:] for line in table.splitlines()}
+    assert rows["group"][-1] == "price"
+    assert rows["single"][:2] == ["range", "range"]
+    assert rows["two"][-3:] == [f"{steps.rebalances}", "/", f"{steps.moves}"]
+    grown = kr.compare(single, ["partitions a=4"])
+    assert grown.recommended == "cooperative-sticky"
+    assert (
+        kr.compare(single).reason == "range is what the group runs, and there is only one partition"
+    )

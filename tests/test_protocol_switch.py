@@ -92,7 +92,9 @@ def test_the_way_back_ends_with_the_leaders_assignor() -> None:
     [
         ("range", "newest", '"newest" is not consumer or classic'),
         ("range", "consumer/sticky", '"sticky" is none of uniform, range'),
-        ("consumer/range", "consumer", 'the broker assigns the group already: "consumer/range"'),
+        ("consumer/range", "consumer", "the broker assigns the group already"),
+        ("consumer/range", "consumer/uniform", 'the broker assigns the group: "consumer/range"'),
+        ("sticky", "classic", "a member assigns the group already"),
         ("consumer/range", "consumer/range", '"consumer/range" is the group\'s assignor already'),
         ("range", "classic/range", '"range" is the group\'s assignor already'),
         ("kafka-python/range", "consumer", "kafka-python and aiokafka have no consumer protocol"),
@@ -219,9 +221,35 @@ def test_the_check_after_a_switch(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert len(found) == len(problems)
         for text, part in zip(found, problems, strict=True):
             assert part in text
-    told.write_text("{}\n", encoding="utf-8")
-    assert main(["check", str(file), "--switched", str(told)]) != 0
-    assert "is not the output of plan --switch-protocol" in capsys.readouterr().err
+
+
+def test_a_check_after_a_switch_needs_a_plan_of_each_group(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = broker_group("range", [[0, 1, 2], [3, 4, 5]])
+    plan = kr.plan(group, None, ["switch-protocol=consumer"])
+    file, told = tmp_path / "now.jsonl", tmp_path / "plan.json"
+    file.write_text(f"{plan.final.to_json()}\n", encoding="utf-8")
+    arguments = ["check", str(file), "--switched", str(told)]
+    whole = plan.to_dict()
+    unplanned = [
+        {"group_id": "bad", "error": "line: not JSON"},
+        {"group_id": "left", "left_out": "why"},
+        {"group_id": "empty", "balance_after": None},
+        {name: value for name, value in whole.items() if name != "assignment"} | {"group_id": "g2"},
+    ]
+    # Lines without a plan are named, and the plans beside them count.
+    told.write_text("\n".join(map(json.dumps, [*unplanned, whole])), encoding="utf-8")
+    assert main(arguments) == 0
+    assert "no plan of bad, left, empty and 1 more" in capsys.readouterr().err
+    for text in ("", "{}\n", "[1]\n", "{\n", "\n".join(map(json.dumps, unplanned))):
+        told.write_text(text, encoding="utf-8")
+        assert main(arguments) == 2
+        assert f"--switched {told}: has no plan" in capsys.readouterr().err
+    # A group that was not planned does not pass.
+    told.write_text(json.dumps(whole | {"group_id": "another"}), encoding="utf-8")
+    assert main([*arguments, "--group", group.group_id]) == 4
+    assert "has no plan of this group" in capsys.readouterr().out
 
 
 def test_settings_that_clients_refuse_are_named() -> None:

@@ -94,3 +94,20 @@ def test_a_line_is_the_state_that_kafkas_coordinator_has(kind: str) -> None:
 def active(assigned: dict[str, Any]) -> dict[str, list[int]]:
     tasks = assigned.get("active", {})
     return {name: sorted(map(int, numbers)) for name, numbers in tasks.items()}
+
+
+@pytest.mark.parametrize("wrong", [{"topic_id": "no id"}, {"partitions": None}])
+def test_a_wrong_topic_is_an_error_of_its_groups_alone(wrong: dict[str, Any]) -> None:
+    _, group_id, log, topics = next(
+        one for one in states("consumer") if one[0]["state"] == "Stable"
+    )
+    prefix = len(group_id).to_bytes(2) + group_id.encode()
+    records = [(k, v) for k, v in log.items() if v is not None and k[2:].startswith(prefix)]
+    known = inventory(topics)
+    expected = RecordedGroups(known).line(group_id, records)
+    other = inventory({"another": 3})[0] | wrong
+    assert RecordedGroups([other, *known]).line(group_id, records) == expected
+    name = next(iter(expected["topics"]))["name"] if expected else ""
+    mine = [one | wrong if one["name"] == name else one for one in known]
+    with pytest.raises(kr.GroupError, match=f'topics.{next(iter(wrong))}: "{name}"'):
+        RecordedGroups(mine).line(group_id, records)

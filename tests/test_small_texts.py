@@ -260,7 +260,10 @@ def test_a_fleet_of_one_group_has_one_group_and_one_change(
     done: Any = SimpleNamespace(groups=1, errors=0, never_ends=0, counts={}, seconds=1.0)
     there: Any = SimpleNamespace(args=args)
     fleet._report(there, done, {}, {}, None)
-    assert capsys.readouterr().out.splitlines()[0] == "1 group in 1.0 s (1 a second)"
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "1 group is assigned.",
+        "1 group in 1.0 s (1 a second)",
+    ]
     counts = {"groups": 1, "errors": 0, "uneven": 0, "changes": [""], "seconds": 1.0}
     rest: dict[str, Any] = {
         "summary": "All is even.",

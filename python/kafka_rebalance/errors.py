@@ -58,6 +58,10 @@ class NotAffected(GroupError):
     """A change refers to a topic, member, client or rack that this group does not have."""
 
 
+class SwitchRefused(GroupError):
+    """The members' clients or the broker refuse a switch of the protocol: a result of a plan."""
+
+
 NO_MEMBERS = "no-members"
 """The `error_kind` of `NoMembersLeft` in columns: a result, which is not counted as an error."""
 

@@ -55,19 +55,31 @@ pub fn compare(
         };
         candidates.push(Candidate { assignor, figures });
     }
-    let adds = |change: &Change| matches!(change, Change::AddMembers(_));
-    let one_member = group.members.len() == 1 && !changes.iter().any(adds);
+    let keeps = why_all_are_equal(group, changes);
     let is_compared = candidates
         .iter()
         .any(|one| Some(one.assignor) == own(group));
-    let alone = (is_compared && !one_member).then(|| listed_alone(group, changes));
+    let alone = (is_compared && keeps.is_none()).then(|| listed_alone(group, changes));
     let alone = alone.flatten();
-    let (recommended, reason) = recommend(group, &candidates, alone.as_ref(), one_member);
+    let (recommended, reason) = recommend(group, &candidates, alone.as_ref(), keeps);
     Ok(Comparison {
         candidates,
         recommended,
         reason,
     })
+}
+
+/// Why every assignor gives one member everything, or None.
+fn why_all_are_equal(group: &GroupSpec, changes: &[Change]) -> Option<&'static str> {
+    let adds = |change: &Change| matches!(change, Change::AddMembers(_));
+    if group.members.len() == 1 && !changes.iter().any(adds) {
+        return Some("its only member reads all");
+    }
+    let grows =
+        |change: &Change| matches!(change, Change::AddPartitions { .. } | Change::AddTopics(_));
+    let topics = &group.topics[..group.declared];
+    let partitions: u64 = topics.iter().map(|one| u64::from(one.partitions)).sum();
+    (partitions == 1 && !changes.iter().any(grows)).then_some("there is only one partition")
 }
 
 fn own(group: &GroupSpec) -> Option<Assignor> {
@@ -89,21 +101,21 @@ fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
 type Ranked<'a> = (Assignor, &'a Figures);
 
 /// Recommends an assignor. `alone` contains the figures of an eager group's own assignor, computed as if
-/// its members listed no other assignor.
+/// its members listed no other assignor. `keeps` is the reason why the group keeps its assignor in
+/// any case.
 fn recommend(
     group: &GroupSpec,
     candidates: &[Candidate],
     alone: Option<&Figures>,
-    has_one_member: bool,
+    keeps: Option<&str>,
 ) -> (Option<Assignor>, String) {
     let runs = own(group);
     let own = |assignor: Assignor| runs == Some(assignor);
     let stays = |one: &&Candidate| {
         own(one.assignor) && one.figures.as_ref().is_ok_and(|figures| figures.settled)
     };
-    if let Some(kept) = candidates.iter().find(stays).filter(|_| has_one_member) {
-        let name = kept.assignor.name();
-        let reason = format!("{name} is what the group runs, and its only member reads all");
+    if let (Some(kept), Some(why)) = (candidates.iter().find(stays), keeps) {
+        let reason = format!("{} is what the group runs, and {why}", kept.assignor.name());
         return (Some(kept.assignor), reason);
     }
     let settles = candidates.iter().filter_map(|one| {

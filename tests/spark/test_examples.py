@@ -61,6 +61,11 @@ def test_the_inventory_has_the_topics_of_a_snapshot(spark: SparkSession, tmp_pat
     found = {row["name"]: row.asDict() for row in read_topics(spark, str(target)).collect()}
     assert len(found) >= 2
     assert found == {
-        name: {"name": name, "partitions": topic["partitions"], "racks": topic.get("racks")}
+        name: {
+            "name": name,
+            "partitions": topic["partitions"],
+            "racks": topic.get("racks"),
+            "topic_id": None,
+        }
         for name, topic in topics.items()
     }

@@ -59,6 +59,33 @@ def test_rows_and_lines_are_what_python_returns(spark: SparkSession, tmp_path: P
             ]
 
 
+def test_bad_input_never_loses_good_input(spark: SparkSession) -> None:
+    good = next(line for line in captured_lines() if "error" not in json.loads(line))
+    bad = {
+        "[1]": "line: a list is not an object",
+        "3": "line: a number is not an object",
+        "{": "line: not JSON: ",
+        '{"group_id": "a", "topics": 3, "members": []}': "topics: a number is not a list",
+        '{"group_id": "a", "topics": [], "members": [null]}': "members[0]: null is not an object",
+        '{"group_id": "a", "error": "why"}': "why",
+    }
+    texts = spark.createDataFrame([(line,) for line in [*bad, good]], "line string")
+    (*wrong, last) = scale_groups(texts.coalesce(1), [1]).collect()
+    for row, (line, problem) in zip(wrong, bad.items(), strict=True):
+        assert problem in row["error"]
+        assert row["group_id"] == ("a" if "group_id" in line else None)
+    assert last["summary"] is not None
+    holes = spark.createDataFrame([("a", [None], [None])], SMALL_SCHEMA)
+    (row,) = scale_groups(holes).collect()
+    assert (row["group_id"], row["error"]) == ("a", "topics[0]: null is not an object")
+
+
+SMALL_SCHEMA = (
+    "group_id string, topics array<struct<name: string, partitions: int>>, "
+    "members array<struct<member_id: string, topics: array<string>>>"
+)
+
+
 def test_frames_that_do_not_fit_are_refused(spark: SparkSession) -> None:
     with pytest.raises(SchemaError, match="topics: missing"):
         scale_groups(spark.createDataFrame([("g",)], "group_id string"))

@@ -23,12 +23,6 @@ class ComparedSettings(NamedTuple):
     plan: ApplicationPlan
 
     @property
-    def restored(self) -> dict[Any, int]:
-        """Returns task -> the records that are restored before it runs, in the likeliest course."""
-        copies = [copy for call in self.plan.likeliest.calls for copy in call.restored]
-        return {copy.task: copy.records for copy in reversed(copies)}
-
-    @property
     def copies(self) -> int:
         """Returns how many standby tasks there are in the end."""
         return sum(len(of.standby) for of in self.plan.likeliest.tasks.values())
@@ -47,7 +41,7 @@ class ComparedSettings(NamedTuple):
             "probing_rebalances": course.probings,
             "settled_after_ms": course.duration_ms,
             "settled": course.settled,
-            "restored": [{"task": t, "records": n} for t, n in sorted(self.restored.items())],
+            "restored": [{"task": t, "records": n} for t, n in sorted(course.restored.items())],
             "standby_tasks": self.copies,
             "active_tasks_per_thread": self.per_thread,
         }

@@ -11,6 +11,7 @@ Errors   GroupError with the path of the field.
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
@@ -27,7 +28,16 @@ from kafka_rebalance.assignors.streams.application import (
 from kafka_rebalance.assignors.streams.leader import ASSIGNORS, HIGH_AVAILABILITY
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.declared_types import fits
-from kafka_rebalance.group.field_paths import array, each, integer, object_, required, string, text
+from kafka_rebalance.group.field_paths import (
+    MAX_INT32,
+    array,
+    each,
+    integer,
+    object_,
+    required,
+    string,
+    text,
+)
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.streams_protocol import (
@@ -38,7 +48,9 @@ from kafka_rebalance.wire.streams_protocol import (
 )
 
 FIELD = "application"
+_NEW = "new_changelog_topics"
 _T = TypeVar("_T")
+_LAST_S = 253_402_300_799
 _ZERO = str(UUID(int=0))
 
 
@@ -56,7 +68,10 @@ def read_application(value: Any, at: str = FIELD) -> Application:
     case = object_(value, at)
     if case.get("error") is not None:
         raise GroupError(at, f"not read from the cluster: {text(case['error'], f'{at}.error')}")
-    brokers = object_(case.get("brokers") or {}, f"{at}.brokers")
+    brokers = {
+        one: None if rack is None else text(rack, f"{at}.brokers[{quoted(one)}]")
+        for one, rack in object_(case.get("brokers") or {}, f"{at}.brokers").items()
+    }
     ends = case.get("end_offsets")
     assignor = case.get("assignor") or HIGH_AVAILABILITY
     if assignor not in ASSIGNORS:
@@ -74,7 +89,7 @@ def read_application(value: Any, at: str = FIELD) -> Application:
         each({"subtopologies": ()} | case, "subtopologies", at, _subtopology),
         None if ends is None else _by_name(case, "end_offsets", at, _whole),
         _by_name({"committed_offsets": {}} | case, "committed_offsets", at, _offset),
-        tuple(case.get("new_changelog_topics") or ()),
+        each({_NEW: case.get(_NEW) or ()}, _NEW, at, text),
         each(case, "members", at, _thread),
     )
 
@@ -92,8 +107,13 @@ def read_assigned(value: Any, at: str = FIELD) -> dict[str, SentAssignment]:
 
 
 def settings(configs: Mapping[str, Any], at: str) -> Settings:
-    """Returns the leader's settings; names are Kafka's, with dots or underscores, and values may be
-    strings, as in a properties file.
+    """Returns the leader's settings: those given, and Kafka's defaults."""
+    return Settings(**checked_settings(configs, at))
+
+
+def checked_settings(configs: Mapping[str, Any], at: str) -> dict[str, Any]:
+    """Returns some of the fields of `Settings`. Names are Kafka's, with dots or underscores, and
+    values may be strings, as in a properties file.
     """
     found: dict[str, Any] = {}
     for name, value in configs.items():
@@ -104,12 +124,17 @@ def settings(configs: Mapping[str, Any], at: str) -> Settings:
         hint = Settings.__annotations__[field]
         if isinstance(value, str) and hint == tuple[str, ...]:
             value = tuple(one.strip() for one in value.split(",") if one.strip())
-        elif isinstance(value, str) and value.isdecimal() and hint is not str:
+        elif isinstance(value, str) and hint is not str and re.fullmatch("[0-9]{1,19}", value):
             value = int(value)
-        found[field] = tuple(value) if isinstance(value, list) else value
-        if not fits(found[field], hint):
+        found[field] = value = tuple(value) if isinstance(value, list) else value
+        most = LONG_MAX if field.endswith(("_lag", "_ms")) else MAX_INT32
+        is_within = not isinstance(value, int) or 0 <= value <= most
+        if not (fits(value, hint) and is_within):
             raise GroupError(f"{at}.{name}", f"{quoted(str(value))} does not fit this setting")
-    return Settings(**found)
+        for one in value if isinstance(value, tuple) else [value]:
+            if isinstance(one, str):
+                text(one, f"{at}.{name}")
+    return found
 
 
 def written_thread(thread: StreamThread, user_data: bytes) -> dict[str, Any]:
@@ -163,7 +188,9 @@ def uuid_text(one: Uuid) -> str:
 
 
 def utc_text(at_ms: int) -> str:
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    """Returns a time in words; what Python's dates lack is shown as their last second."""
+    seconds = min(max(0, at_ms) // 1000, _LAST_S)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _thread(value: Any, at: str) -> StreamThread:
@@ -202,7 +229,7 @@ def _subtopology(value: Any, at: str) -> TopicsInfo:
         (*sources, *rest[0]),
         rest[1],
         each({"source_changelog_topics": ()} | one, "source_changelog_topics", at, text),
-        one.get("unlogged_stores") or 0,
+        _whole(one.get("unlogged_stores") or 0, f"{at}.unlogged_stores"),
     )
 
 

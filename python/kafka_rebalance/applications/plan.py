@@ -35,7 +35,7 @@ from kafka_rebalance.plans.changes.members import AddMembers, RemoveMembers
 from kafka_rebalance.plans.playing import at_change
 from kafka_rebalance.wire.streams_protocol import SubscriptionInfo, TaskId
 
-from .lines import settings, uuid_text
+from .lines import checked_settings, uuid_text
 from .prediction import FOLLOW_UP, NEW, PROBING, Call, Restore, Running, running
 from .replayed import Replay
 from .topology import ThreadTasks
@@ -100,6 +100,12 @@ class Course(NamedTuple):
     def moved(self) -> list[TaskId]:
         """Returns the tasks that another process has in the end."""
         return sorted(one for one, owner in self.after.items() if self.before.get(one) != owner)
+
+    @property
+    def restored(self) -> dict[TaskId, int]:
+        """Returns task -> the records that are restored before it runs, when it first has to."""
+        copies = [copy for call in self.calls for copy in call.restored]
+        return {copy.task: copy.records for copy in reversed(copies)}
 
     @property
     def of_new(self) -> list[TaskId]:
@@ -168,12 +174,12 @@ def plan_application(
     each task a second. Without changes and settings, the next rebalance is planned.
     """
     restore = partial(_restore, restore_rate, write_rate)
-    configs = {name.replace(".", "_"): value for name, value in (new_settings or {}).items()}
+    new_values = checked_settings(new_settings or {}, "new_settings")
 
     def course(new: Uuid | None, probability: float, *, is_quick: bool = False) -> Course:
         run = running(replay, new, is_quick=is_quick, engine=engine)
         played = _Played(group, run, session_ms, restore, engine)
-        own = settings(run.application.settings._asdict() | configs, "--new-setting")
+        own = run.application.settings._replace(**new_values)
         if settings_first:
             run.application = run.application._replace(settings=own)
             played.settle("settings", 0)

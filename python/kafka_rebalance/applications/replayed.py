@@ -44,7 +44,7 @@ from .topology import missing_tasks, present_tasks, topologies
 Place = tuple[Uuid, TaskId]
 """A process and a task that it has."""
 _MOST_CANDIDATES = 200
-ASSIGNOR, STATEFUL = "assignor", "stateful"
+OF_REPLAY = ASSIGNOR, STATEFUL = "assignor", "stateful"
 """Keys among the given settings: of the assignor, and of the numbers of stateful subtopologies."""
 
 
@@ -254,7 +254,7 @@ def _candidates(
     assigned: Mapping[str, SentAssignment],
     given: Mapping[str, Any],
 ) -> Iterator[Application]:
-    configs = {name: value for name, value in given.items() if name not in (ASSIGNOR, STATEFUL)}
+    configs = {name: value for name, value in given.items() if name not in OF_REPLAY}
     keys = tuple(sorted({key for one in application.threads for key in one.info.tags()}))
     assignors = (given[ASSIGNOR],) if ASSIGNOR in given else ASSIGNORS
     lags: list[dict[str, Any]] = [{}]
@@ -315,7 +315,7 @@ def _reported_ends(application: Application) -> Application:
         left = total
         for topic, p in topology.changelogs.get(task, ()):
             place = ends if topic in ends else committed
-            if topic in place:
+            if p < len(place.get(topic, ())):
                 now = place[topic][p] or 0
                 place[topic][p] = min(now, left)
                 left -= min(now, left)

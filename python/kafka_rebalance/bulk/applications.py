@@ -4,13 +4,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.applications.lines import FIELD
+from kafka_rebalance.applications.lines import FIELD, checked_settings
 from kafka_rebalance.applications.plan import plan_application
-from kafka_rebalance.applications.replayed import Replay, read_replay
+from kafka_rebalance.applications.replayed import OF_REPLAY, Replay, read_replay
 from kafka_rebalance.applications.topology import missing_tasks
 from kafka_rebalance.assignors.registry import STREAM, Engine
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.field_paths import object_
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.rebalance_plan import parse_changes
@@ -19,6 +20,10 @@ from .lines import group_id_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+TEXTS = frozenset(("group_id", "error"))
+"""The fields of `ApplicationRow` that are strings; the others are numbers."""
 
 
 class ApplicationRow(NamedTuple):
@@ -60,15 +65,15 @@ def plan_applications(
     `given` are settings of all applications by Kafka's names, where the replay cannot find them.
     A bad line, or one whose replay differs, has an `error`; the others are planned.
 
-    Errors   GroupError for a bad change.
+    Errors   GroupError for a bad change or setting.
     """
-    parsed = parse_changes(changes)
+    parsed = check_plan(changes, given, new_settings)
     for line in lines:
         fields: Any = None
         row = ApplicationRow(None)
         try:
-            fields = contract.parse(line if isinstance(line, bytes) else line.encode())
-            if not _is_application(fields):
+            fields = object_(contract.parse(line), "line")
+            if fields.get("assignor") != STREAM or fields.get(FIELD) is None:
                 continue
             group = GroupSpec.from_dict(fields)
             replay = read_replay(group.group_id, fields[FIELD], given or {}, engine=engine)
@@ -77,16 +82,27 @@ def plan_applications(
                 options = {"restore_rate": restore_rate, "engine": engine}
                 plan = plan_application(group, replay, parsed, new_settings, **options)  # type: ignore[arg-type]
                 course = plan.likeliest
-                restored = {one.task: one.records for c in course.calls for one in c.restored}
                 row = row._replace(
                     moved_tasks=len(course.moved),
                     probing_rebalances=course.probings,
                     settled_after_ms=course.duration_ms,
-                    restored_records=sum(restored.values()),
+                    restored_records=sum(course.restored.values()),
                 )
         except (GroupError, AssignorThrows) as error:
             row = row._replace(group_id=group_id_of(fields), error=str(error))
         yield row
+
+
+def check_plan(
+    changes: Sequence[Change | str],
+    given: Mapping[str, Any] | None,
+    new_settings: Mapping[str, Any] | None,
+) -> tuple[Change, ...]:
+    """Returns the changes. Errors: GroupError for a bad change or setting of all lines."""
+    of_leader = {name: one for name, one in (given or {}).items() if name not in OF_REPLAY}
+    checked_settings(of_leader, "given")
+    checked_settings(new_settings or {}, "new_settings")
+    return parse_changes(changes)
 
 
 def applications_batch(
@@ -96,17 +112,8 @@ def applications_batch(
     import pyarrow as pa
 
     rows = [one._asdict() for one in plan_applications(lines, *arguments, **options)]
-    texts = {"group_id", "error"}
-    types = {name: pa.string() if name in texts else pa.int64() for name in ApplicationRow._fields}
+    types = {name: pa.string() if name in TEXTS else pa.int64() for name in ApplicationRow._fields}
     return pa.RecordBatch.from_pylist(rows, pa.schema(types))
-
-
-def _is_application(fields: Any) -> bool:
-    return (
-        isinstance(fields, Mapping)
-        and fields.get("assignor") == STREAM
-        and fields.get(FIELD) is not None
-    )
 
 
 def _present(group_id: str, replay: Replay) -> ApplicationRow:

@@ -3,26 +3,28 @@
 
 1. The core answers the batch, all rows at once.
 2. It refuses plans of groups that a broker assigns, and of the switch to another protocol: the
-   error of such a row contains ONE_AT_A_TIME.
+   error of such a row contains ONE_AT_A_TIME; under a Python library's assignor, ONLY_PYTHON.
 3. Python plans or compares each of these groups, as the commands for one group do.
 
 Cost     rows of step 3 take milliseconds each, others microseconds: docs/scale.md has figures.
 Errors   those of the core's function. A group that Python cannot plan has an `error`, too.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
-from kafka_rebalance.assignors.registry import ONE_AT_A_TIME
-from kafka_rebalance.errors import GroupError, error_kind
+from kafka_rebalance.assignors.registry import ONE_AT_A_TIME, ONLY_PYTHON, library_of
+from kafka_rebalance.bulk.lines import group_id_of
+from kafka_rebalance.errors import GroupError, SwitchRefused, error_kind
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.model import MAX_PARTITIONS
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
+from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
-from kafka_rebalance.plans.clients import lacks_consumer_protocol
+from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, lacks_consumer_protocol
 from kafka_rebalance.plans.group_kinds import CONSUMER
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
@@ -49,7 +51,10 @@ def answers(
     if verb not in _ANSWERS:
         return found
     # 2.
-    refused = pc.match_substring(found["error"], ONE_AT_A_TIME)
+    words = [ONE_AT_A_TIME]
+    if verb == "plan" and any("switch-protocol" in text for text in arguments[1] or ()):
+        words.append(ONLY_PYTHON.decode())  # the reason is about the switch
+    refused = pc.match_substring_regex(found["error"], "|".join(words))
     at = pc.indices_nonzero(refused.fill_null(False))
     if len(at) == 0:
         return found
@@ -74,29 +79,47 @@ def group_of(row: Row, max_partitions: int = MAX_PARTITIONS) -> GroupSpec:
 
 
 def with_names(row: Row) -> Row:
-    """Returns a row of the contract's columns with names of topics in place of indexes."""
-    names = [topic["name"] for topic in row["topics"] or ()]
+    """Returns a row of the contract's columns with names of topics in place of indexes.
+
+    Any element of a list may be null.
+    """
+    names = [topic and topic["name"] for topic in row["topics"] or ()]
 
     def name(topic: Any) -> Any:
         return names[topic] if isinstance(topic, int) and 0 <= topic < len(names) else topic
 
-    members = []
+    members: list[Row | None] = []
     for one in row["members"] or ():
-        owned = [{**run, "topic": name(run["topic"])} for run in one.get("owned_partitions") or ()]
+        if one is None:
+            members.append(one)
+            continue
+        owned = [
+            run and {**run, "topic": name(run["topic"])}
+            for run in one.get("owned_partitions") or ()
+        ]
         member = {**one, "topics": [name(topic) for topic in one["topics"] or ()]}
         members.append({**member, "owned_partitions": owned} if owned else member)
     return {**row, "members": members}
 
 
+def bad_row(row: Row, error: GroupError | str) -> Row:
+    """Returns the group's id, if a row of lines or columns has one, and its error."""
+    fields: Any = row
+    if "line" in row:
+        try:
+            fields = contract.parse(row["line"] or b"")
+        except GroupError:
+            fields = None
+    return {"group_id": group_id_of(fields), "error": str(error)}
+
+
 def _answer(verb: str, row: Row, arguments: Sequence[Any]) -> Row:
     """Returns a row of the answers, without the columns that are null."""
-    name = row.get("group_id")
     try:
         group = group_of(row, arguments[-2])
-        name = group.group_id
-        return {"group_id": name, **_ANSWERS[verb](group, row, *arguments[:-2])}
+        return {"group_id": group.group_id, **_ANSWERS[verb](group, row, *arguments[:-2])}
     except GroupError as error:
-        return {"group_id": name, "error": str(error), "error_kind": error_kind(error)}
+        return {**bad_row(row, error), "error_kind": error_kind(error)}
 
 
 def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] | None) -> Row:
@@ -119,17 +142,30 @@ def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] 
 
 
 def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
-    """Raises GroupError for a switch to the consumer protocol that some members' library lacks.
+    """Raises GroupError for a switch to the consumer protocol that some members' library lacks, and
+    for any other change of a group that a Python library's own class assigns.
 
     A plan of one group plays the others' restarts, and notes that these members cannot follow.
     """
+    name = group.assignor or ""
+    by_python = library_of(name) in LACK_CONSUMER_PROTOCOL
     for i, change in enumerate(changes):
-        if not isinstance(change, SwitchProtocol) or change.protocol != CONSUMER:
+        if not isinstance(change, SwitchProtocol):
             continue
-        for member in group.members:
-            if (lacking := lacks_consumer_protocol(member, group.group_id)) is not None:
-                who = member.group_instance_id or member.member_id
-                raise GroupError(f"changes[{i}]", f"{who}: {lacking}")
+        if by_python:
+            try:
+                change.events(group)
+            except GroupError as error:
+                raise type(error)(f"changes[{i}]", error.problem) from None
+        members = group.members if change.protocol == CONSUMER else ()
+        why = Counter(lacks_consumer_protocol(one, group.group_id) for one in members)
+        del why[None]
+        for problem, count in why.most_common(1):
+            of = f"{count} of {counted(len(members), 'member')}"
+            text = f"{of} cannot restart with group.protocol=consumer: {problem}"
+            raise SwitchRefused(f"changes[{i}]", text)
+    if by_python:
+        raise GroupError("assignor", f"{quoted(name)} {ONLY_PYTHON.decode()}")
 
 
 def _compared(group: GroupSpec, _: Row, texts: list[str]) -> Row:
@@ -140,12 +176,10 @@ def _compared(group: GroupSpec, _: Row, texts: list[str]) -> Row:
     answer: Row = {"assignor": group.assignor, "not_affected": "; ".join(left_out) or None}
     if found is None:
         return answer
-    candidates = [one.to_dict() for one in found.candidates]
-    kinds = {"error_kind": "group"}
     return answer | {
         "recommended": found.recommended,
         "reason": found.reason,
-        "candidates": [one | (kinds if one.get("error") else {}) for one in candidates],
+        "candidates": [{**one.to_dict(), "error_kind": one.error_kind} for one in found.candidates],
     }
 
 

@@ -112,21 +112,41 @@ def of_group(group: TriagedGroup, limits: Mapping[str, int]) -> Iterator[Problem
         yield found._replace(text=f"{found.text} ({group.counted_in})") if is_rate else found
 
 
-def of_switch(group: TriagedGroup, planned: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yields how a group differs from the end of `planned`: a plan as `to_dict` returns it."""
+class SwitchPlan(NamedTuple):
+    """A group at the end of its planned switch, and the ids of the members before it."""
+
+    assignor: str
+    members: int
+    fewest: int
+    most: int
+    before: frozenset[str]
+
+    @classmethod
+    def of(cls, line: Mapping[str, Any]) -> "SwitchPlan | None":
+        """Returns a line of `plan --json`; None if it has no plan, but an error or a reason."""
+        try:
+            after, members = line["balance_after"], len(line["assignment"])
+            before = frozenset(line["members"])
+            return cls(line["assignor_after"], members, after["min"], after["max"], before)
+        except (KeyError, TypeError):
+            return None
+
+
+def of_switch(group: TriagedGroup, planned: SwitchPlan) -> Iterator[Problem]:
+    """Yields how a group differs from the end of `planned`."""
     if not isinstance(one := group.described, Description):
         yield Problem.of(group.group_id, SWITCHED, f"its state is {group.state}")
         return
-    ids, after = [member.member_id for member in one.group.members], planned["balance_after"]
+    ids = [member.member_id for member in one.group.members]
     for what, found, told in (
-        ("assignor", one.group.assignor, planned["assignor_after"]),
-        ("members", len(ids), len(planned["assignment"])),
-        ("fewest partitions of a member", one.balance.min, after["min"]),
-        ("most partitions of a member", one.balance.max, after["max"]),
+        ("assignor", one.group.assignor, planned.assignor),
+        ("members", len(ids), planned.members),
+        ("fewest partitions of a member", one.balance.min, planned.fewest),
+        ("most partitions of a member", one.balance.max, planned.most),
     ):
         if found != told:
             yield Problem.of(group.group_id, SWITCHED, f"{what}: {found}; in the plan {told}")
-    if left := [member_id for member_id in ids if member_id in planned["members"]]:
+    if left := [member_id for member_id in ids if member_id in planned.before]:
         text = f"{first_of(left, 3)}: not restarted since the plan"
         yield Problem.of(group.group_id, SWITCHED, text)
 

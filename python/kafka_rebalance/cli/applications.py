@@ -2,13 +2,16 @@
 """Options and input of classic Kafka Streams applications, for `describe` and `plan`."""
 
 import argparse
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.report.text.sentences import print_note
@@ -58,7 +61,7 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
     add_table(
         add_settings(parser),
         _PLANNED,
-        new_setting=REPEATED,
+        new_setting={**REPEATED, "type": _new_settings},
         session_timeout={"type": seconds, "default": 45.0},
         restore_rate=whole(1),
         write_rate=whole(0),
@@ -123,7 +126,7 @@ def planned_application(
         group,
         one,
         changes,
-        _named(args.new_setting),
+        dict(chain.from_iterable(map(dict.items, args.new_setting))),
         session_ms=round(args.session_timeout * 1000),
         restore_rate=restore_rate,
         write_rate=write_rate,
@@ -149,7 +152,7 @@ def compared_settings(
         group,
         one,
         changes,
-        [_named(text.split()) for text in args.new_setting],
+        args.new_setting,
         session_ms=round(args.session_timeout * 1000),
         restore_rate=restore_rate,
         write_rate=write_rate,
@@ -163,23 +166,41 @@ def _rates(
     """Returns the restore and the write rate: given, or measured since an earlier line."""
     restore_rate, write_rate = args.restore_rate, args.write_rate
     if args.since is not None:
-        from kafka_rebalance.applications.lines import FIELD
         from kafka_rebalance.applications.measured import measured_rates
 
-        lines = map(contract.parse, args.since.read_bytes().splitlines())
-        line = next((one[FIELD] for one in lines if one.get("group_id") == group.group_id), None)
-        if line is None:
-            raise GroupError("since", f"{args.since} has no line of {group.group_id}")
-        found = measured_rates(group.group_id, line, one, noted.applications[group.group_id])
+        line = _earlier(args.since, group.group_id)
+        try:
+            found = measured_rates(group.group_id, line, one, noted.applications[group.group_id])
+        except GroupError as error:
+            if error.path == "since":
+                raise
+            raise GroupError("since", f"{args.since}: {error}") from None
         print_note(str(found))
         restore_rate = found.restore_rate if restore_rate is None else restore_rate
         write_rate = found.write_rate if write_rate is None else write_rate
     return restore_rate, write_rate or 0
 
 
-def _named(texts: Sequence[str]) -> dict[str, Any]:
-    """Returns the settings of `NAME=VALUE`, by name."""
-    return dict(text.partition("=")[::2] for text in texts)
+def _earlier(file: Path, group_id: str) -> Any:
+    """Returns the field `application` of the group's line; other lines of the file may be wrong."""
+    from kafka_rebalance.applications.lines import FIELD
+
+    for text in file.read_bytes().splitlines():
+        try:
+            line = contract.parse(text)
+        except GroupError:
+            continue
+        if isinstance(line, dict) and line.get("group_id") == group_id and FIELD in line:
+            return line[FIELD]
+    raise GroupError("since", f"{file} has no line of the application {quoted(group_id)}")
+
+
+def _new_settings(text: str) -> dict[str, str]:
+    """Parses NAME=VALUE, or several with spaces between."""
+    pairs = [one.partition("=") for one in re.split(r"\s+(?=[\w.]+=)", text.strip())]
+    if not all(name and equals for name, equals, _ in pairs):
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not NAME=VALUE")
+    return {name: value for name, _, value in pairs}
 
 
 def show_plan(plan: "ApplicationPlan", args: argparse.Namespace) -> None:

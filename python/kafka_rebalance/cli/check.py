@@ -14,7 +14,9 @@ from kafka_rebalance.bulk.lines import group_id_of
 from kafka_rebalance.checks.verdict import (
     ERROR,
     LIMITS,
+    SWITCHED,
     Problem,
+    SwitchPlan,
     Verdict,
     of_group,
     of_plan,
@@ -26,6 +28,8 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.notes.note import first_of
+from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.changes.text import change_from_text
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
@@ -42,7 +46,7 @@ from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import add_table, whole
 from .patterns import add_patterns
-from .tally import Emptied, LeftOut, Unchanged
+from .tally import CannotSwitch, Emptied, LeftOut, unchanged
 from .triage import triaged
 from .weights import add_weights
 
@@ -122,6 +126,9 @@ def run(args: argparse.Namespace) -> int:
     for one in rows:
         if one.group_id in planned:
             problems += of_switch(one, planned[one.group_id])
+        elif args.switched:
+            text = f"{args.switched} has no plan of this group"
+            problems.append(Problem.of(one.group_id, SWITCHED, text))
         if not args.changes:
             problems += of_group(one, limits)
         elif not isinstance(one.described, Description):
@@ -133,13 +140,13 @@ def run(args: argparse.Namespace) -> int:
             if isinstance(found, RebalancePlan):
                 answers.append(f"{one.group_id}: {found.summary}")
                 problems += of_plan(found, limits)
-            elif isinstance(found, Unchanged):
-                answers.append(f"{one.group_id}: {found.result}")
+            elif found is None and any(map(is_already, lines)):
+                answers.append(unchanged(one.group_id, lines))
             elif found is not None:
                 problems.append(found)
     for change in args.changes:
         reasons = [one for lines in left_out for one in lines if one.startswith(f"{change}: ")]
-        if reasons and len(reasons) == len(left_out):
+        if reasons and len(reasons) == len(left_out) and not any(map(is_already, reasons)):
             problems.append(Problem.of("all groups", ERROR, reasons[0], _PLANS))
     return _print(of(len(rows) + len(bad), problems), args, answers)
 
@@ -162,7 +169,7 @@ def _without_effect(limit: str, args: argparse.Namespace) -> str:
 
 def _planned(
     args: argparse.Namespace, group: GroupSpec, *, alone: bool
-) -> tuple[RebalancePlan | Problem | Unchanged | None, list[str]]:
+) -> tuple[RebalancePlan | Problem | None, list[str]]:
     """Returns the plan of a group, or its problem; None if no change affects it.
 
     One of several groups is planned without the changes that do not affect it; they are the lines
@@ -170,8 +177,8 @@ def _planned(
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
-    if isinstance(found, Unchanged):
-        return found, []
+    if isinstance(found, CannotSwitch):
+        return Problem.of(group.group_id, ERROR, found.result, _PLANS), []
     if isinstance(found, Emptied):
         return Problem.of(group.group_id, "unread", found.result), []
     if isinstance(found, BadGroup | LeftOut):
@@ -242,17 +249,25 @@ def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
     return table or {}
 
 
-def _planned_switches(file: str | None) -> dict[str, Any]:
-    """Returns the plans by group. Errors: GroupError at `--switched` for another file."""
+def _planned_switches(file: str | None) -> dict[str, SwitchPlan]:
+    """Returns the plans by group, and prints which groups of the file have none.
+
+    Errors   GroupError at `--switched` for a file without a plan.
+    """
+    if file is None:
+        return {}
     try:
-        lines = [] if file is None else Path(file).read_bytes().splitlines()
-        plans = {one["group_id"]: one for one in map(json.loads, lines)}
-        if all({"assignor_after", "balance_after", "members"} <= {*one} for one in plans.values()):
-            return plans
+        lines = map(json.loads, filter(bytes.strip, Path(file).read_bytes().splitlines()))
+        found = {str(one["group_id"]): SwitchPlan.of(one) for one in lines}
     except (ValueError, KeyError, TypeError):
-        pass
-    problem = "is not the output of plan --switch-protocol … --json"
-    raise GroupError(f"--switched {file}", problem)
+        found = {}
+    plans = {group_id: one for group_id, one in found.items() if one is not None}
+    if not plans:
+        problem = "has no plan; give it the output of plan --switch-protocol … --json"
+        raise GroupError(f"--switched {file}", problem)
+    if without := [group_id for group_id in found if group_id not in plans]:
+        print_note(f"--switched {file}: no plan of {first_of(without, 3)}, which is not compared")
+    return plans
 
 
 def _known(file: str | None) -> Collection[tuple[str, str]]:

@@ -150,8 +150,10 @@ def _show_many(compared: Sequence[Comparison]) -> None:
     of_groups = (said.get(kind) for kind in ("foreign", "lost rack", "lists"))
     for note in filter(None, (*of_groups, either_note(names))):
         print_wrapped(note)
-    print("The last two columns: with the group's own assignor -> with the recommended one.")
-    print("--group G shows one group in detail.")
+    print_wrapped(
+        "per member, no reader: with the group's own assignor -> with the recommended one. price: "
+        "rebalances / moves of the switch itself, once. --group G shows one group in detail."
+    )
 
 
 def _times(one: Comparison) -> tuple[dict[str, Timed], str]:

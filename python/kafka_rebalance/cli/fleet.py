@@ -18,7 +18,9 @@ from kafka_rebalance.assignors.registry import in_core, misspelt
 from kafka_rebalance.bulk.paths import check_local, local
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
+from kafka_rebalance.plans.summary import in_words
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_wrapped
 
 from . import of_errors
 from .fleet_jobs import OnSpark, command
@@ -213,9 +215,15 @@ def _report(
     causes: dict[str, int],
     advice: str | None,
 ) -> None:
-    args = fleet.args
+    args, switch = fleet.args, None
+    if any(isinstance(one, SwitchProtocol) for one in getattr(args, "changes", ())):
+        from kafka_rebalance.report.plans.fleet_switch import READ, FleetSwitch
+
+        switch = FleetSwitch.of(fleet.rows(READ))
+    said = _summary(args, done)
     if args.json:
         summary = {
+            **({"summary": said} if switch is None else switch.to_dict()),
             "groups": done.groups,
             "errors": done.errors,
             "never_end": done.never_ends,
@@ -227,6 +235,10 @@ def _report(
         }
         print(json.dumps(summary))
         return
+    if switch is None:
+        print_wrapped(said)
+    else:
+        switch.show()
     rate = done.groups / done.seconds
     print(f"{counted(done.groups, 'group')} in {done.seconds:.1f} s ({rate:,.0f} a second)")
     shown = [(name, count) for name, count in done.counts.items() if count or "recomm" not in name]
@@ -240,14 +252,27 @@ def _report(
     if advice is not None:
         print(f"{done.never_ends:,} of the errors: the assignor never ends, so the leader hangs;")
         print(f"a way out: {advice}")
-    if any(isinstance(one, SwitchProtocol) for one in getattr(args, "changes", ())):
-        from kafka_rebalance.report.plans.fleet_switch import READ, print_switch
-
-        print_switch(fleet.rows(READ))
-    elif args.word in ("plan", "compare"):
+    if switch is None and args.word in ("plan", "compare"):
         for line in _LEADERS.format(word=args.word).splitlines():
             print(line)
     print(f"written to {args.output}")
+
+
+def _summary(args: argparse.Namespace, done: "Done") -> str:
+    """Returns the answer in words: of how many groups, and what they have in common."""
+    answered = done.groups - done.errors - done.counts.get("not_affected", 0)
+    groups = counted(answered, "group")
+    if args.word == "assign":
+        text = f"{groups} {'is' if answered == 1 else 'are'} assigned"
+    elif args.word == "compare":
+        other = done.counts["another_recommended"]
+        text = f"{other:,} of {groups} would do better with another assignor"
+    else:
+        what = in_words(args.changes)
+        moves, stops = (done.counts[name] for name in ("moves", "without_a_reader"))
+        text = f"{what[0].upper()}{what[1:]}: {counted(moves, 'move')} in {groups}; "
+        text += f"{counted(stops, 'partition')} without a reader in a rebalance or more"
+    return f"{text}; {counted(done.errors, 'group')} with errors." if done.errors else f"{text}."
 
 
 def _advice(fleet: "OnSpark | Here") -> str:

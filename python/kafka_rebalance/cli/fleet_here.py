@@ -148,7 +148,7 @@ class Here:
         return {"error": error, "groups": groups}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields these columns of the answers."""
+        """Yields these columns of the answers, after `cluster` if they have it."""
         keys = ["cluster"] * self._has_cluster
         for table in read_columns(self._answers, [*keys, *names]):
             yield from table.to_pylist()

@@ -76,9 +76,12 @@ class OnSpark:
         return {row[0]: row[1] for row in found.groupBy("cause").sum("records").collect()}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields these columns of the answers."""
-        answers = self._spark.read.parquet(self.args.output).select(*names)
-        return (row.asDict() for row in answers.toLocalIterator())
+        """Yields these columns of the answers, after `cluster` if they have it."""
+        from kafka_rebalance.spark import schema
+
+        answers = self._spark.read.parquet(self.args.output)
+        found = answers.select(*schema.keys(answers.schema), *names)
+        return (row.asDict() for row in found.toLocalIterator())
 
     def endless(self, most: int) -> list[tuple[str | None, str]]:
         """Returns (cluster, id) of the first groups by id whose assignor never ends."""

@@ -15,6 +15,7 @@ from kafka_rebalance.errors import (
     NeverEnds,
     NoMembersLeft,
     NotAffected,
+    SwitchRefused,
     did_you_mean,
 )
 from kafka_rebalance.group import contract
@@ -24,15 +25,14 @@ from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import text as changes_text
-from kafka_rebalance.plans.changes.assignor import IS_ALREADY
 from kafka_rebalance.plans.changes.change import Change, apply
 from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.report.text.names import counted, in_words
-from kafka_rebalance.report.text.sentences import print_note, print_sentence
+from kafka_rebalance.report.text.sentences import print_note, print_sentence, print_wrapped
 
 from .lines import Leaderless, Misspelt, group_lines, no_groups, open_input, required
 from .options import add_cluster, add_engine, add_pasted, add_table, cluster_configs
-from .tally import OF_APPLICATION, Emptied, LeftOut, Tally, Unchanged
+from .tally import OF_APPLICATION, CannotSwitch, Emptied, LeftOut, Tally, unchanged
 from .weights import Weigher
 
 if TYPE_CHECKING:
@@ -298,6 +298,8 @@ def answers(
         elif args.json:
             line = {"group_id": group.group_id, "not_affected": left_out}
             print(contract.dumps(line), flush=True)
+        elif alone:
+            print_wrapped(unchanged(group.group_id or "", left_out), "", "  ")
 
 
 def _led(
@@ -341,20 +343,14 @@ def answer(
             found = endless(group, assignor, changes, engine=args.engine)
             notes = () if found is None else (endless_note(found),)
             return BadGroup(group.group_id, str(error), notes)
-        except GroupError as error:
-            if not error.problem.endswith(IS_ALREADY):
-                raise
-            raise NotAffected(error.path, error.problem) from None
 
     try:
-        result, left_out = (
-            (played(args.changes), []) if alone else as_far_as_affected(played, args.changes, group)
-        )
+        result, left_out = as_far_as_affected(played, args.changes, group, alone=alone)
     except NoMembersLeft as error:
         return Emptied(group.group_id, error.problem)
+    except SwitchRefused as error:
+        return CannotSwitch(group.group_id, f"it cannot switch its protocol: {error.problem}")
     except GroupError as error:
-        if error.problem.endswith(IS_ALREADY):
-            return Unchanged(group.group_id, f"{error.problem}; nothing changes")
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # no change affects this group, so there is nothing to plan
         own = vars(args).get("assignor") is None

@@ -108,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
     only_one = in_detail or (args.curve and not args.json)
     tally = Tally()
     first: _Answer | None = None
+    left_out: list[str] = []
     table = PlanTable()
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args, tally)):
         if not isinstance(answer, _Answer):
@@ -123,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
                 continue
         if only_one and first is not None:
             args.parser.error(args.one_group)
-        first = first or answer
+        first, left_out = (first, left_out) if first else (answer, not_affected)
         if answer.planned.assignor not in SERVER_SIDE:
             tally.libraries.update(unknown_libraries(answer.planned.group))
         if args.json and not only_one:
@@ -132,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
             for one in (answer,) if table.rows else (first, answer):
                 table.add(one.planned)
     if first is not None and only_one and args.json:
-        print(contract.dumps(_json(first, args, [], alone=True)))
+        print(contract.dumps(_json(first, args, left_out, alone=True)))
     elif first is not None and not (args.json or table.rows):
         _show(first, args)
     elif table.rows:

@@ -7,9 +7,11 @@ from kafka_rebalance.notes.all_notes import plan_notes
 from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.changes.bounces import BounceMembers
+from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import Figures
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+from kafka_rebalance.plans.summary import in_words
 from kafka_rebalance.report.text.names import counted
 
 
@@ -27,9 +29,11 @@ class PlanTable:
     losing: int = 0
     places_guessed: int = 0
     restarts_assumed: int = 0
+    changes: tuple[Change, ...] = ()
 
     def add(self, planned: RebalancePlan) -> None:
         group = planned.group
+        self.changes = max(self.changes, planned.changes, key=len)
         name = class_name(group, planned.assignor) or ""
         self.rows.append((group.group_id, name, planned.figures()))
         self.notes.append((group.group_id, plan_notes(planned, cheap=True)))
@@ -49,7 +53,11 @@ class PlanTable:
         stops = counted(sum(one.unavailable for one in silent), "partition")
         have = "has" if stops.startswith("1 ") else "have"
         groups, of_groups = counted(len(figures), "group"), counted(len(silent), "group")
-        return f"{groups}: {moves}; {stops} of {of_groups} {have} no reader in a rebalance or more."
+        what = in_words(self.changes)
+        return (
+            f"{what[0].upper()}{what[1:]}: {moves} in {groups}; {stops} of {of_groups} {have} no "
+            "reader in a rebalance or more."
+        )
 
     def show(self) -> None:
         from kafka_rebalance.report.plans.figures import print_plans

@@ -12,6 +12,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.notes.grown_sources import STOPS
 from kafka_rebalance.notes.note import first_of
+from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.group_kinds import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
@@ -45,8 +46,14 @@ class Emptied(NamedTuple):
             print_wrapped(f"{self.group_id}: {self.result}", "", "  ")
 
 
-class Unchanged(Emptied):
-    """A group that has the asked assignor already; `result` reports this."""
+class CannotSwitch(Emptied):
+    """A group that cannot switch its protocol; `result` has the reason."""
+
+
+def unchanged(group_id: str, lines: Sequence[str]) -> str:
+    """Returns the sentence about a group that no change affects; a line is `CHANGE: problem`."""
+    problems = dict.fromkeys(line.partition(": ")[2] for line in lines)
+    return f"{group_id}: {'; '.join(problems)}; nothing changes"
 
 
 OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"
@@ -68,6 +75,7 @@ class Tally:
     unreadable    bad groups that could not be read
     unaffected    groups that no change affects
     not_affected  change -> the number of groups that it does not affect, and the first reason
+    switched      whether a change is left out because a group has already what it leads to
     led           groups that have the member of `--leader`, or several with its shortened id
     streams       why groups are left out (`LeftOut`) -> their ids
     leaderless    the partitions without a leader in the groups' topics
@@ -79,6 +87,7 @@ class Tally:
     unreadable: int = 0
     unaffected: int = 0
     not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
+    switched: bool = False
     led: int = 0
     streams: dict[str, list[str]] = field(default_factory=dict)
     leaderless: Leaderless = field(default_factory=Leaderless)
@@ -91,13 +100,15 @@ class Tally:
             change = line.partition(": ")[0]
             count, first = self.not_affected.get(change, (0, line))
             self.not_affected[change] = (count + 1, first)
+            self.switched |= is_already(line)
 
     def lines(self) -> list[str]:
         """Returns lines such as `Not affected by partitions orders=24: 19 groups.`"""
         lines = [
-            f"Not affected by {change}: {counted(count, 'group')}."
-            for change, (count, _) in self.not_affected.items()
+            first if self.groups == 1 else f"{change}: {counted(count, 'group')}"
+            for change, (count, first) in self.not_affected.items()
         ]
+        lines = [f"Not affected by {one}." for one in lines]
         return [*lines, *(_left_out(ids, why) for why, ids in self.streams.items())]
 
     def finish(self, args: argparse.Namespace) -> int:
@@ -109,7 +120,8 @@ class Tally:
                 "known here: if it leads, its answer may differ from that of Kafka's assignor, "
                 "planned here"
             )
-        lines = [] if args.json else self.lines()
+        is_said = self.groups == self.unaffected == 1
+        lines = [] if args.json or is_said else self.lines()
         if lines:
             from kafka_rebalance.report.text.sentences import print_wrapped
 
@@ -125,6 +137,8 @@ class Tally:
             # The lines below the report have the other reasons already.
             left = [why for why in self.streams if args.json or why not in _WHY[why]]
             none = ": ".join(("no group is left", *filter(None, ["; ".join(left)])))
+            if self.switched:
+                return of_errors(self.bad)
             print_note(f"no group is affected: {problem}" if problem else none)
             return SOME_ERRORS
         leader = vars(args).get("leader")

@@ -18,6 +18,7 @@ from .patterns import find_patterns as find_patterns
 from .recorded import BackMember as BackMember
 from .recorded import Cause as Cause
 from .recorded import Certainty as Certainty
+from .recorded import NamedMember as NamedMember
 from .recorded import RecordedRebalance as RecordedRebalance
 from .recorded import Revocation as Revocation
 from .records import read_records as read_records

@@ -64,7 +64,7 @@ from .epoch_inputs import (
 )
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, RecordedMember
-from .recorded import Cause, RecordedRebalance, Revocation
+from .recorded import Cause, NamedMember, RecordedRebalance, Revocation
 from .records import OffsetsRecord
 
 SESSION_MS = 45_000
@@ -114,6 +114,7 @@ class GroupEpochs:
 
     def _begin(self) -> None:
         self._members: dict[str, AnyMember] = {}
+        self._clients: dict[str, str] = {}  # member id -> client id, also of former members
         self._rewritten: dict[str, None] = {}  # members with other records than at the last epoch
         self._most = 0  # the largest number of members
         self._targets: dict[str, AnyTarget] = {}
@@ -216,7 +217,7 @@ class GroupEpochs:
             self._replaced = record if replaced else self._replaced
         if not is_new and value != self._members[name]:
             self._rewritten[name] = None
-        self._members[name] = value
+        self._members[name], self._clients[name] = value, value.client_id
         self._most = max(self._most, len(self._members))
         self._history.heard(name, record.timestamp_ms)
 
@@ -330,15 +331,19 @@ class GroupEpochs:
             return
         row, generation = self._row
         self._row = None
-        yield (
-            replace(
-                row,
-                revocations=tuple(self._way.revocations),
-                between_ms=self._way.between_ms,
-                reconciled_ms=self._way.reconciled_ms,
-            ),
-            generation,
+        row = replace(
+            row,
+            revocations=tuple(self._way.revocations),
+            between_ms=self._way.between_ms,
+            reconciled_ms=self._way.reconciled_ms,
         )
+        yield self._with_clients(row), generation
+
+    def _with_clients(self, row: RecordedRebalance) -> RecordedRebalance:
+        named = {one: None for cause in row.causes for one in cause.members}
+        named |= {one.member_id: None for one in row.revocations}
+        known = (NamedMember(one, self._clients[one]) for one in named if one in self._clients)
+        return replace(row, clients=tuple(known))
 
     def _written_again(self, record: OffsetsRecord) -> Iterator[_Row]:
         self._replaced = None
@@ -349,7 +354,7 @@ class GroupEpochs:
         generation = self._generation(epoch, record.timestamp_ms)
         self._way = _Reconciliation(record.timestamp_ms)
         self._last = epoch
-        yield self._history.record(generation), generation
+        yield self._with_clients(self._history.record(generation)), generation
 
     def _generation(self, epoch: _Epoch, written_ms: int) -> RecordedGeneration:
         record, members = epoch.record, sorted(epoch.members.items())

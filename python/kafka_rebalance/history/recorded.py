@@ -89,6 +89,13 @@ class Revocation(NamedTuple):
     took_ms: int | None
 
 
+class NamedMember(NamedTuple):
+    """A member whose id, a UUID that it chose, does not begin with its client id."""
+
+    member_id: str
+    client_id: str
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedRebalance:
     """A row of the history: one record of one group.
@@ -117,6 +124,7 @@ class RecordedRebalance:
     `between_ms`     the longest time that a partition was between two owners; None if none was.
     `reconciled_ms`  from the epoch to the time when all members had their targets; None if the next
                      epoch came first.
+    `clients`        the members in `causes` and `revocations`, with their client ids.
     """
 
     group_id: str
@@ -150,6 +158,7 @@ class RecordedRebalance:
     revocations: tuple[Revocation, ...] = ()
     between_ms: int | None = None
     reconciled_ms: int | None = None
+    clients: tuple[NamedMember, ...] = ()
 
     @property
     def cause(self) -> str:
@@ -165,6 +174,7 @@ class RecordedRebalance:
         row["causes"] = tuple(map(asdict, self.causes))
         row["back"] = [one._asdict() for one in self.back]
         row["revocations"] = [one._asdict() for one in self.revocations]
+        row["clients"] = [one._asdict() for one in self.clients]
         return {**row, "cause": self.cause}
 
 

@@ -29,7 +29,7 @@ from kafka_rebalance.coordinator.share_group.group import ShareGroup
 from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
 from kafka_rebalance.coordinator.streams_group.target import NUM_STANDBY_REPLICAS
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import uuid_of
+from kafka_rebalance.group.model import quoted, uuid_of
 from kafka_rebalance.wire.broker_groups import ConsumerGroupDescribe, ShareGroupDescribe
 from kafka_rebalance.wire.messages import common_fields
 from kafka_rebalance.wire.streams_groups import (
@@ -52,19 +52,26 @@ class RecordedGroups:
     """The groups of one cluster. `topics` are those of contract lines; each has its `topic_id`."""
 
     def __init__(self, topics: Iterable[Mapping[str, Any]]) -> None:
-        self._topics = {one["name"]: dict(one) for one in topics if one.get("topic_id")}
+        self._topics: dict[str, dict[str, Any]] = {}
+        self._wrong: dict[str, GroupError] = {}
         self._coordinator = Coordinator()
-        try:
-            known = [
-                ClusterTopic(one["name"], uuid_of(one["topic_id"]), one["partitions"])
-                for one in self._topics.values()
-            ]
-        except ValueError as error:
-            raise GroupError("topics.topic_id", str(error)) from None
+        known = []
+        for one in topics:
+            name, topic_id, partitions = one["name"], one.get("topic_id"), one["partitions"]
+            if topic_id and partitions is None:
+                self._wrong[name] = GroupError("topics.partitions", f"{quoted(name)}: missing")
+            elif topic_id:
+                try:
+                    known.append(ClusterTopic(name, uuid_of(topic_id), partitions))
+                    self._topics[name] = dict(one)
+                except ValueError as error:
+                    problem = f"{quoted(name)}: {error}"
+                    self._wrong[name] = GroupError("topics.topic_id", problem)
         self._coordinator.handle(TopicsChanged(tuple(known), 1), 0)
 
     def line(self, group_id: str, records: Iterable[tuple[bytes, bytes]]) -> dict[str, Any] | None:
         """Returns the line of a group, with its `kind` and `state`; None if it does not exist.
+        Errors: GroupError for unreadable records, or if the id of one of its topics is wrong.
 
         `records` are (key, value), the last of each key; a group without members has neither
         topics nor an assignor.
@@ -81,6 +88,8 @@ class RecordedGroups:
         if group.is_empty:
             return {"group_id": group_id, "generation_id": group.epoch, **kind}
         line = self._described(group_id, group)
+        for name in filter(self._wrong.__contains__, topics_of(line)):
+            raise self._wrong[name]
         topics = [self._topics[name] for name in topics_of(line) if name in self._topics]
         if isinstance(group, ShareGroup) and group.share_state is not None:
             ready = {one.name: one.partitions for one in group.share_state.initialized.values()}

@@ -43,9 +43,9 @@ KNOWN_BUGS = (
     ),
     KnownBug(
         "brokers",
-        "of 4.0 and 4.1 without the fix of December 2025",
+        "of 4.0 and 4.1 without the fix of KAFKA-19862, of December 2025",
         "a coordinator can fail to load its groups while the log is compacted",
-        "https://github.com/apache/kafka/pull/21118",
+        "https://github.com/apache/kafka/pull/20907",
     ),
     KnownBug(
         "brokers",

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies one list of changes to many groups; each group gets only the changes that affect it.
 
-A change that refers to a topic, member, client or rack which the group lacks (NotAffected) is left
-out for it. A group is not affected either if no rebalance follows any change of its topics or
-subscriptions. Mirror: `as_far_as_affected` in `src/bulk/batch.rs`.
+A change is left out for a group that lacks its topic, member, client or rack, or that has already
+the assignor to which the change switches (NotAffected). A group is not affected either if no
+rebalance follows any change of its topics or subscriptions. Mirror: `as_far_as_affected` in
+`src/bulk/batch.rs`.
 """
 
 import re
@@ -24,19 +25,24 @@ _IDLE = "no rebalance follows, because no member sees a change"
 
 
 def as_far_as_affected(
-    work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change], group: GroupSpec
+    work: Callable[[tuple[Change, ...]], AnswerOrError],
+    changes: Sequence[Change],
+    group: GroupSpec,
+    *,
+    alone: bool = False,
 ) -> tuple[AnswerOrError | None, list[str]]:
     """Returns the result of `work` for the changes that affect a group; other changes as strings.
 
-    The result is None if `changes` has changes, but none affects the group. Errors: those of
-    `work`; the path of an error contains the index of the change in `changes`.
+    The result is None if `changes` has changes, but none affects the group. If the group was asked
+    for `alone`, only a switch to what it has already is left out. Errors: those of `work`; the path
+    of an error contains the index of the change in `changes`.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []
     while left or not changes:
         try:
             answer = work(tuple(changes[i] for i in left))
-            if not is_idle(group, [changes[i] for i in left]):
+            if alone or not is_idle(group, [changes[i] for i in left]):
                 return answer, left_out
             return None, [*left_out, *(f"{changes[i]}: {_IDLE}" for i in left)]
         except GroupError as error:
@@ -44,11 +50,17 @@ def as_far_as_affected(
             if place is None:
                 raise
             change = left[int(place[1])]
-            if not isinstance(error, NotAffected):
+            is_left_out = is_already(error.problem) if alone else True
+            if not (isinstance(error, NotAffected) and is_left_out):
                 raise type(error)(f"changes[{change}]", error.problem) from None
             left.remove(change)
             left_out.append(f"{changes[change]}: {error.problem}")
     return None, left_out
+
+
+def is_already(problem: str) -> bool:
+    """Returns whether this problem of a switch is that the group has the asked assignor."""
+    return problem.endswith(" already")
 
 
 def is_idle(group: GroupSpec, changes: Sequence[Change]) -> bool:

@@ -22,7 +22,7 @@ from typing import Any
 from kafka_rebalance.assignors.assigning import assignor_of
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known, library_of
-from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected
+from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected, SwitchRefused
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -150,10 +150,7 @@ def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
             continue
         evidence = [library_evidence(member, group.group_id) for member in group.members]
         if all(one is not None and one[0] in LACK_CONSUMER_PROTOCOL for one in evidence):
-            first = group.members[0]
-            name = first.group_instance_id or first.member_id
-            so = f"so neither {name} nor any other member restarts with group.protocol=consumer"
-            raise GroupError(f"changes[{i}]", f"{lacking(group.assignor or '')}, {so}")
+            raise SwitchRefused(f"changes[{i}]", lacking(group.assignor or ""))
 
 
 def _name_at_rest(group: GroupSpec) -> str:

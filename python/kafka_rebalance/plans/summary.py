@@ -10,6 +10,9 @@ from .changes.members import RemoveMembers
 from .rounds import subscribed_partitions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .changes.change import Change
     from .figures import Figures
     from .rebalance_plan import RebalancePlan
 
@@ -25,6 +28,11 @@ def summary(plan: "RebalancePlan") -> str:
     idle = _idle(plan, figures, counts, noun)
     said = [moved, *_without_reader(figures, sum(counts), noun)]
     return f"{_unknown_racks(plan)}{_taken(plan)}{idle}{'; '.join(said)}."
+
+
+def in_words(changes: "Iterable[Change]") -> str:
+    """Returns the subject of a sentence about a plan."""
+    return " and ".join(change.in_words() for change in changes) or "the next rebalance"
 
 
 def _unknown_racks(plan: "RebalancePlan") -> str:
@@ -62,7 +70,7 @@ def _idle(plan: "RebalancePlan", figures: "Figures", counts: list[int], noun: st
 
 
 def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> str:
-    changes = " and ".join(change.in_words() for change in plan.changes) or "the next rebalance"
+    changes = in_words(plan.changes)
     what = changes[0].upper() + changes[1:]
     rebalances = counted(figures.rounds, "rebalance")
     if not figures.settled:

@@ -73,6 +73,12 @@ ONLY_LIBRDKAFKA = {
     "statistics.interval.ms", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
 }  # fmt: skip
 """Names in CONFIGURATION.md that Kafka's Java client does not have: they show the library."""
+ONLY_JAVA = {
+    "key.deserializer", "value.deserializer", "max.poll.records", "fetch.max.wait.ms",
+    "default.api.timeout.ms", "interceptor.classes", "metric.reporters", "config.providers",
+    "exclude.internal.topics", "sasl.jaas.config", "ssl.truststore.location",
+}  # fmt: skip
+"""Names of ConsumerConfig that CONFIGURATION.md does not have."""
 
 
 @dataclass(frozen=True, slots=True)

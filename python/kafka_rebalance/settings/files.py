@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads files of client settings, and judges them by the rules.
 
-    *.properties     one client, Java's unless a name is librdkafka's alone; also every file whose
-                     name does not end in .json, .yaml or .yml
+    *.properties     one client, Java's unless a name is librdkafka's alone and none Java's alone;
+                     also every file whose name does not end in .json, .yaml or .yml
     *.json, *.yaml   one mapping for each client; several documents (YAML) or a list (JSON)
 
 A mapping whose names have dots is read as librdkafka's (`confluent_kafka.Consumer({…})`), one with
@@ -11,7 +11,7 @@ underscores as kafka-python's arguments; `library` overrides both.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from kafka_rebalance.group.line_files import read_text
 from kafka_rebalance.group.yaml_documents import yaml_documents
 from kafka_rebalance.live.java_properties import parse_properties
 
-from .clients import ONLY_LIBRDKAFKA, SETTINGS, Client, Library
+from .clients import ONLY_JAVA, ONLY_LIBRDKAFKA, SETTINGS, Client, Library
 from .rule import Breach, Surroundings, broken
 from .rules import RULES
 
@@ -56,13 +56,19 @@ def read_clients(file: str, library: Library | None = None) -> Iterator[Client |
             given = {str(name): value for name, value in one.items()}
             at = {name: lines[name].pop(0) for name in given if lines.get(name)}
             has_dots = any("." in name for name in given)
-            form = form if ONLY_LIBRDKAFKA.isdisjoint(given) else "librdkafka"
-            which = library or form or ("librdkafka" if has_dots else "kafka-python")
+            which = (
+                library or _library(form, given) or ("librdkafka" if has_dots else "kafka-python")
+            )
             client = Client.of(which, given, file=file, place=place, lines=at)
             none = "has none of the settings that rules read; write them at the top level"
             yield GroupError(place, none) if SETTINGS.keys().isdisjoint(client.names) else client
     if len(found) > _MOST_CLIENTS:
         yield GroupError(file, f"has more than {_MOST_CLIENTS} clients; the others are left out")
+
+
+def _library(form: Library | None, given: Mapping[str, Any]) -> Library | None:
+    is_librdkafkas = ONLY_JAVA.isdisjoint(given) and not ONLY_LIBRDKAFKA.isdisjoint(given)
+    return "librdkafka" if form == "java" and is_librdkafkas else form
 
 
 def _text(file: str) -> str:

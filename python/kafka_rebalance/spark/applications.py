@@ -7,22 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
+from kafka_rebalance.bulk.applications import TEXTS, ApplicationRow, check_plan
 from kafka_rebalance.errors import SchemaError
 from kafka_rebalance.plans.changes.change import Change
-from kafka_rebalance.plans.rebalance_plan import parse_changes
 
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NUMBERS = (
-    "processes", "threads", "tasks", "stateful_tasks", "unread_tasks", "waiting_tasks",
-    "records_behind", "next_rebalance_ms", "moved_tasks", "probing_rebalances",
-    "settled_after_ms", "restored_records",
-)  # fmt: skip
-APPLICATIONS_SCHEMA = "group_id string, error string, " + ", ".join(
-    f"{name} bigint" for name in _NUMBERS
+APPLICATIONS_SCHEMA = ", ".join(
+    f"{name} {'string' if name in TEXTS else 'bigint'}" for name in ApplicationRow._fields
 )
 """The columns of `plan_applications`, one row for each application."""
 
@@ -41,11 +36,12 @@ def plan_applications(
     The lines are those of `snapshot`. `given` are settings by Kafka's names where the replay cannot
     find them, `new_settings` are planned. A bad line has an `error`; the job continues.
 
-    Errors   SchemaError for other columns, GroupError for a bad change, before the job runs.
+    Errors   SchemaError for other columns, GroupError for a bad change or setting, before the job
+             runs.
     """
     if len(lines.columns) != 1:
         raise SchemaError(f"{', '.join(lines.columns)}: expected one column of contract lines")
-    texts = [*map(str, parse_changes(changes))]
+    texts = [*map(str, check_plan(changes, given, new_settings))]
     options = {"given": given, "new_settings": new_settings, "restore_rate": restore_rate}
     return map_in_workers(lines, partial(_planned, texts, options), APPLICATIONS_SCHEMA)
 
@@ -56,5 +52,5 @@ def _planned(
     from kafka_rebalance.bulk.applications import applications_batch
 
     for batch in batches:
-        lines = (one for one in batch.column(0).to_pylist() if one is not None)
+        lines = (one or b"" for one in batch.column(0).to_pylist())
         yield applications_batch(lines, changes, **options)

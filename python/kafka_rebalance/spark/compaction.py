@@ -2,7 +2,7 @@
 """Compacts records of `__consumer_offsets` as Kafka does: the last record of each key counts."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -86,7 +86,12 @@ def of_kinds(kinds: Sequence[str]) -> Column:
     return f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")
 
 
-def require_columns(frame: DataFrame, expected: dict[str, t.DataType], at: str) -> None:
+def group_bytes() -> Column:
+    """Returns the bytes of a group's id in a key; the key's bytes 3 and 4 are their number."""
+    return f.expr("substring(key, 5, int(conv(hex(substring(key, 3, 2)), 16, 10)))")
+
+
+def require_columns(frame: DataFrame, expected: Mapping[str, t.DataType], at: str) -> None:
     """Raises SchemaError with the name of a column that is missing or of another type."""
     found = {field.name: field.dataType for field in frame.schema.fields}
     for name, expected_type in expected.items():

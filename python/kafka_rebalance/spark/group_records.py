@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 import kafka_rebalance._core as _core
@@ -23,7 +22,14 @@ from kafka_rebalance.bulk.calls import Call
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.live.recorded_groups import RecordedGroups
 
-from .compaction import BROKER_KEYS, GROUP_KEYS, check_records, last_records, require_columns
+from .compaction import (
+    BROKER_KEYS,
+    GROUP_KEYS,
+    check_records,
+    group_bytes,
+    last_records,
+    require_columns,
+)
 from .recorded_patterns import each_group
 from .schema import GROUPS_SCHEMA, arrow_schema, with_keys
 from .workers import map_in_workers
@@ -47,9 +53,10 @@ class GroupRecords:
     @property
     def has_cluster(self) -> bool:
         """Whether the records contain a column `cluster`. Errors: SchemaError for wrong columns."""
-        require_columns(
-            self.topics, {"name": t.StringType(), "partitions": t.IntegerType()}, "topics."
-        )
+        there = {one.name for one in self.topics.schema if not isinstance(one.dataType, t.NullType)}
+        texts = ["name", *(one for one in ("cluster", "topic_id") if one in there)]
+        expected = dict.fromkeys(texts, t.StringType()) | {"partitions": t.IntegerType()}
+        require_columns(self.topics, expected, "topics.")
         return bool(check_records(self.records))
 
     @property
@@ -61,8 +68,9 @@ class GroupRecords:
         inventories = Inventories(self.topics.toArrow(), assume_assigned=False)
         readers: dict[str | None, RecordedGroups] = {}
         latest = last_records(self.records, BROKER_KEYS, keys)
-        group = f.expr("substring(key, 5, int(conv(hex(substring(key, 3, 2)), 16, 10)))")
-        rows = latest.select(*keys, group.alias("group"), "partition", "offset", "key", "value")
+        rows = latest.select(
+            *keys, group_bytes().alias("group"), "partition", "offset", "key", "value"
+        )
         ordered = rows.repartition(*keys, "group").sortWithinPartitions(
             *keys, "group", "partition", "offset"
         )

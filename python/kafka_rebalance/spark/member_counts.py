@@ -6,10 +6,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from kafka_rebalance.bulk.lines import group_id_of
-from kafka_rebalance.bulk.one_by_one import group_of
+from kafka_rebalance.bulk.one_by_one import bad_row, group_of
 from kafka_rebalance.errors import GroupError, SchemaError
-from kafka_rebalance.group import contract
 from kafka_rebalance.scaling.counts import checked, scale
 
 from . import schema
@@ -46,14 +44,11 @@ def scale_groups(groups: DataFrame, counts: Sequence[int] | None = None) -> Data
     return each_group(groups, groups.columns[:1], answers, schema.with_keys(SCALE_SCHEMA, keys))
 
 
-def _answer(fields: dict[str, Any], counts: list[int] | None) -> dict[str, Any]:
+def _answer(row: dict[str, Any], counts: list[int] | None) -> dict[str, Any]:
     """Returns a row of SCALE_SCHEMA; the answer's other fields are left out by Arrow."""
-    error = fields.pop("error", None)
+    if (error := row.pop("error", None)) is not None:
+        return bad_row(row, error)
     try:
-        if "line" in fields:
-            fields = contract.parse(fields["line"] or b"")
-        if error is None:
-            return scale(group_of(fields), counts, samples=0).to_dict()
+        return scale(group_of(row), counts, samples=0).to_dict()
     except GroupError as problem:
-        error = str(problem)
-    return {"group_id": group_id_of(fields), "error": error}
+        return bad_row(row, problem)

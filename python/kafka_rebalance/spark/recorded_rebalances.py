@@ -23,10 +23,17 @@ from kafka_rebalance.history.all_groups import GroupReader, group_of, read_id, r
 from kafka_rebalance.history.departures import CommitTimes
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
-from kafka_rebalance.wire.broker_records import RecordType
 from kafka_rebalance.wire.group_records import OffsetCommitKey
 
-from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, require_columns
+from .compaction import (
+    BROKER_KEYS,
+    COMMIT_KEYS,
+    GROUP_KEYS,
+    check_records,
+    group_bytes,
+    of_kinds,
+    require_columns,
+)
 from .schema import arrow_schema, with_keys
 from .workers import map_in_workers
 
@@ -45,17 +52,16 @@ HISTORY_SCHEMA = (
     "causes array<struct<kind: string, certainty: string, members: array<string>, "
     "detail: string>>, error string, group_type string, "
     "revocations array<struct<member_id: string, partitions: int, took_ms: bigint>>, "
-    "between_ms bigint, reconciled_ms bigint, cause string"
+    "between_ms bigint, reconciled_ms bigint, "
+    "clients array<struct<member_id: string, client_id: string>>, cause string"
 )
 """The columns of `rebalance_history`, after `cluster string` if the records contain that column.
 
 They are the fields of `history.recorded.RecordedRebalance`; `cause` is the main cause.
 """
 
-_GROUP_KEYS = (*GROUP_KEYS, *(f"X'{one:04X}'" for one in RecordType))
+_GROUP_KEYS = (*GROUP_KEYS, *BROKER_KEYS)
 _BATCH_ROWS = 10_000
-_GROUP = "substring(key, 5, cast(conv(hex(substring(key, 3, 2)), 16, 10) as int))"
-"""The bytes of a group's id in a key; the key's third and fourth bytes are their number."""
 
 
 def rebalance_history(records: DataFrame) -> DataFrame:
@@ -76,13 +82,11 @@ def rebalance_history(records: DataFrame) -> DataFrame:
     # 1.
     whole = _whole_from(records, log)
     # 2.
-    kind = f.substring("key", 1, 2)
-    kinds = (*_GROUP_KEYS, *COMMIT_KEYS)
-    wanted = records.where(f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")).select(
+    wanted = records.where(of_kinds((*_GROUP_KEYS, *COMMIT_KEYS))).select(
         *log, "offset", "key", "value",
         f.unix_millis("timestamp").alias("timestamp_ms"),
-        f.expr(_GROUP).alias("group"),
-        kind.isin(*(f.expr(one) for one in _GROUP_KEYS)).alias("is_group"),
+        group_bytes().alias("group"),
+        of_kinds(_GROUP_KEYS).alias("is_group"),
     )  # fmt: skip
     so_far = Window.partitionBy(*group).orderBy("offset").rowsBetween(Window.unboundedPreceding, 0)
     numbered = wanted.withColumn("era", f.sum(f.col("is_group").cast("int")).over(so_far))

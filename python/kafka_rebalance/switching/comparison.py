@@ -27,7 +27,7 @@ from kafka_rebalance.assignors.registry import (
     planned_names,
     protocol_of,
 )
-from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError, error_kind
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
@@ -36,6 +36,7 @@ from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.edits import AS_IT_IS
 from kafka_rebalance.plans.changes.members import AddMembers
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
+from kafka_rebalance.plans.changes.topics import AddPartitions, AddTopics
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 from kafka_rebalance.plans.rebalance_plan import parse_changes, plan
 from kafka_rebalance.plans.rounds import lists_eager
@@ -218,15 +219,25 @@ def compare(
         else _candidate(group, name, changes, engine, by_load=by_load)
         for name in names
     )
-    one_member = len(group.members) == 1 and not any(isinstance(c, AddMembers) for c in changes)
-    is_listed = group.assignor in names and not one_member
+    keeps = _why_all_are_equal(group, changes)
+    is_listed = group.assignor in names and keeps is None
     alone = _listed_alone(group, changes, engine) if is_listed else None
-    recommended, reason = recommend(group, candidates, alone, has_one_member=one_member)
+    recommended, reason = recommend(group, candidates, alone, keeps)
     texts = tuple(str(change) for change in changes)
     return Comparison(group, texts, candidates, recommended, reason, engine, alone)
 
 
 _TOO_LARGE = "left out: its class is slow for so large a group; --assignors has it all the same"
+
+
+def _why_all_are_equal(group: GroupSpec, changes: Sequence[Change]) -> str | None:
+    """Returns why every assignor gives one member everything, or None."""
+    if len(group.members) == 1 and not any(isinstance(one, AddMembers) for one in changes):
+        return "its only member reads all"
+    grows = any(isinstance(one, AddPartitions | AddTopics) for one in changes)
+    if sum(topic.partitions for topic in group.topics) == 1 and not grows:
+        return "there is only one partition"
+    return None
 
 
 def _check_names(assignors: Sequence[str]) -> None:
@@ -286,4 +297,4 @@ def _candidate(
     except GroupError as error:
         if error.path.startswith("changes["):
             raise
-        return Candidate(name, None, str(error))
+        return Candidate(name, None, str(error), error_kind(error))

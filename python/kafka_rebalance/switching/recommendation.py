@@ -53,13 +53,14 @@ from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The figures of one assignor, or the reason why it has none."""
+    """The figures of one assignor, or the reason why it has none, and its kind in columns."""
 
     assignor: str
     figures: Figures | None
     error: str | None = None
     load: float | None = None
     """What the fullest member carries in the end, over the mean; None if it is no criterion."""
+    error_kind: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         figures = {} if self.figures is None else self.figures.to_dict()
@@ -75,16 +76,16 @@ def recommend(
     group: GroupSpec,
     candidates: Sequence[Candidate],
     alone: Candidate | None,
-    *,
-    has_one_member: bool,
+    keeps: str | None,
 ) -> tuple[str | None, str]:
     """Returns the recommended assignor (None if no candidate is possible) and the reason.
 
     `alone` is the own assignor of an eager group, as if members listed only this one; else None.
+    `keeps` is the reason why the group keeps its assignor in any case, or None.
     """
     own = [one.assignor for one in candidates if one.settles and one.assignor == group.assignor]
-    if has_one_member and own:
-        return own[0], f"{own[0]} is what the group runs, and its only member reads all"
+    if keeps is not None and own:
+        return own[0], f"{own[0]} is what the group runs, and {keeps}"
     if alone is not None:
         candidates = [alone if one.assignor == alone.assignor else one for one in candidates]
     settled = sorted((one for one in candidates if one.settles), key=lambda one: _rank(group, one))

@@ -73,9 +73,12 @@ impl Switch {
         }
         let old = group.assignor;
         if new == old {
-            let ends = if group.is_eager { ENDS_EAGER } else { "" };
-            let problem = format!("{} is the group's assignor already{ends}", quoted(name));
-            return Err(error(problem));
+            let problem = format!("{} is the group's assignor already", quoted(name));
+            return Err(if group.is_eager {
+                error(problem + ENDS_EAGER)
+            } else {
+                GroupError::not_affected(problem)
+            });
         }
         let ids = member_ids(group);
         Ok(Self {

@@ -173,10 +173,16 @@ def end_offset_sums(application: Application, topology: Topology) -> dict[TaskId
         total = 0
         for topic, p in topology.changelogs[task]:
             if topic in copies:
-                total += application.committed_offsets.get(topic, {p: 0})[p] or 0
+                total += _offset(application.committed_offsets, topic, p)
             elif topic not in new:
                 if application.end_offsets is None:
                     return None
-                total += application.end_offsets[topic][p]
+                total += _offset(application.end_offsets, topic, p)
         sums[task] = min(total, LONG_MAX)
     return sums
+
+
+def _offset(offsets: Mapping[str, Sequence[int | None]], topic: str, p: int) -> int:
+    """Returns the offset of a partition; 0 if it is not known."""
+    of_topic = offsets.get(topic, ())
+    return (of_topic[p] or 0) if p < len(of_topic) else 0

@@ -31,6 +31,7 @@ from kafka_rebalance.assignors.registry import (
     unknown,
 )
 from kafka_rebalance.assignors.selection import select_protocol
+from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, RebalanceProtocolName, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
@@ -84,8 +85,10 @@ class SwitchAssignor(Change):
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         old, new = group.assignor or "", self.assignor
         if old == new:
-            ends = _ENDS_EAGER if group.rebalance_protocol == "eager" else ""
-            raise error(f"{quoted(new)} {IS_ALREADY}{ends}")
+            problem = f"{quoted(new)} is the group's assignor already"
+            if group.rebalance_protocol == "eager":
+                raise error(problem + _ENDS_EAGER)
+            raise NotAffected("change", problem)
         if problem := never_runs(group, new):
             raise error(problem)
         if protocol := by_switch_protocol(old, new):
@@ -103,8 +106,6 @@ class SwitchAssignor(Change):
         return [event for events in (*others, last) for event in events]
 
 
-IS_ALREADY = "is the group's assignor already"
-"""The end of the error for a switch that changes nothing; the core's error has it, too."""
 _ENDS_EAGER = "; `compare` has the rolling bounce after which members list it alone"
 _SILENT = ": no rebalance"
 

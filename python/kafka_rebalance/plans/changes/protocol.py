@@ -33,20 +33,20 @@ from kafka_rebalance.assignors.registry import (
     library_of,
     protocol_name,
 )
-from kafka_rebalance.errors import NotAffected
+from kafka_rebalance.errors import NotAffected, SwitchRefused
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.plans.group_kinds import CLASSIC, CONSUMER, protocol_kind
 from kafka_rebalance.plans.rounds import lists_eager
 
-from .assignor import IS_ALREADY
 from .change import Change, Verb, check_fields
 from .edits import Edited, GroupEvent, error, held_by, restarted, without
 from .made_up import MadeUp
 from .member_table import in_table_order
 
 _DEFAULTS = {CONSUMER: "uniform", CLASSIC: "range"}
+_ASSIGNS = {CONSUMER: "the broker", CLASSIC: "a member"}
 _OFFERED = {
     CONSUMER: ("uniform", "range", "balanced"),
     CLASSIC: tuple(name for name in BUILT_IN if name not in OURS),
@@ -107,18 +107,21 @@ class SwitchProtocol(Change):
         if group.assignor in FOREIGN:
             raise error(f"{quoted(group.assignor or '')} is {FOREIGN[group.assignor or '']}")
         if group.assignor == (f"{CONSUMER}/{name}" if self.protocol == CONSUMER else name):
-            raise error(f"{quoted(group.assignor or '')} {IS_ALREADY}")
+            problem = f"{quoted(group.assignor or '')} is the group's assignor already"
+            raise NotAffected("change", problem)
+        if kind == self.protocol:
+            by = f"{_ASSIGNS[kind]} assigns the group"
+            problem = f"{by}: {quoted(group.assignor or '')}" if self.assignor else f"{by} already"
+            raise NotAffected("change", problem)
         if self.protocol == CONSUMER:
             _check_classic(group)
-        if self.protocol == CLASSIC and kind != CONSUMER:
-            problem = f"the broker does not assign the group: {quoted(group.assignor or '')}"
-            raise NotAffected("change", problem)
         if self.protocol == CONSUMER and copies_user_data(group) and _joins_again(group):
-            raise error(
+            raise SwitchRefused(
+                "change",
                 "the broker refuses to convert a group whose assignments have user data, as those "
                 "of librdkafka's cooperative-sticky after members have joined again: stop all "
                 "members first, and start them with group.protocol=consumer; a rolling change to "
-                "range first is not possible, because librdkafka refuses a list of both"
+                "range first is not possible, because librdkafka refuses a list of both",
             )
         classic = name if self.protocol == CLASSIC else group.assignor or ""
         after = name if self.protocol == CLASSIC else f"{CONSUMER}/{name}"
@@ -135,10 +138,8 @@ def _check_classic(group: GroupSpec) -> None:
     name = group.assignor
     if name is None:
         raise error("the group has no assignor: name the one that its leader runs")
-    if name in SERVER_SIDE:
-        raise NotAffected("change", f"the broker assigns the group already: {quoted(name)}")
     if library_of(name) in ("kafka-python", "aiokafka"):
-        raise error(lacking(name))
+        raise SwitchRefused("change", lacking(name))
     if name not in _OFFERED[CLASSIC]:
         played = ", ".join(_OFFERED[CLASSIC])
         raise error(f"{quoted(name)} is classic, but the plan plays the switch only of {played}")
@@ -147,9 +148,9 @@ def _check_classic(group: GroupSpec) -> None:
 def lacking(assignor: str) -> str:
     """Returns the text of an error about a group whose clients have no consumer protocol."""
     return (
-        "leave the group classic, or, if its members move to Kafka's Java client (from 4.0 on) or "
-        f"to librdkafka (from 2.12.0 on), plan with --assignor {protocol_name(assignor)}: "
-        "kafka-python and aiokafka have no consumer protocol (docs/switch-protocol.md)"
+        "kafka-python and aiokafka have no consumer protocol; leave the group classic, or, if its "
+        "members move to Kafka's Java client (from 4.0 on) or to librdkafka (from 2.12.0 on), plan "
+        f"with --assignor {protocol_name(assignor)} (docs/switch-protocol.md)"
     )
 
 

@@ -69,8 +69,8 @@ class Curve:
         of = f"of {counted(self.partitions, 'partition')}"
         if first == best:
             rest = self.points[-1].taken
-            more = f"taking {rest} {of} evens out the others" if rest else "nothing is to be taken"
-            return f"The fullest member has {first}, the least possible: {more}."
+            more = f"taking {rest} {of} evens out the others" if rest else "no move helps"
+            return f"The fullest member has {first}, the fewest possible: {more}."
         if at.greatest == first:
             return (
                 f"Taking {at.taken} {of} leaves {first} at the fullest member; "

@@ -148,12 +148,12 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
     rows = []
     for one in compared:
         course, (least, most) = one.plan.likeliest, one.per_thread
-        records = sum(one.restored.values())
+        records = sum(course.restored.values())
         rows.append(
             (
                 ", ".join(f"{k}={v}" for k, v in one.new_settings.items()) or "as now",
                 *_figures(course),
-                f"{counted(len(one.restored), 'task')}, {records:,}" if records else "-",
+                f"{counted(len(course.restored), 'task')}, {records:,}" if records else "-",
                 str(one.copies),
                 f"{least}" if least == most else f"{least}-{most}",
             )
@@ -172,11 +172,13 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
 
 def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
     """Returns which settings leave fewer records to restore before tasks run, or settle sooner."""
-    records, ms = sum(now.restored.values()), now.plan.likeliest.duration_ms
+    course = now.plan.likeliest
+    records, ms = sum(course.restored.values()), course.duration_ms
     told = []
     for one in others:
         name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())
-        left, took = sum(one.restored.values()), one.plan.likeliest.duration_ms
+        course = one.plan.likeliest
+        left, took = sum(course.restored.values()), course.duration_ms
         if left < records:
             told.append(
                 f"{name} leaves {left:,} of {records:,} records to restore before tasks run"

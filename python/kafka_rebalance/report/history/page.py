@@ -2,7 +2,7 @@
 """Histories as one HTML page that loads nothing else: the worst groups, a heat map, timelines."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 
 from kafka_rebalance.group.html_tables import escaped
@@ -10,7 +10,7 @@ from kafka_rebalance.history.all_groups import Recorded
 from kafka_rebalance.history.group_log import RecordedGeneration, RecordedMember
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import RecordedRebalance
-from kafka_rebalance.report.text.names import counted, cut, short_names, shortened
+from kafka_rebalance.report.text.names import counted, cut, member_names, shortened
 from kafka_rebalance.report.text.pages import page, scrolled, table
 
 from .table import (
@@ -20,6 +20,7 @@ from .table import (
     clock,
     group_cells,
     group_order,
+    names_in,
     pattern_text,
     row_text,
 )
@@ -105,15 +106,13 @@ def _length(ms: int) -> str:
 
 
 def _patterns(patterns: Sequence[Pattern], recorded: Recorded) -> str:
-    ids = {m.member_id for _, one in recorded if one is not None for m in one.members}
-    names = short_names(sorted(ids))
+    names = _names(one for _, one in recorded if one is not None)
     told = "".join(f"<li>{escaped(pattern_text(one, names))}</li>" for one in patterns)
     return f"<ul>{told}</ul>" if told else ""
 
 
 def _details(rows: Sequence[RecordedRebalance]) -> str:
-    ids = {one for row in rows for cause in row.causes for one in cause.members}
-    names = short_names(sorted(ids))
+    names = names_in(rows)
     cells = [
         [
             clock(row.time_ms),
@@ -213,13 +212,18 @@ def _rows(generations: Sequence[RecordedGeneration]) -> dict[str, dict[int, Reco
         for identity, times in Counter(map(_name, one.members)).items()
         if times > 1
     }
-    ids = short_names({m.member_id for one in generations for m in one.members})
+    ids = _names(generations)
     rows: dict[str, dict[int, RecordedMember]] = {}
     for x, one in enumerate(generations):
         for member in one.members:
             name = _name(member)
             rows.setdefault(ids[member.member_id] if name in shared else name, {})[x] = member
     return dict(sorted(rows.items(), key=lambda item: (min(item[1]), item[0])))
+
+
+def _names(generations: Iterable[RecordedGeneration]) -> dict[str, str]:
+    clients = {m.member_id: m.client_id for one in generations for m in one.members}
+    return member_names(dict(sorted(clients.items())))
 
 
 def _name(member: RecordedMember) -> str:
@@ -232,7 +236,8 @@ def _x(column: int) -> int:
 
 def _column(x: int, row: RecordedRebalance, bottom: int) -> str:
     colour, letter = LOOKS.get(row.cause, OTHER)
-    told = f"generation {row.generation_id}, {clock(row.time_ms)}: {row_text(row, {})}"
+    text = row_text(row, names_in([row]))
+    told = f"generation {row.generation_id}, {clock(row.time_ms)}: {text}"
     moves = f"; {counted(row.moved + row.gained, 'move')}"
     text = (
         f'<g><title>{escaped(told + moves)}</title><rect x="{_x(x)}" y="4" width="{_COLUMN - 1}" '

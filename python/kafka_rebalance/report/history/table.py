@@ -3,14 +3,14 @@
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from kafka_rebalance.history.counterfactual import Counterfactual
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import CAUSES, RecordedRebalance, total_moves
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay_shares
-from kafka_rebalance.report.text.names import counted, cut, runs, short_names, shortened
+from kafka_rebalance.report.text.names import counted, cut, member_names, runs, shortened
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 
@@ -90,8 +90,7 @@ def print_group(
     print_wrapped(f"{group_id}: {answer_of([row for row in rows if row.is_rebalance])}")
     if len(shown) < len(rows):
         print(f"the last {len(shown)} (--all shows every one)")
-    ids = {one for row in rows for cause in row.causes for one in cause.members}
-    names = short_names(sorted(ids))
+    names = names_in(rows)
     cells = [
         [
             clock(row.time_ms),
@@ -115,13 +114,24 @@ def print_group(
     print_table(columns, cells, left=(5,))
     if any(cause.certainty == "likely" for row in shown for cause in row.causes):
         print("? likely: the records hint at it, but do not prove it")
-    _print_reconciled(shown)
+    _print_reconciled(shown, names)
     for one in patterns:
         print_wrapped(pattern_text(one, names), "", "  ")
     print(GLOSSARY)
 
 
-def _print_reconciled(rows: Sequence[RecordedRebalance]) -> None:
+def names_in(rows: Iterable[RecordedRebalance]) -> dict[str, str]:
+    """Returns the short names of the members in causes and revocations."""
+    clients: dict[str, str | None] = {}
+    for row in rows:
+        for cause in row.causes:
+            clients |= dict.fromkeys(cause.members)
+        clients |= dict.fromkeys(one.member_id for one in row.revocations)
+    clients |= dict(pair for row in rows for pair in row.clients)
+    return member_names(dict(sorted(clients.items())))
+
+
+def _print_reconciled(rows: Sequence[RecordedRebalance], names: Mapping[str, str]) -> None:
     """Prints the slowest epochs of a group whose broker assigns, if there are any."""
     texts = []
     if took := [row for row in rows if row.reconciled_ms is not None]:
@@ -130,9 +140,8 @@ def _print_reconciled(rows: Sequence[RecordedRebalance]) -> None:
     asked = [(one, row) for row in rows for one in row.revocations if one.took_ms is not None]
     if asked:
         one, row = max(asked, key=lambda pair: pair[0].took_ms or 0)
-        name = short_names([one.member_id])[one.member_id]
-        partitions = counted(one.partitions, "partition")
-        texts.append(f"slowest to revoke: {name}, {partitions}, {_after(row, one.took_ms)}")
+        what = f"{names[one.member_id]}, {counted(one.partitions, 'partition')}"
+        texts.append(f"slowest to revoke: {what}, {_after(row, one.took_ms)}")
     if between := [row for row in rows if row.between_ms is not None]:
         row = max(between, key=lambda one: one.between_ms or 0)
         texts.append(

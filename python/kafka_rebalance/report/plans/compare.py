@@ -159,30 +159,50 @@ def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
 
 def print_comparisons(comparisons: Sequence[Comparison]) -> None:
     """Prints the answer for all groups, then a line for each group."""
-    print_wrapped(_answer(comparisons))
+    prices = [_price(one) for one in comparisons]
+    print_wrapped(_answer(comparisons, prices))
     print_table(
-        ("group", "runs", "recommended", "per member", "no reader"),
-        [_line(one) for one in comparisons],
+        ("group", "runs", "recommended", "per member", "no reader", "price"),
+        [_line(one, price) for one, price in zip(comparisons, prices, strict=True)],
         whole=True,
         names=3,
     )
 
 
-def _answer(comparisons: Sequence[Comparison]) -> str:
-    """Returns a sentence such as `19 groups: 12 switch to cooperative-sticky; 7 keep theirs.`"""
-    advice: Counter[str] = Counter()
+_Price = tuple[int, int | None]
+"""The rebalances and the moves of a switch; large groups, which are not played, have no moves."""
+
+
+def _price(comparison: Comparison) -> _Price | None:
+    steps = comparison.migration
+    return None if steps is None else (steps.rebalances, steps.moves)
+
+
+def _answer(comparisons: Sequence[Comparison], prices: Sequence[_Price | None]) -> str:
+    """Returns a sentence such as `19 groups: 12 switch to cooperative-sticky; 7 keep theirs; the
+    switches cost 200 rebalances and 3,000 moves once.`
+    """
+    advice: Counter[tuple[str, str]] = Counter()
     for one in comparisons:
         if one.recommended is None:
-            advice["have no recommendation"] += 1
+            advice["has no recommendation", "have no recommendation"] += 1
         elif not one.keeps_assignor:
-            advice[f"switch to {class_name(one.group, one.recommended)}"] += 1
+            name = class_name(one.group, one.recommended)
+            advice[f"switches to {name}", f"switch to {name}"] += 1
+        elif one.alone is None:
+            advice["keeps its own", "keep theirs"] += 1
         else:
-            advice["keep theirs" if one.alone is None else "list theirs alone"] += 1
-    parts = (f"{number} {what}" for what, number in advice.most_common())
+            advice["lists its own alone", "list theirs alone"] += 1
+    parts = [f"{number} {words[number > 1]}" for words, number in advice.most_common()]
+    if paid := [one for one in prices if one is not None]:
+        rebalances, moves = (sum(one or 0 for one in each) for each in zip(*paid, strict=True))
+        least = "at least " if any(one is None for _, one in paid) else ""
+        costs = f"{counted(rebalances, 'rebalance')} and {least}{counted(moves, 'move')}"
+        parts.append(f"getting there costs {costs} once")
     return f"{counted(len(comparisons), 'group')}: {'; '.join(parts)}."
 
 
-def _line(comparison: Comparison) -> tuple[str, ...]:
+def _line(comparison: Comparison, price: _Price | None) -> tuple[str, ...]:
     by_name = {one.assignor: one.figures for one in comparison.candidates}
     both = [by_name.get(name or "") for name in (comparison.group.assignor, comparison.recommended)]
     recommended = class_name(comparison.group, comparison.recommended) or "-"
@@ -197,4 +217,5 @@ def _line(comparison: Comparison) -> tuple[str, ...]:
         recommended,
         " -> ".join(spreads),
         " -> ".join(silent),
+        "" if price is None else f"{price[0]:,} / {'?' if price[1] is None else f'{price[1]:,}'}",
     )

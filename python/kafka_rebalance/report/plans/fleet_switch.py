@@ -1,64 +1,131 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the switch of a fleet to another protocol: which groups can, in which order, and the cost.
+"""The switch of a fleet to another protocol: which groups can, in which order, and the cost.
 
 Order    fewest partition-rounds without a reader first, then the fewest moves, then the group's id:
          surprises then cost the least. Groups that lose reads within racks come last.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from kafka_rebalance.notes.note import first_of
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 
-_SHOWN = 20
-_COLUMNS = ("group", "assignor", "rebalances", "moves", "no reader", "reads in racks")
+_SHOWN, _NAMED = 20, 3
+_COLUMNS = ("cluster", "group", "assignor", "rebalances", "moves", "no reader", "reads in racks")
 READ = (
     "group_id", "assignor", "rounds", "moves", "unavailable_rounds", "rack_share_before",
-    "rack_share_after", "error",
+    "rack_share_after", "not_affected", "error",
 )  # fmt: skip
-"""The columns of plans that the table reads."""
+"""The columns of plans that the table reads, beside `cluster`."""
+
+_Row = Mapping[str, Any]
 
 
-def print_switch(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Prints the answer in words, the first groups to switch, and groups that cannot, with why."""
-    each = list(rows)
-    can = sorted((one for one in each if one["moves"] is not None), key=_order)
-    failed = (one for one in each if one["error"] is not None)
-    cannot = sorted(failed, key=lambda one: (one["group_id"] or "", one["error"]))
-    others = len(each) - len(can) - len(cannot)
-    text = f"{counted(len(can), 'group')} can switch, {len(cannot):,} cannot"
-    if others:
-        text += f", {others:,} have no classic protocol"
-    moves, stops = (sum(one[name] for one in can) for name in ("moves", "unavailable_rounds"))
-    text += f". Together: {counted(moves, 'move')}, and {counted(stops, 'partition-round')} without"
-    text += " a reader."
-    if losing := sum(map(_loses_racks, can)):
-        text += f" {counted(losing, 'group')} will read less within racks."
-    print_wrapped(text)
-    if can:
-        print_filled_table(_COLUMNS, [*map(_cells, can[:_SHOWN])], right=_COLUMNS[2:])
-    if len(can) > _SHOWN:
-        print_wrapped(f"{len(can) - _SHOWN:,} more follow in this order; OUTPUT has all.")
-    for one in cannot[:_SHOWN]:
-        print_wrapped(f"cannot: {cut(one['group_id'] or '', 60)}: {one['error']}")
-    if len(cannot) > _SHOWN:
-        print_wrapped(f"{len(cannot) - _SHOWN:,} more cannot; OUTPUT has their errors.")
+class FleetSwitch(NamedTuple):
+    """The rows of the groups that can switch, in order, and of the others.
+
+    `already` counts those that run the protocol, `single` those of a kind that has only one.
+    """
+
+    can: Sequence[_Row]
+    cannot: Sequence[_Row]
+    already: int
+    single: int
+
+    @classmethod
+    def of(cls, rows: Iterable[_Row]) -> "FleetSwitch":
+        can, cannot, left_out = list[_Row](), list[_Row](), list[str]()
+        for one in rows:
+            texts = (one["not_affected"] or "").split("; ")
+            out = next((text for text in texts if text.startswith("switch-protocol=")), None)
+            if one["error"] is not None:
+                cannot.append(one)
+            elif out is not None:
+                left_out.append(out)
+            else:
+                can.append(one)
+        single = sum("have two protocols" in text for text in left_out)
+        cannot.sort(key=lambda one: (*_id(one), one["error"]))
+        return cls(sorted(can, key=_order), cannot, len(left_out) - single, single)
+
+    @property
+    def losing(self) -> int:
+        """Returns how many groups will read less within racks."""
+        return sum(map(_loses_racks, self.can))
+
+    @property
+    def summary(self) -> str:
+        text = f"{counted(len(self.can), 'group')} can switch, {len(self.cannot):,} cannot"
+        for count, words in (
+            (self.already, "switched already"),
+            (self.single, "only one protocol (share and streams groups)"),
+        ):
+            text += f", {count:,} {'has' if count == 1 else 'have'} {words}" if count else ""
+        moves, stops = (sum(one[name] for one in self.can) for name in _COSTS)
+        text += f". Together: {counted(moves, 'move')}, and {counted(stops, 'partition-round')} "
+        text += "without a reader."
+        if self.losing:
+            text += f" {counted(self.losing, 'group')} will read less within racks."
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "summary": self.summary,
+            "can": len(self.can),
+            "cannot": len(self.cannot),
+            "switched_already": self.already,
+            "only_one_protocol": self.single,
+            "lose_racks": self.losing,
+        }
+
+    def show(self) -> None:
+        """Prints the sentence, the first groups to switch, and groups that cannot, with why."""
+        print_wrapped(self.summary)
+        shown = self.can[:_SHOWN]
+        if shown:
+            print_filled_table(_COLUMNS, [[*_cells(one)] for one in shown], right=_COLUMNS[3:])
+        if len(self.can) > _SHOWN:
+            print_wrapped(f"{len(self.can) - _SHOWN:,} more follow in this order; OUTPUT has all.")
+        reasons = dict[str, list[str]]()
+        for one in self.cannot:
+            reasons.setdefault(one["error"], []).append(_name(one))
+        often = sorted(reasons.items(), key=lambda reason: -len(reason[1]))
+        for why, names in often[:_SHOWN]:
+            problem = re.sub(r"^changes\[\d+\]: ", "", why)
+            print_wrapped(f"cannot: {first_of(names, _NAMED)}: {problem}")
+        if len(often) > _SHOWN:
+            print_wrapped(f"{len(often) - _SHOWN:,} more reasons are in OUTPUT.")
 
 
-def _loses_racks(row: Mapping[str, Any]) -> bool:
+_COSTS = ("moves", "unavailable_rounds")
+
+
+def _loses_racks(row: _Row) -> bool:
     before, after = row["rack_share_before"], row["rack_share_after"]
     return before is not None and after is not None and after < before
 
 
-def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return _loses_racks(row), row["unavailable_rounds"], row["moves"], row["group_id"]
+def _order(row: _Row) -> tuple[Any, ...]:
+    return _loses_racks(row), row["unavailable_rounds"], row["moves"], *_id(row)
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _id(row: _Row) -> tuple[str, str]:
+    return row["group_id"] or "", row.get("cluster") or ""
+
+
+def _name(row: _Row) -> str:
+    """Returns a group's id, after its cluster if that is known."""
+    group = "a line without an id" if row["group_id"] is None else cut(row["group_id"], 60)
+    return f"{cut(row['cluster'], 60)}/{group}" if row.get("cluster") is not None else group
+
+
+def _cells(row: _Row) -> Iterator[str]:
     shares = [row["rack_share_before"], row["rack_share_after"]]
-    racks = "" if shares == [None, None] else " to ".join(map(share_text, shares))
-    figures = (str(row[name]) for name in ("rounds", "moves", "unavailable_rounds"))
-    return cut(row["group_id"], 60), row["assignor"], *figures, racks
+    yield from (cut(row.get("cluster") or "", 60), cut(row["group_id"], 60), row["assignor"])
+    yield from (str(row[name]) for name in ("rounds", *_COSTS))
+    yield "" if shares == [None, None] else " to ".join(map(share_text, shares))

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fleet plan --switch-protocol`: which groups can switch, which cannot and why, and the order."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_rebalance.cli import main
+from tests.support.broker_groups import broker_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SWITCH = ("--switch-protocol", "consumer")
+
+
+def line(group_id: str, assignor: str, library: str | None = None) -> str:
+    found = broker_line(assignor, [[0, 1, 2], [3, 4, 5]]) | {"group_id": group_id}
+    found["members"][-1]["client_library"] = library
+    return json.dumps(found)
+
+
+LINES = (
+    line("can", "range"), line("by kafka-python", "kafka-python/range"),
+    line("mixed", "range", "aiokafka"), line("there", "consumer/range"),
+    line("shares", "share/simple"), "[1]",
+)  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # A process that has loaded Spark answers on Spark; tests of Spark may have run in this one.
+    monkeypatch.delitem(sys.modules, "pyspark.sql", raising=False)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    for cluster in ("a", "b"):
+        (tmp_path / "in" / f"cluster={cluster}").mkdir(parents=True)
+        file = tmp_path / "in" / f"cluster={cluster}" / "groups.jsonl"
+        file.write_text("\n".join(LINES), encoding="utf-8")
+    return tmp_path
+
+
+def fleet(place: Path, capsys: pytest.CaptureFixture[str], *changes: str) -> str:
+    code = main(["fleet", "plan", str(place / "in"), str(place / "out"), "--overwrite", *changes])
+    assert code == 3  # some lines are errors
+    return capsys.readouterr().out
+
+
+def test_the_first_sentence_is_the_answer(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = fleet(place, capsys, *SWITCH)
+    sentence, table, cannot = text.split("\n\n")
+    assert sentence.split(". Together")[0].replace("\n", " ") == (
+        "2 groups can switch, 6 cannot, 2 have switched already, 2 have only one protocol (share "
+        "and streams groups)"
+    )
+    heading, _, *rows = table.splitlines()
+    assert heading.split()[:3] == ["cluster", "group", "assignor"]
+    assert [row.split()[:3] for row in rows] == [["a", "can", "range"], ["b", "can", "range"]]
+    reasons = " ".join(cannot.split())
+    assert "cannot: a/by kafka-python, b/by kafka-python: kafka-python and aiokafka" in reasons
+    assert "1 of 2 members cannot restart with group.protocol=consumer: aiokafka lacks" in reasons
+    assert "a/a line without an id, b/a line without an id: line: a list is not" in reasons
+    assert reasons.endswith(f"written to {place / 'out'}")
+
+
+def test_json_has_the_sentence_and_its_parts(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(fleet(place, capsys, *SWITCH, "--json"))
+    assert found["summary"].startswith("2 groups can switch, 6 cannot, ")
+    names = ("can", "cannot", "switched_already", "only_one_protocol", "lose_racks")
+    assert [found[name] for name in names] == [2, 6, 2, 2, 0]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_other_changes_do_not_make_a_switch(
+    place: Path, capsys: pytest.CaptureFixture[str], first: bool
+) -> None:
+    """Groups that only the other change affects have a plan, but do not count as switching."""
+    more = ("--add-members", "1")
+    found = json.loads(
+        fleet(place, capsys, *((*SWITCH, *more) if first else (*more, *SWITCH)), "--json")
+    )
+    assert (found["can"], found["switched_already"], found["only_one_protocol"]) == (2, 2, 2)
+
+
+def test_the_way_back(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(fleet(place, capsys, "--switch-protocol", "classic", "--json"))
+    names = ("can", "cannot", "switched_already", "only_one_protocol")
+    assert [found[name] for name in names] == [2, 2, 6, 2]

@@ -183,8 +183,8 @@ class RunningBroker:
 
         From now on, requests number `nth` to `nth + times - 1`, of one client or of all, are
         refused with `error`, as "NOT_COORDINATOR" or 16, and not carried out. Without an error they
-        are carried out, and the answer is `delay_ms` late by the broker's clock; or `lost`, with
-        all later answers of this connection; or the connection ends after `cut_at` bytes of it.
+        are carried out, and the answer is `delay_ms` late by the broker's clock; or `lost`, and no
+        later request of this connection is read; or the connection ends after `cut_at` bytes of it.
 
         Errors: GroupError for a request or an error that is not known.
         """

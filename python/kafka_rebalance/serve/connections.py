@@ -182,19 +182,25 @@ class Connections:
                 raise WireError(f"a request of {length} bytes")
             async with asyncio.timeout(limits.request_s):
                 frame = await self._frame(connection.reader, length)
-            asked = decoded(frame, self.apis)._replace(port=connection.port)
+            asked = await self._aside(length, decoded, frame, self.apis)
+            asked = asked._replace(port=connection.port)
             connection.client_id, connection.busy = asked.client_id, True
             if asked.client_id in self._cut_off:
                 raise WireError(f"{asked.client_id} is cut off")
             answer = await self._handler(asked, connection.host)
             if isinstance(answer, Broken):
-                await self._send(writer, encoded(asked, answer.fields)[: answer.sent])
+                frame = await self._aside(length, encoded, asked, answer.fields)
+                await self._send(writer, frame[: answer.sent])
                 while answer.hangs and await connection.reader.read(SMALL):
                     pass
                 return
             if answer is not None:
-                await self._send(writer, encoded(asked, answer))
+                await self._send(writer, await self._aside(length, encoded, asked, answer))
             connection.busy, connection.since = False, time.monotonic()
+
+    async def _aside(self, length: int, work: Callable[..., Any], *given: Any) -> Any:
+        """Does work for a large request in a thread, so that all others have their turn."""
+        return work(*given) if length <= SMALL else await asyncio.to_thread(work, *given)
 
     async def _send(self, writer: asyncio.StreamWriter, frame: bytes) -> None:
         writer.write(frame)

@@ -22,6 +22,7 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import Coordinator
 from kafka_rebalance.coordinator.machine import events
 from kafka_rebalance.coordinator.machine.deadlines import SESSION, DeadlineKey
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat, ShareGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
@@ -64,6 +65,14 @@ def _epoch_clock() -> Callable[[], float]:
     return lambda: start + time.monotonic()
 
 
+def _check_unanswered(fields: Mapping[str, Any]) -> None:
+    """Ends the connection if a Produce without an answer had an error. Errors: WireError."""
+    for topic in fields["responses"]:
+        for one in topic["partition_responses"]:
+            if one["error_code"] is not KafkaError.none:
+                raise WireError(f"acks 0: {one['error_code'].name}")
+
+
 class Server:
     """A broker with one coordinator; see the module. By default, it listens on loopback.
 
@@ -89,7 +98,12 @@ class Server:
         self.connections.apis = self.cluster.apis = apis_of(kafka)
         self.faults = Faults()
         self.history = History()
-        self.records = Records(self.cluster, self.connections.limits, self.now_ms)
+        self.records = Records(
+            self.cluster,
+            self.connections.limits,
+            self.now_ms,
+            lambda *given: self._transactions.verified(*given),
+        )
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes of a torn tail were cut."""
         self.unreadable: list[str] = []
@@ -165,7 +179,10 @@ class Server:
     async def _answered(self, asked: Asked, host: str) -> Mapping[str, Any] | Response | None:
         fields = self.cluster.answer(asked) or await self.records.answer(asked)
         if fields is not None:
-            return None if asked.api == "produce" and asked.body.acks == 0 else fields
+            if asked.api == "produce" and asked.body.acks == 0:
+                _check_unanswered(fields)
+                return None
+            return fields
         changed = topics.answer(self.cluster, asked)
         if changed is not None:
             fields, deleted = changed
@@ -177,38 +194,37 @@ class Server:
         fields = await self._transact(asked, host)
         if fields is not None:
             return fields
+        if asked.api == "txn_offset_commit" and asked.error is KafkaError.none:
+            body = asked.body
+            error = self._transactions.verified(
+                asked, body.producer_id, body.producer_epoch, body.group_id
+            )
+            asked = asked._replace(error=error)
         return await groups.answered(
             asked, lambda request: self._ask(request, asked, host), self.cluster
         )
 
     async def _transact(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
         """Answers a request about a transaction; None for another request."""
+        ended = None
         match asked.api:
             case "init_producer_id":
-                fields, aborted = self._transactions.begin(asked)
-                if aborted is not None:
-                    await self._end(aborted, fields["producer_epoch"], False, asked, host)
-                return fields
+                fields, ended = self._transactions.begin(asked)
             case "add_partitions_to_txn":
-                return self._transactions.add_partitions(asked, self.cluster, self.records)
+                fields = self._transactions.add_partitions(asked, self.cluster)
             case "add_offsets_to_txn":
-                return self._transactions.add(asked)
+                fields = self._transactions.add_offsets(asked)
             case "end_txn":
-                fields = self._transactions.end(asked)
-                if not fields["error_code"]:
-                    ended = (asked.body.producer_id, asked.body.producer_epoch)
-                    await self._end(*ended, asked.body.committed, asked, host)
-                return fields
+                fields, ended = self._transactions.end(asked)
             case "describe_transactions":
-                return self._transactions.describe(asked)
-        return None
-
-    async def _end(
-        self, producer_id: int, epoch: int, committed: bool, asked: Asked, host: str
-    ) -> None:
-        self.records.end_transaction(producer_id, epoch, committed)
-        end = EndTransaction(producer_id=producer_id, committed=committed)
-        await self._ask(end, asked, host)
+                fields = self._transactions.describe(asked)
+            case _:
+                return None
+        if ended is not None:
+            self.records.end_transaction(ended)
+            end = EndTransaction(producer_id=ended.producer_id, committed=ended.committed)
+            await self._ask(end, asked, host)
+        return fields
 
     async def _ask(self, request: Request, asked: Asked, host: str) -> Any:
         if asked.error is not KafkaError.none:

@@ -144,6 +144,13 @@ class RunningBroker:
         """
         self._call(lambda: self._server.cluster.grow(name, partitions))
 
+    def configure(self, group_id: str, settings: Mapping[str, str | None]) -> None:
+        """Changes settings of a group, as "share.auto.offset.reset"; None: to the default.
+
+        Errors: GroupError for an unknown setting or a wrong value.
+        """
+        self._call(lambda: self._server.group_configs.change(group_id, settings))
+
     def cut_off(self, client_id: str) -> None:
         """Closes the client's connections and refuses new ones; its session times out later."""
         self._call(lambda: self._server.connections.cut_off(client_id))

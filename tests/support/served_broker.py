@@ -34,6 +34,7 @@ _JOINS = {
     "subscribed_topic_names": ["orders"],
     "topic_partitions": [],
 }
+_SHARED = {"group_id": "s", "member_id": "m", "share_session_epoch": 0, "topics": []}
 _DESCRIBED = {"group_ids": ["g"], "include_authorized_operations": False}
 
 # A request of each API that is answered, with all its fields.
@@ -140,6 +141,32 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "timeout": 1,
         "validate_only": True,
     },
+    "incremental_alter_configs": {
+        "resources": [
+            {
+                "resource_type": 32,
+                "resource_name": "g",
+                "configs": [
+                    {
+                        "name": "share.auto.offset.reset",
+                        "config_operation": 0,
+                        "value": "earliest",
+                    }
+                ],
+            }
+        ],
+        "validate_only": False,
+    },
+    "share_fetch": {
+        **_SHARED,
+        "max_wait": 1,
+        "min_bytes": 1,
+        "max_bytes": 9999,
+        "max_records": 10,
+        "batch_size": 10,
+        "forgotten_topics_data": [],
+    },
+    "share_acknowledge": _SHARED,
     "delete_groups": {"groups_names": ["g", "g"]},
     "offset_delete": {
         "group_id": "g",

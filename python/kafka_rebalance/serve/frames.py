@@ -81,6 +81,7 @@ APIS: dict[str, Api] = {
     "describe_configs": Api(32, 1, 4),
     "create_partitions": Api(37, 0, 3),
     "delete_groups": Api(42, 0, 2),
+    "incremental_alter_configs": Api(44, 0, 1),
     "offset_delete": Api(47, 0, 0),
     "describe_cluster": Api(60, 0, 2),
     "describe_transactions": Api(65, 0, 0),
@@ -88,11 +89,15 @@ APIS: dict[str, Api] = {
     "consumer_group_describe": Api(69, 0, 1),
     "share_group_heartbeat": Api(76, 1, 1),
     "share_group_describe": Api(77, 1, 1),
+    "share_fetch": Api(78, 1, 2),
+    "share_acknowledge": Api(79, 1, 2),
 }
 """Name -> number and versions, in the order of the numbers."""
 
 _NONE = -1
-_SHARE = {"share_group_heartbeat": _NONE, "share_group_describe": _NONE}
+_SHARE = dict.fromkeys(
+    ("share_group_heartbeat", "share_group_describe", "share_fetch", "share_acknowledge"), _NONE
+)
 # The newest version of each request that an older broker answers otherwise than APIS.
 _OLDER = {
     "2.8": {
@@ -165,6 +170,8 @@ class Asked(NamedTuple):
     body: Any
     port: int = 0
     """The port of the server to which the client is connected."""
+    connection: int = 0
+    """The number of the client's connection."""
     error: KafkaError = KafkaError.none
     """The error to answer in place of the result; the request is not carried out."""
 

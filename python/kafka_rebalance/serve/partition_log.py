@@ -11,6 +11,8 @@ the log, or its transaction is open; a real broker knows it for a day.
 import asyncio
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterator
+from itertools import islice
 from operator import attrgetter
 
 from kafka_rebalance.errors import WireError
@@ -177,18 +179,26 @@ class PartitionLog:
         """
         found: list[Batch] = []
         size = 0
-        for at in range(self._index(offset), len(self._batches)):
-            batch = self._batches[at]
+        for batch in self.after(offset):
             size += len(batch.data)
             if batch.base_offset >= before or (size > most_bytes and (found or not whole)):
                 break
             found.append(batch)
         return found
 
+    def after(self, offset: int) -> Iterator[Batch]:
+        """Yields the batches from the one with `offset` on; the log must not change meanwhile."""
+        return islice(self._batches, self._index(offset), None)
+
     def aborted(self, offset: int, before: int) -> list[Aborted]:
         """Returns the aborted transactions with records in a range of offsets."""
         first = bisect_left(self._aborted, offset, key=attrgetter("last_offset"))
         return [one for one in self._aborted[first:] if one.first_offset < before]
+
+    def is_aborted(self, batch: Batch) -> bool:
+        """Returns whether the batch is one of an aborted transaction."""
+        found = self.aborted(batch.base_offset, batch.last_offset + 1)
+        return batch.is_transactional and any(one.producer_id == batch.producer_id for one in found)
 
     def batches(self) -> list[Batch]:
         return list(self._batches)

@@ -34,9 +34,11 @@ from .cluster import Cluster, ServedTopic
 from .connections import Answer, Connections, Limits
 from .faults import Broken, Fault, Faults
 from .frames import Asked, KafkaError, apis_of
+from .group_configs import GroupConfigs
 from .history import History
 from .record_log import RecordLog
 from .records import Records
+from .share import Shares
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
@@ -104,6 +106,16 @@ class Server:
             self.now_ms,
             lambda *given: self._transactions.verified(*given),
         )
+        self.group_configs = GroupConfigs(self.coordinator.config, self._handle)
+        self.shares = Shares(
+            self.cluster,
+            self.records,
+            self.group_configs,
+            self.connections.limits,
+            self.now_ms,
+            self.coordinator.groups,
+        )
+        self.connections.ended = self.shares.disconnected
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes of a torn tail were cut."""
         self.unreadable: list[str] = []
@@ -183,12 +195,17 @@ class Server:
                 _check_unanswered(fields)
                 return None
             return fields
-        changed = topics.answer(self.cluster, asked)
+        shared = await self.shares.answer(asked)
+        if shared is not None:
+            self._wake()
+            return shared
+        changed = topics.answer(self.cluster, self.group_configs, asked)
         if changed is not None:
             fields, deleted = changed
             gone = tuple((one.name, p) for one in deleted for p in range(one.partitions))
             if gone:
                 self.records.drop(gone)
+                self.shares.forget()
                 self._handle(events.PartitionsDeleted(gone))
             return fields
         fields = await self._transact(asked, host)
@@ -200,9 +217,12 @@ class Server:
                 asked, body.producer_id, body.producer_epoch, body.group_id
             )
             asked = asked._replace(error=error)
-        return await groups.answered(
+        answer = await groups.answered(
             asked, lambda request: self._ask(request, asked, host), self.cluster
         )
+        if asked.api == "delete_groups":
+            self.shares.forget()
+        return answer
 
     async def _transact(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
         """Answers a request about a transaction; None for another request."""
@@ -300,11 +320,13 @@ class Server:
         """Ends the sleep of those who slept long enough; sets the timer for the next deadline."""
         if self._timer is not None:
             self._timer.cancel()
+        self.shares.expire()
         for due, woken in self._asleep:
             if due <= self.now_ms() and not woken.done():
                 woken.set_result(None)
         self._asleep = [one for one in self._asleep if not one[1].done()]
-        dues = [self.coordinator.next_deadline_ms(), *(due for due, _ in self._asleep)]
+        dues = [self.coordinator.next_deadline_ms(), self.shares.next_due()]
+        dues += (due for due, _ in self._asleep)
         first = min((one for one in dues if one is not None), default=None)
         if first is not None and self._clock is not None:
             # At least 1 ms, because a deadline may be armed for the present time again and again.
@@ -414,7 +436,7 @@ class Server:
                     found.append(classic.session_timeout_ms)
                 elif one.client_id == client_id:
                     setting = f"group_{group.group_type}_session_timeout_ms"
-                    found.append(getattr(self.coordinator.config, setting))
+                    found.append(getattr(self.coordinator.config_of(group.group_id), setting))
         return found
 
     def _move_to(self, at_ms: int) -> None:

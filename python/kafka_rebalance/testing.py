@@ -76,6 +76,8 @@ class RunningBroker:
             group_initial_rebalance_delay_ms=initial_delay_ms,
             group_consumer_heartbeat_interval_ms=_HEARTBEAT_MS,
             group_share_heartbeat_interval_ms=_HEARTBEAT_MS,
+            group_streams_heartbeat_interval_ms=_HEARTBEAT_MS,
+            group_streams_initial_rebalance_delay_ms=initial_delay_ms,
         )
         self._server = Server(
             served,

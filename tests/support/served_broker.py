@@ -34,6 +34,36 @@ _JOINS = {
     "subscribed_topic_names": ["orders"],
     "topic_partitions": [],
 }
+_STREAMS_JOINS = {
+    **_JOINS,
+    "group_id": "k",
+    "endpoint_information_epoch": -1,
+    "topology": {
+        "epoch": 0,
+        "subtopologies": [
+            {
+                "subtopology_id": "0",
+                "source_topics": ["orders"],
+                "source_topic_regex": [],
+                "state_changelog_topics": [
+                    {"name": "log", "partitions": 0, "replication_factor": 1, "topic_configs": []}
+                ],
+                "repartition_sink_topics": [],
+                "repartition_source_topics": [],
+                "copartition_groups": [],
+            }
+        ],
+    },
+    "active_tasks": [],
+    "standby_tasks": [],
+    "warmup_tasks": [],
+    "process_id": "p",
+    "user_endpoint": {"host": "h", "port": 65_535},
+    "client_tags": [{"key": "zone", "value": "a"}],
+    "task_offsets": [{"subtopology_id": "0", "partition": 0, "offset": 1}],
+    "task_end_offsets": [],
+    "shutdown_application": False,
+}
 _SHARED = {"group_id": "s", "member_id": "m", "share_session_epoch": 0, "topics": []}
 _DESCRIBED = {"group_ids": ["g"], "include_authorized_operations": False}
 
@@ -87,6 +117,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     },
     "consumer_group_heartbeat": _JOINS,
     "share_group_heartbeat": _JOINS,
+    "streams_group_heartbeat": _STREAMS_JOINS,
+    "streams_group_describe": _DESCRIBED,
     "consumer_group_describe": _DESCRIBED,
     "share_group_describe": _DESCRIBED,
     "find_coordinator": {"key": "g", "key_type": 0, "coordinator_keys": ["g"]},

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError, MissingExtra, WireError
 from kafka_rebalance.group.declared_types import field_hints
-from kafka_rebalance.wire import broker_groups
+from kafka_rebalance.wire import broker_groups, streams_groups
 from kafka_rebalance.wire.layout import layout_of
-from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.messages import Message, Response
 
 try:
     from kio.index import load_entity_schema
@@ -91,12 +91,14 @@ APIS: dict[str, Api] = {
     "share_group_describe": Api(77, 1, 1),
     "share_fetch": Api(78, 1, 2),
     "share_acknowledge": Api(79, 1, 2),
+    "streams_group_heartbeat": Api(88, 0, 0),
+    "streams_group_describe": Api(89, 0, 0),
 }
 """Name -> number and versions, in the order of the numbers."""
 
 _NONE = -1
-_SHARE = dict.fromkeys(
-    ("share_group_heartbeat", "share_group_describe", "share_fetch", "share_acknowledge"), _NONE
+_SHARE_AND_STREAMS = dict.fromkeys(
+    (name for name, api in APIS.items() if api.key >= APIS["share_group_heartbeat"].key), _NONE
 )
 # The newest version of each request that an older broker answers otherwise than APIS.
 _OLDER = {
@@ -117,7 +119,7 @@ _OLDER = {
         "describe_transactions": _NONE,
         "consumer_group_heartbeat": _NONE,
         "consumer_group_describe": _NONE,
-        **_SHARE,
+        **_SHARE_AND_STREAMS,
     },
     "3.9": {
         "produce": 11,
@@ -129,9 +131,9 @@ _OLDER = {
         "describe_cluster": 1,
         "consumer_group_heartbeat": 0,
         "consumer_group_describe": 0,
-        **_SHARE,
+        **_SHARE_AND_STREAMS,
     },
-    "4.0": {"produce": 12, "offset_commit": 9, "offset_fetch": 9, **_SHARE},
+    "4.0": {"produce": 12, "offset_commit": 9, "offset_fetch": 9, **_SHARE_AND_STREAMS},
 }
 
 
@@ -147,11 +149,13 @@ def apis_of(kafka: str | None) -> Mapping[str, Api]:
     return {name: api for name, api in limited.items() if api.most >= api.least}
 
 
-_OF_BROKER_GROUPS: dict[str, type[Request]] = {
+_OF_BROKER_GROUPS: dict[str, type[Message]] = {
     "consumer_group_heartbeat": broker_groups.ConsumerGroupHeartbeat,
     "consumer_group_describe": broker_groups.ConsumerGroupDescribe,
     "share_group_heartbeat": broker_groups.ShareGroupHeartbeat,
     "share_group_describe": broker_groups.ShareGroupDescribe,
+    "streams_group_heartbeat": streams_groups.SentStreamsHeartbeat,
+    "streams_group_describe": streams_groups.StreamsGroupDescribe,
 }
 
 NAMES = {api.key: name for name, api in APIS.items()}
@@ -160,7 +164,7 @@ NAMES = {api.key: name for name, api in APIS.items()}
 class Asked(NamedTuple):
     """One request; `body` is None if it is ApiVersions in a version that is unknown here.
 
-    A body about groups that brokers assign is a `Request`, each other one an object of kio's.
+    A body about groups that brokers assign is a `Message`, each other one an object of kio's.
     """
 
     api: str

@@ -28,6 +28,7 @@ from kafka_rebalance.wire.classic_groups import JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 from kafka_rebalance.wire.offsets import EndTransaction, OffsetCommit, TxnOffsetCommit
+from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat
 
 from . import groups, topics
 from .cluster import Cluster, ServedTopic
@@ -56,8 +57,9 @@ _COORDINATED = {
     *("add_partitions_to_txn", "add_offsets_to_txn", "end_txn", "describe_transactions"),
     *("consumer_group_heartbeat", "consumer_group_describe"),
     *("share_group_heartbeat", "share_group_describe"),
+    *("streams_group_heartbeat", "streams_group_describe"),
 }
-_BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat)
+_BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 
 

@@ -279,6 +279,19 @@ def test_settings_of_a_group_are_changed_and_described() -> None:
             broker.configure("s", {"share.auto.offset.reset": "first"})
 
 
+def test_an_admin_client_changes_the_settings_of_a_group() -> None:
+    kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")
+    from kafka.admin import ConfigResource
+
+    with RunningBroker({"t": 1}) as broker:
+        admin = kafka.KafkaAdminClient(bootstrap_servers=broker.address)
+        value = {"share.auto.offset.reset": "earliest"}
+        admin.alter_configs([ConfigResource("GROUP", "s", value)], incremental=True)
+        assert "earliest" in str(admin.describe_configs([ConfigResource("GROUP", "s")]))
+        admin.close()
+        assert broker._server.group_configs.value("s", "share.auto.offset.reset") == "earliest"
+
+
 def test_the_coordinator_follows_the_settings_of_a_group() -> None:
     with RunningBroker({"t": 1}, stopped_clock=True) as broker, connection(broker) as one:
         broker.configure("s", {"share.session.timeout.ms": "2000"})

@@ -6,19 +6,21 @@ several groups in one OffsetFetch, the filter by type in ListGroups.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response, common_fields, field_names
 from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeatResponse
 
-from .cluster import MOST_PARTITIONS, Cluster, ServedTopic
+from .cluster import Cluster, ServedTopic
 from .frames import Asked
 
 Ask = Callable[[Request], Awaitable[Any]]
@@ -109,9 +111,8 @@ def _streams_beat(
     if response is None:
         return None
     for topic in response.creatable_topics:
-        number = max(1, topic.partitions)
-        if topic.name not in cluster.topics and cluster.partitions + number <= MOST_PARTITIONS:
-            cluster.put(ServedTopic(topic.name, number))
+        with suppress(GroupError):  # it exists already, or has a wrong name, or too many partitions
+            cluster.add(ServedTopic(topic.name, max(1, topic.partitions)))
     status = [{"status_code": one, "status_detail": one.name} for one in response.status]
     return {
         **_fields(response),

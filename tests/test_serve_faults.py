@@ -164,6 +164,10 @@ def test_after_a_lost_answer_the_connection_is_silent() -> None:
         ({"api": "Vote", "error": 16}, "api: 'Vote' is not a request that is answered here"),
         ({"api": "Fetch"}, "error: give one of error, delay_ms, lost and cut_at"),
         ({"api": "Fetch", "error": "NO"}, "error: 'NO' is not an error; give Kafka's name"),
+        ({"api": "Fetch", "error": "NONE"}, "error: 'NONE' is not an error; give Kafka's name"),
+        ({"api": "Fetch", "error": 0}, "error: 0 is not an error; give Kafka's name"),
+        ({"api": "Fetch", "delay_ms": -1}, "delay_ms: -1 is less than 0"),
+        ({"api": "Fetch", "cut_at": -1}, "cut_at: -1 is less than 0"),
         ({"api": "Fetch", "error": 16, "nth": 0}, "nth, times: 0, 1: both count from 1"),
     ],
 )

@@ -76,6 +76,8 @@ class RunningBroker:
             group_initial_rebalance_delay_ms=initial_delay_ms,
             group_consumer_heartbeat_interval_ms=_HEARTBEAT_MS,
             group_share_heartbeat_interval_ms=_HEARTBEAT_MS,
+            group_streams_heartbeat_interval_ms=_HEARTBEAT_MS,
+            group_streams_initial_rebalance_delay_ms=initial_delay_ms,
         )
         self._server = Server(
             served,
@@ -144,6 +146,13 @@ class RunningBroker:
         """
         self._call(lambda: self._server.cluster.grow(name, partitions))
 
+    def configure(self, group_id: str, settings: Mapping[str, str | None]) -> None:
+        """Changes settings of a group, as "share.auto.offset.reset"; None: to the default.
+
+        Errors: GroupError for an unknown setting or a wrong value.
+        """
+        self._call(lambda: self._server.group_configs.change(group_id, settings))
+
     def cut_off(self, client_id: str) -> None:
         """Closes the client's connections and refuses new ones; its session times out later."""
         self._call(lambda: self._server.connections.cut_off(client_id))
@@ -183,8 +192,8 @@ class RunningBroker:
 
         From now on, requests number `nth` to `nth + times - 1`, of one client or of all, are
         refused with `error`, as "NOT_COORDINATOR" or 16, and not carried out. Without an error they
-        are carried out, and the answer is `delay_ms` late by the broker's clock; or `lost`, with
-        all later answers of this connection; or the connection ends after `cut_at` bytes of it.
+        are carried out, and the answer is `delay_ms` late by the broker's clock; or `lost`, and no
+        later request of this connection is read; or the connection ends after `cut_at` bytes of it.
 
         Errors: GroupError for a request or an error that is not known.
         """

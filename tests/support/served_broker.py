@@ -32,6 +32,37 @@ _JOINS = {
     "subscribed_topic_names": ["orders"],
     "topic_partitions": [],
 }
+_STREAMS_JOINS = {
+    **_JOINS,
+    "group_id": "k",
+    "endpoint_information_epoch": -1,
+    "topology": {
+        "epoch": 0,
+        "subtopologies": [
+            {
+                "subtopology_id": "0",
+                "source_topics": ["orders"],
+                "source_topic_regex": [],
+                "state_changelog_topics": [
+                    {"name": "log", "partitions": 0, "replication_factor": 1, "topic_configs": []}
+                ],
+                "repartition_sink_topics": [],
+                "repartition_source_topics": [],
+                "copartition_groups": [],
+            }
+        ],
+    },
+    "active_tasks": [],
+    "standby_tasks": [],
+    "warmup_tasks": [],
+    "process_id": "p",
+    "user_endpoint": {"host": "h", "port": 65_535},
+    "client_tags": [{"key": "zone", "value": "a"}],
+    "task_offsets": [{"subtopology_id": "0", "partition": 0, "offset": 1}],
+    "task_end_offsets": [],
+    "shutdown_application": False,
+}
+_SHARED = {"group_id": "s", "member_id": "m", "share_session_epoch": 0, "topics": []}
 _DESCRIBED = {"group_ids": ["g"], "include_authorized_operations": False}
 
 # A request of each API that is answered, with all its fields.
@@ -84,6 +115,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     },
     "consumer_group_heartbeat": _JOINS,
     "share_group_heartbeat": _JOINS,
+    "streams_group_heartbeat": _STREAMS_JOINS,
+    "streams_group_describe": _DESCRIBED,
     "consumer_group_describe": _DESCRIBED,
     "share_group_describe": _DESCRIBED,
     "find_coordinator": {"key": "g", "key_type": 0, "coordinator_keys": ["g"]},
@@ -138,6 +171,32 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "timeout": 1,
         "validate_only": True,
     },
+    "incremental_alter_configs": {
+        "resources": [
+            {
+                "resource_type": 32,
+                "resource_name": "g",
+                "configs": [
+                    {
+                        "name": "share.auto.offset.reset",
+                        "config_operation": 0,
+                        "value": "earliest",
+                    }
+                ],
+            }
+        ],
+        "validate_only": False,
+    },
+    "share_fetch": {
+        **_SHARED,
+        "max_wait": 1,
+        "min_bytes": 1,
+        "max_bytes": 9999,
+        "max_records": 10,
+        "batch_size": 10,
+        "forgotten_topics_data": [],
+    },
+    "share_acknowledge": _SHARED,
     "delete_groups": {"groups_names": ["g", "g"]},
     "offset_delete": {
         "group_id": "g",

@@ -72,6 +72,10 @@ class Coordinator:
     def config(self) -> CoordinatorConfig:
         return self._state.config
 
+    def config_of(self, group_id: str) -> CoordinatorConfig:
+        """Returns the settings that hold for a group, whether it exists or not."""
+        return self._state.config_of(group_id)
+
     def groups(self) -> Mapping[str, AnyGroup]:
         """Returns the groups by group id; the caller must not change them."""
         return MappingProxyType(self._state.groups)
@@ -133,6 +137,8 @@ class Coordinator:
                 share_state_initialized(state, event)
             case events.Sweep():
                 offset_delete.sweep(state)
+            case events.GroupConfigured(group_id, config):
+                state.group_configs[group_id] = config or state.config
             case events.Silent():
                 _fall_silent(state, event)
             case events.Heard(group_id, member_id):

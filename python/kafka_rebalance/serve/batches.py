@@ -26,9 +26,16 @@ _REST = struct.Struct(">hiqqqhii")
 """The other fields, as `Batch` names them."""
 _HEADER_BYTES = _START.size + _REST.size
 _PLACED = struct.Struct(">qii")
-_AFTER_LENGTH = 12
+_LENGTH = struct.Struct(">i")
+_LENGTH_AT, _AFTER_LENGTH, _MAGIC_AT, _CODEC_AT = 8, 12, 16, 22
+_LEAST_LENGTH = 14
+"""The least length of a batch of the oldest format."""
 _MAGIC = 2
 _CODEC, TRANSACTIONAL, CONTROL = 0x07, 0x10, 0x20
+_ZSTD, _KNOWS_ZSTD = 4, 7
+"""The newest codec, and the first version of Produce with it."""
+_LEAST_RECORD = 6
+"""The least length of a record: attributes, 2 numbers, 2 lengths, the number of headers."""
 MARKER = struct.Struct(">hh")
 """The key of a transaction's marker: version 0, and 1 for a commit or 0 for an abort."""
 _XERIAL = b"\x82SNAPPY\0"
@@ -88,6 +95,29 @@ class Batch(NamedTuple):
     def is_compressed(self) -> bool:
         return bool(self.attributes & _CODEC)
 
+    def holds_its_records(self) -> bool:
+        """Returns whether the number of records is right; if compressed, as far as is known.
+
+        Kafka also unpacks the batch and reads each record.
+        """
+        count, data, end = self.record_count, self.data, len(self.data)
+        if count < 1 or self.last_delta != count - 1 or self.is_compressed:
+            return 1 <= count == self.last_delta + 1 and end > _HEADER_BYTES
+        at = _HEADER_BYTES
+        try:
+            for _ in range(count):
+                length, shift = data[at], 7
+                at += 1
+                while length >> shift and shift < 35:  # its last byte has another one after it
+                    length = length & ~(1 << shift) | data[at] << shift
+                    at, shift = at + 1, shift + 7
+                if length & 1 or not 2 * _LEAST_RECORD <= length <= 2 * MOST_BATCH_BYTES:
+                    return False
+                at += length >> 1
+        except IndexError:
+            return False
+        return at == end
+
     def at(self, base_offset: int) -> "Batch":
         """Returns the batch with this first offset, as the leader in epoch 0 keeps it."""
         placed = _PLACED.pack(base_offset, len(self.data) - _AFTER_LENGTH, 0)
@@ -102,18 +132,20 @@ class Batch(NamedTuple):
         payload = self.data[_HEADER_BYTES:]
         try:
             source = Source(_decompressed(self.attributes & _CODEC, payload))
-            for _ in range(self.record_count):
-                yield self._record(source, partition)
+            for delta in range(self.record_count):
+                yield self._record(source, partition, delta)
         except (ImportError, GeneratorExit):
             raise
         except Exception as error:  # the codecs raise errors of many kinds
             raise WireError(f"offset {self.base_offset}: no records: {error!r}") from error
 
-    def _record(self, source: Source, partition: int) -> StoredRecord:
+    def _record(self, source: Source, partition: int, delta: int) -> StoredRecord:
         _signed(source)
         source.take(1)
         timestamp = self.base_timestamp + _signed(source)
-        offset = self.base_offset + _signed(source)
+        if _signed(source) != delta or not -(2**63) <= timestamp < 2**63:
+            raise ValueError("an offset or a time that no producer sends")
+        offset = self.base_offset + delta
         key, value = _bytes(source), _bytes(source)
         headers = tuple(
             ((_bytes(source) or b"").decode(), _bytes(source)) for _ in range(_signed(source))
@@ -121,24 +153,44 @@ class Batch(NamedTuple):
         return StoredRecord(partition, offset, timestamp, key, value, headers)
 
 
-def received(data: bytes | None) -> Batch:
-    """Returns the one batch of a partition in a Produce request. Errors: Refused."""
-    if data is None or len(data) < _HEADER_BYTES:
-        raise Refused(KafkaError.corrupt_message)
-    base, length, _, magic, crc = _START.unpack_from(data)
-    if magic != _MAGIC:
-        raise Refused(KafkaError.unsupported_for_message_format)
-    if len(data) > MOST_BATCH_BYTES:
+def received(data: bytes | None, version: int) -> Batch:
+    """Returns the one batch of a partition in a Produce request of this version.
+
+    A batch at the end that is cut is ignored, as in Kafka. Errors: Refused.
+    """
+    size = _size(data := data or b"", 0)
+    if not size or data[_MAGIC_AT] != _MAGIC:
+        raise Refused(KafkaError.invalid_record)
+    if version < _KNOWS_ZSTD and size >= _HEADER_BYTES and data[_CODEC_AT] & _CODEC == _ZSTD:
+        raise Refused(KafkaError.unsupported_compression_type)
+    if _size(data, size):
+        raise Refused(KafkaError.invalid_record)
+    base, _, _, _, crc = _START.unpack_from(data)
+    if base != 0:
+        raise Refused(KafkaError.invalid_record)
+    if size > MOST_BATCH_BYTES:
         raise Refused(KafkaError.message_too_large)
-    if length != len(data) - _AFTER_LENGTH:
-        several = 0 < length < len(data) - _AFTER_LENGTH
-        raise Refused(KafkaError.invalid_record if several else KafkaError.corrupt_message)
-    if crc != crc32c(memoryview(data)[_START.size :]):
+    data = data[:size]
+    if size < _HEADER_BYTES or crc != crc32c(memoryview(data)[_START.size :]):
         raise Refused(KafkaError.corrupt_message)
     batch = Batch._make((base, *_REST.unpack_from(data, _START.size), data))
-    if batch.is_control or batch.record_count < 1 or batch.last_delta != batch.record_count - 1:
+    if batch.attributes & _CODEC > _ZSTD:
+        raise Refused(KafkaError.unknown_server_error)
+    has_sequence = batch.producer_id == NO_PRODUCER or batch.base_sequence >= 0
+    if batch.is_control or not has_sequence or not batch.holds_its_records():
         raise Refused(KafkaError.invalid_record)
     return batch
+
+
+def _size(data: bytes, at: int) -> int:
+    """Returns the size of the batch there; 0 if not all of it is there. Errors: Refused."""
+    left = len(data) - at
+    if left < _AFTER_LENGTH:
+        return 0
+    (length,) = _LENGTH.unpack_from(data, at + _LENGTH_AT)
+    if length < _LEAST_LENGTH or (left > _MAGIC_AT and data[at + _MAGIC_AT] > _MAGIC):
+        raise Refused(KafkaError.corrupt_message)
+    return length + _AFTER_LENGTH if left >= max(_MAGIC_AT + 1, length + _AFTER_LENGTH) else 0
 
 
 def new_batch(records: Iterable[StoredRecord], **header: int) -> Batch:

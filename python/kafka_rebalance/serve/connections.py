@@ -13,6 +13,7 @@ import contextlib
 import struct
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -75,6 +76,9 @@ def bounds(connections: int) -> tuple[int, int]:
     return min(connections, free - 4 * at_once), at_once
 
 
+_numbers = count(1)
+
+
 class _Connection:
     """A connection's streams, and the values that decide which one ends if there are too many."""
 
@@ -82,6 +86,7 @@ class _Connection:
         self.reader, self.writer = reader, writer
         self.host = f"/{writer.get_extra_info('peername')[0]}"
         self.port: int = writer.get_extra_info("sockname")[1]
+        self.number = next(_numbers)
         self.client_id: str | None = None
         self.busy = False
         self.since = time.monotonic()
@@ -101,6 +106,8 @@ class Connections:
         self.limits = limits or Limits()
         self.apis: Mapping[str, Api] = APIS
         """The requests that are answered; a request of another kind ends its connection."""
+        self.ended: Callable[[int], None] = lambda _: None
+        """Called with the number of each connection that has ended."""
         self._handler = handler
         self._tasks: dict[asyncio.Task[None], _Connection] = {}
         self._cut_off: set[str] = set()
@@ -169,6 +176,7 @@ class Connections:
                 await self._serve(connection)
         finally:
             self._tasks.pop(task, None)
+            self.ended(connection.number)
             # If the client has not read all answers, `close` would keep the rest in memory.
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
@@ -182,19 +190,25 @@ class Connections:
                 raise WireError(f"a request of {length} bytes")
             async with asyncio.timeout(limits.request_s):
                 frame = await self._frame(connection.reader, length)
-            asked = decoded(frame, self.apis)._replace(port=connection.port)
+            asked = await self._aside(length, decoded, frame, self.apis)
+            asked = asked._replace(port=connection.port, connection=connection.number)
             connection.client_id, connection.busy = asked.client_id, True
             if asked.client_id in self._cut_off:
                 raise WireError(f"{asked.client_id} is cut off")
             answer = await self._handler(asked, connection.host)
             if isinstance(answer, Broken):
-                await self._send(writer, encoded(asked, answer.fields)[: answer.sent])
+                frame = await self._aside(length, encoded, asked, answer.fields)
+                await self._send(writer, frame[: answer.sent])
                 while answer.hangs and await connection.reader.read(SMALL):
                     pass
                 return
             if answer is not None:
-                await self._send(writer, encoded(asked, answer))
+                await self._send(writer, await self._aside(length, encoded, asked, answer))
             connection.busy, connection.since = False, time.monotonic()
+
+    async def _aside(self, length: int, work: Callable[..., Any], *given: Any) -> Any:
+        """Does work for a large request in a thread, so that all others have their turn."""
+        return work(*given) if length <= SMALL else await asyncio.to_thread(work, *given)
 
     async def _send(self, writer: asyncio.StreamWriter, frame: bytes) -> None:
         writer.write(frame)

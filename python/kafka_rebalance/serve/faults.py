@@ -24,8 +24,8 @@ class Fault(NamedTuple):
 
     `api` is Kafka's name, as "OffsetCommit"; `client_id` None means every client. With `error`, a
     request is refused and not carried out. Otherwise it is carried out, and its answer goes wrong:
-    `delay_ms` later by the server's clock; `lost`, as all later answers of this connection, which
-    stays open; or the connection ends after the first `cut_at` bytes of the answer.
+    `delay_ms` later by the server's clock; `lost`, and the connection stays open, but no later
+    request of it is read; or the connection ends after the first `cut_at` bytes of the answer.
     """
 
     api: str
@@ -47,6 +47,9 @@ class Fault(NamedTuple):
             raise GroupError("api", f"{self.api!r} is not a request that is answered here")
         if self.nth < 1 or self.times < 1:
             raise GroupError("nth, times", f"{self.nth}, {self.times}: both count from 1")
+        for field, number in (("delay_ms", self.delay_ms), ("cut_at", self.cut_at or 0)):
+            if number < 0:
+                raise GroupError(field, f"{number} is less than 0")
         if (self.error, self.delay_ms, self.lost, self.cut_at) == (None, 0, False, None):
             raise GroupError("error", "give one of error, delay_ms, lost and cut_at")
         if self.error is None:
@@ -54,6 +57,8 @@ class Fault(NamedTuple):
         try:
             name = self.error
             code = KafkaError[name.lower()] if isinstance(name, str) else KafkaError(name)
+            if code is KafkaError.none:
+                raise ValueError
         except (KeyError, ValueError):
             known = "Kafka's name or number, as NOT_COORDINATOR or 16"
             raise GroupError("error", f"{self.error!r} is not an error; give {known}") from None

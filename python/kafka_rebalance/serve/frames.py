@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError, MissingExtra, WireError
 from kafka_rebalance.group.declared_types import field_hints
-from kafka_rebalance.wire import broker_groups
+from kafka_rebalance.wire import broker_groups, streams_groups
 from kafka_rebalance.wire.layout import layout_of
-from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.messages import Message, Response
 
 try:
     from kio.index import load_entity_schema
@@ -81,6 +81,7 @@ APIS: dict[str, Api] = {
     "describe_configs": Api(32, 1, 4),
     "create_partitions": Api(37, 0, 3),
     "delete_groups": Api(42, 0, 2),
+    "incremental_alter_configs": Api(44, 0, 1),
     "offset_delete": Api(47, 0, 0),
     "describe_cluster": Api(60, 0, 2),
     "describe_transactions": Api(65, 0, 0),
@@ -88,11 +89,17 @@ APIS: dict[str, Api] = {
     "consumer_group_describe": Api(69, 0, 1),
     "share_group_heartbeat": Api(76, 1, 1),
     "share_group_describe": Api(77, 1, 1),
+    "share_fetch": Api(78, 1, 2),
+    "share_acknowledge": Api(79, 1, 2),
+    "streams_group_heartbeat": Api(88, 0, 0),
+    "streams_group_describe": Api(89, 0, 0),
 }
 """Name -> number and versions, in the order of the numbers."""
 
 _NONE = -1
-_SHARE = {"share_group_heartbeat": _NONE, "share_group_describe": _NONE}
+_SHARE_AND_STREAMS = dict.fromkeys(
+    (name for name, api in APIS.items() if api.key >= APIS["share_group_heartbeat"].key), _NONE
+)
 # The newest version of each request that an older broker answers otherwise than APIS.
 _OLDER = {
     "2.8": {
@@ -112,7 +119,7 @@ _OLDER = {
         "describe_transactions": _NONE,
         "consumer_group_heartbeat": _NONE,
         "consumer_group_describe": _NONE,
-        **_SHARE,
+        **_SHARE_AND_STREAMS,
     },
     "3.9": {
         "produce": 11,
@@ -124,9 +131,9 @@ _OLDER = {
         "describe_cluster": 1,
         "consumer_group_heartbeat": 0,
         "consumer_group_describe": 0,
-        **_SHARE,
+        **_SHARE_AND_STREAMS,
     },
-    "4.0": {"produce": 12, "offset_commit": 9, "offset_fetch": 9, **_SHARE},
+    "4.0": {"produce": 12, "offset_commit": 9, "offset_fetch": 9, **_SHARE_AND_STREAMS},
 }
 
 
@@ -142,11 +149,13 @@ def apis_of(kafka: str | None) -> Mapping[str, Api]:
     return {name: api for name, api in limited.items() if api.most >= api.least}
 
 
-_OF_BROKER_GROUPS: dict[str, type[Request]] = {
+_OF_BROKER_GROUPS: dict[str, type[Message]] = {
     "consumer_group_heartbeat": broker_groups.ConsumerGroupHeartbeat,
     "consumer_group_describe": broker_groups.ConsumerGroupDescribe,
     "share_group_heartbeat": broker_groups.ShareGroupHeartbeat,
     "share_group_describe": broker_groups.ShareGroupDescribe,
+    "streams_group_heartbeat": streams_groups.SentStreamsHeartbeat,
+    "streams_group_describe": streams_groups.StreamsGroupDescribe,
 }
 
 NAMES = {api.key: name for name, api in APIS.items()}
@@ -155,7 +164,7 @@ NAMES = {api.key: name for name, api in APIS.items()}
 class Asked(NamedTuple):
     """One request; `body` is None if it is ApiVersions in a version that is unknown here.
 
-    A body about groups that brokers assign is a `Request`, each other one an object of kio's.
+    A body about groups that brokers assign is a `Message`, each other one an object of kio's.
     """
 
     api: str
@@ -165,6 +174,8 @@ class Asked(NamedTuple):
     body: Any
     port: int = 0
     """The port of the server to which the client is connected."""
+    connection: int = 0
+    """The number of the client's connection."""
     error: KafkaError = KafkaError.none
     """The error to answer in place of the result; the request is not carried out."""
 

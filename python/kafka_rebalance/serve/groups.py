@@ -6,23 +6,28 @@ several groups in one OffsetFetch, the filter by type in ListGroups.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response, common_fields, field_names
+from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeatResponse
 
-from .cluster import Cluster
+from .cluster import Cluster, ServedTopic
 from .frames import Asked
 
 Ask = Callable[[Request], Awaitable[Any]]
 """Asks the coordinator. The response is None if a newer request of the member replaced this one."""
 
+_ACCEPTABLE_LAG, _TASK_OFFSETS_MS = 10_000, 60_000
+"""Kafka's defaults; members here have no warm-up tasks."""
 _UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -32,6 +37,8 @@ async def answered(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any
         response: Response | None = await ask(asked.body)
         return response
     match asked.api:
+        case "streams_group_heartbeat":
+            return _streams_beat(await ask(asked.body.heartbeat), cluster)
         case "offset_fetch":
             return await _offset_fetch(asked, ask, cluster)
         case "offset_commit" | "txn_offset_commit":
@@ -95,6 +102,28 @@ def _request(asked: Asked, **given: Any) -> Request:
         if value is not None:
             given.setdefault(name, value)
     return kind(**given)
+
+
+def _streams_beat(
+    response: StreamsGroupHeartbeatResponse | None, cluster: Cluster
+) -> Mapping[str, Any] | None:
+    """Returns the fields of the response; creates the internal topics that it asks for."""
+    if response is None:
+        return None
+    for topic in response.creatable_topics:
+        with suppress(GroupError):  # it exists already, or has a wrong name, or too many partitions
+            cluster.add(ServedTopic(topic.name, max(1, topic.partitions)))
+    status = [{"status_code": one, "status_detail": one.name} for one in response.status]
+    return {
+        **_fields(response),
+        "error_message": None,
+        "heartbeat_interval": response.heartbeat_interval_ms,
+        "acceptable_recovery_lag": _ACCEPTABLE_LAG,
+        "task_offset_interval": _TASK_OFFSETS_MS,
+        "status": status or None,
+        "endpoint_information_epoch": 0,
+        "partitions_by_user_endpoint": None,
+    }
 
 
 # Offsets ------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 
 from kafka_rebalance.coordinator.broker_assigned.group import AssigningGroup
 from kafka_rebalance.coordinator.classic_group.group import Group
+from kafka_rebalance.coordinator.streams_group.group import MemberTasks
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.consumer_protocol import by_topic, decode_assignment
 from kafka_rebalance.wire.messages import Frozen, GroupState
@@ -75,12 +76,7 @@ class History:
         """Adds the epoch of a group that has become Stable."""
         members = group.members.values()
         names = _names({one.member_id: one.instance_id or one.client_id for one in members})
-        owned = {
-            names[one.member_id]: {
-                cluster.name_of(topic): sorted(numbers) for topic, numbers in one.assigned.items()
-            }
-            for one in members
-        }
+        owned = {names[one.member_id]: _owned(one.assigned, cluster) for one in members}
         ids = {name: member_id for member_id, name in names.items()}
         assignor = getattr(group, "preferred_assignor", str)() or ""
         self._add(group.group_id, StableGeneration(group.epoch, now_ms, assignor, "", ids, owned))
@@ -99,6 +95,16 @@ def _names(wanted: dict[str, str]) -> dict[str, str]:
     """Returns each member's name by its id: the wanted one, or the id if members share it."""
     used = Counter(wanted.values())
     return {one: name if used[name] == 1 else one for one, name in wanted.items()}
+
+
+def _owned(assigned: Any, cluster: Cluster) -> dict[str, list[int]]:
+    """Returns partitions by topic; of a member of a streams group, active tasks by subtopology."""
+    if isinstance(assigned, MemberTasks):
+        tasks: dict[str, list[int]] = {}
+        for name, number in sorted(assigned.active):
+            tasks.setdefault(name, []).append(number)
+        return tasks
+    return {cluster.name_of(topic): sorted(numbers) for topic, numbers in assigned.items()}
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:

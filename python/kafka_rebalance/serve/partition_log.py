@@ -3,12 +3,16 @@
 
     start <= last stable offset <= end
 
-The log has a bound: when it is full, the oldest batches are dropped, and `start` moves.
+The log has a bound: when it is full, the oldest batches are dropped, and `start` moves. A batch
+counts as its bytes and those of its object. A producer is known as long as one of its batches is in
+the log, or its transaction is open; a real broker knows it for a day.
 """
 
 import asyncio
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterator
+from itertools import islice
 from operator import attrgetter
 
 from kafka_rebalance.errors import WireError
@@ -19,16 +23,34 @@ from .frames import KafkaError
 
 _REMEMBERED = 5
 """The number of a producer's newest batches that are known again, as in Kafka."""
-_KEPT = 7 / 8
+KEPT = 7 / 8
 """The part of a full log that is kept: dropping a batch at each append would be slow."""
+_OBJECT_BYTES = 200
+"""About the bytes of a batch in memory in addition to its data."""
 
 
 class _Producer:
-    """A producer's epoch and its newest batches."""
+    """A producer's epoch, its newest batches of this epoch, and its last offset."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.batches: deque[Batch] = deque(maxlen=_REMEMBERED)
+        self.last_offset = -1
+
+
+class Waiter(asyncio.Event):
+    """A fetch that waits until `missing` more bytes are there; if it reads only committed records,
+    until the last stable offset moves.
+    """
+
+    def __init__(self, *, committed: bool) -> None:
+        super().__init__()
+        self.committed, self.missing = committed, 0
+
+    def appended(self, size: int, *, stable: bool) -> None:
+        self.missing -= size
+        if stable if self.committed else self.missing <= 0:
+            self.set()
 
 
 class Aborted(Frozen):
@@ -44,8 +66,8 @@ class PartitionLog:
 
     def __init__(self, most_bytes: int) -> None:
         self.start = self.end = self.size = 0
-        self.waiting: set[asyncio.Event] = set()
-        """Set at each append; those who wait put their events here, and remove them."""
+        self.waiting: set[Waiter] = set()
+        """Those who wait for records put themselves here, and remove themselves."""
         self._most_bytes = most_bytes
         self._batches: list[Batch] = []
         self._producers: dict[int, _Producer] = {}
@@ -55,7 +77,7 @@ class PartitionLog:
     @property
     def last_stable(self) -> int:
         """Returns the first offset of the oldest open transaction, or else the end."""
-        return max(self.start, min(self._open.values(), default=self.end))
+        return max(self.start, next(iter(self._open.values()), self.end))
 
     def append(self, batch: Batch) -> int:
         """Appends a producer's batch; returns its first offset. Errors: Refused.
@@ -66,62 +88,71 @@ class PartitionLog:
             known = self._checked(batch)
             if known is not None:
                 return known.base_offset
+        stable = self.last_stable
         placed = self._put(batch)
         if batch.producer_id != NO_PRODUCER:
-            self._producers[batch.producer_id].batches.append(placed._replace(data=b""))
+            self._producer_of(placed).batches.append(placed._replace(data=b""))
         if batch.is_transactional:
             self._open.setdefault(batch.producer_id, placed.base_offset)
+        self._tell(placed, stable)
         return placed.base_offset
 
     def _checked(self, batch: Batch) -> Batch | None:
         """Returns the batch if it was appended before. Errors: Refused, by epoch or sequence."""
         producer = self._producers.get(batch.producer_id)
-        if producer is None:
-            self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
-            return None
-        if batch.producer_epoch < producer.epoch:
-            raise Refused(KafkaError.invalid_producer_epoch)
-        if batch.producer_epoch > producer.epoch:
+        if producer is not None and batch.producer_epoch == producer.epoch:
+            for one in producer.batches:
+                if (one.base_sequence, one.last_delta) == (batch.base_sequence, batch.last_delta):
+                    return one
+            newest = producer.batches[-1].last_sequence if producer.batches else -1
+            if batch.base_sequence != (newest + 1) % 2**31:
+                raise Refused(KafkaError.out_of_order_sequence_number)
+        elif producer is not None:
+            if batch.producer_epoch < producer.epoch:
+                raise Refused(KafkaError.invalid_producer_epoch)
             if batch.base_sequence != 0:
                 raise Refused(KafkaError.out_of_order_sequence_number)
-            self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
-            return None
-        for one in producer.batches:
-            if (one.base_sequence, one.last_delta) == (batch.base_sequence, batch.last_delta):
-                return one
-        if producer.batches:
-            expected = (producer.batches[-1].last_sequence + 1) % 2**31
-            if batch.base_sequence != expected:
-                raise Refused(KafkaError.out_of_order_sequence_number)
+        if batch.producer_id in self._open and not batch.is_transactional:
+            raise Refused(KafkaError.invalid_txn_state)
         return None
+
+    def _producer_of(self, placed: Batch) -> _Producer:
+        """Returns the producer of a new batch; with a new epoch, its numbers begin again."""
+        producer = self._producers.get(placed.producer_id)
+        if producer is None or producer.epoch != placed.producer_epoch:
+            producer = self._producers[placed.producer_id] = _Producer(placed.producer_epoch)
+        producer.last_offset = placed.last_offset
+        return producer
 
     def end_transaction(self, end: Batch, committed: bool) -> int:
         """Appends the marker `end`; batches of its producer's older epochs are then refused."""
+        stable = self.last_stable
         placed = self._put(end)
-        producer = self._producers.get(end.producer_id)
-        if producer is None or producer.epoch != end.producer_epoch:
-            self._producers[end.producer_id] = _Producer(end.producer_epoch)
+        self._producer_of(placed)
         first = self._open.pop(end.producer_id, None)
         if first is not None and not committed:
             self._aborted.append(Aborted(end.producer_id, first, placed.base_offset))
+        self._tell(placed, stable)
         return placed.base_offset
 
     def _put(self, batch: Batch) -> Batch:
         placed = batch.at(self.end)
         self._batches.append(placed)
         self.end = placed.last_offset + 1
-        self.size += len(placed.data)
+        self.size += _bytes_of(placed)
         if self.size > self._most_bytes:
-            self.shrink(int(self._most_bytes * _KEPT))
-        for one in self.waiting:
-            one.set()
+            self.shrink(int(self._most_bytes * KEPT))
         return placed
 
-    def shrink(self, most_bytes: int) -> None:
-        """Drops the oldest batches until the rest has at most `most_bytes`."""
+    def _tell(self, placed: Batch, stable: int) -> None:
+        for one in self.waiting:
+            one.appended(len(placed.data), stable=self.last_stable != stable)
+
+    def shrink(self, most_bytes: int, keep: int = 1) -> None:
+        """Drops the oldest batches until the rest has at most `most_bytes`, or `keep` are left."""
         at, size = 0, self.size
-        while size > most_bytes:
-            size -= len(self._batches[at].data)
+        while size > most_bytes and at < len(self._batches) - keep:
+            size -= _bytes_of(self._batches[at])
             at += 1
         if at:
             self.delete_before(self._batches[at - 1].last_offset + 1)
@@ -130,34 +161,44 @@ class PartitionLog:
         """Moves the start of the log; a batch is dropped when all its records are before it."""
         self.start = offset
         at = self._index(offset)
-        self.size -= sum(len(one.data) for one in self._batches[:at])
+        self.size -= sum(map(_bytes_of, self._batches[:at]))
         del self._batches[:at]
-        self._aborted = [one for one in self._aborted if one.last_offset >= offset]
+        del self._aborted[: bisect_left(self._aborted, offset, key=attrgetter("last_offset"))]
+        for key in [k for k, one in self._producers.items() if one.last_offset < offset]:
+            if key not in self._open:
+                del self._producers[key]
 
     def _index(self, offset: int) -> int:
         """Returns the index of the batch that holds the offset."""
         return bisect_left(self._batches, offset, key=attrgetter("last_offset"))
 
-    def read(self, offset: int, most_bytes: int, before: int, *, whole: bool) -> list[bytes]:
+    def read(self, offset: int, most_bytes: int, before: int, *, whole: bool) -> list[Batch]:
         """Returns batches from the one with `offset` on, up to the offset `before`.
 
         With `whole`, the first one is returned even if it is longer than `most_bytes`.
         """
-        found: list[bytes] = []
+        found: list[Batch] = []
         size = 0
-        for at in range(self._index(offset), len(self._batches)):
-            batch = self._batches[at]
+        for batch in self.after(offset):
             size += len(batch.data)
             if batch.base_offset >= before or (size > most_bytes and (found or not whole)):
                 break
-            found.append(batch.data)
+            found.append(batch)
         return found
+
+    def after(self, offset: int) -> Iterator[Batch]:
+        """Yields the batches from the one with `offset` on; the log must not change meanwhile."""
+        return islice(self._batches, self._index(offset), None)
 
     def aborted(self, offset: int, before: int) -> list[Aborted]:
         """Returns the aborted transactions with records in a range of offsets."""
-        return [
-            one for one in self._aborted if one.last_offset >= offset and one.first_offset < before
-        ]
+        first = bisect_left(self._aborted, offset, key=attrgetter("last_offset"))
+        return [one for one in self._aborted[first:] if one.first_offset < before]
+
+    def is_aborted(self, batch: Batch) -> bool:
+        """Returns whether the batch is one of an aborted transaction."""
+        found = self.aborted(batch.base_offset, batch.last_offset + 1)
+        return batch.is_transactional and any(one.producer_id == batch.producer_id for one in found)
 
     def batches(self) -> list[Batch]:
         return list(self._batches)
@@ -187,3 +228,7 @@ class PartitionLog:
         if not self._batches:
             return None
         return self.offset_of(max(one.max_timestamp for one in self._batches))
+
+
+def _bytes_of(batch: Batch) -> int:
+    return len(batch.data) + _OBJECT_BYTES

@@ -14,10 +14,14 @@ from .batches import Refused, StoredRecord, marker, new_batch, received
 from .cluster import Cluster
 from .connections import Limits
 from .frames import Asked, KafkaError
-from .partition_log import PartitionLog
+from .partition_log import KEPT, PartitionLog, Waiter
+from .transactions import Ended, Place
 
 _FETCH_BYTES = 50 * 1024 * 1024
 _READ_COMMITTED = 1
+_ACKS = (-1, 0, 1)
+_ENDS = (-1, -2, -4)
+"""The times that stand for an end of the log."""
 _PRODUCED = {"log_append_time": None, "record_errors": (), "error_message": None}
 # The other fields of a partition whose answer is an error.
 _NOTHING = {
@@ -34,30 +38,35 @@ _NOTHING = {
     "records": b"",
 }
 
-Place = tuple[str, int]
-"""A topic and a partition."""
+_AT_ONCE = 500
+"""After this number of partitions of one request, other requests have their turn."""
+
+Verified = Callable[[Asked, int, int, Place], KafkaError]
+"""Returns the error if a producer's id and epoch, or a partition, are not in a transaction."""
 
 
 class Records:
     """The logs of all partitions; see the module."""
 
-    def __init__(self, cluster: Cluster, limits: Limits, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, cluster: Cluster, limits: Limits, now_ms: Callable[[], int], verified: Verified
+    ) -> None:
         self.size = 0
         self._cluster, self._limits, self._now_ms = cluster, limits, now_ms
-        self._logs: dict[Place, PartitionLog] = {}
-        self._in_transaction: defaultdict[int, set[Place]] = defaultdict(set)
+        self._verified = verified
+        self._logs: dict[tuple[str, int], PartitionLog] = {}
 
     async def answer(self, asked: Asked) -> Mapping[str, Any] | None:
         """Returns the fields of the response; None for a request about something else."""
         match asked.api:
             case "produce":
-                return {"responses": self._each(asked, "topic_data", self._produce)}
+                return {"responses": await self._each(asked, "topic_data", self._produce)}
             case "fetch":
                 return await self._fetch(asked)
             case "list_offsets":
-                return {"topics": self._each(asked, "topics", self._list_offset)}
+                return {"topics": await self._each(asked, "topics", self._list_offset)}
             case "delete_records":
-                return {"topics": self._each(asked, "topics", self._delete)}
+                return {"topics": await self._each(asked, "topics", self._delete)}
         return None
 
     def log(self, topic: str, partition: int) -> PartitionLog:
@@ -67,24 +76,28 @@ class Records:
             log = self._logs[topic, partition] = PartitionLog(self._limits.partition_bytes)
         return log
 
-    def drop(self, places: Iterable[Place]) -> None:
-        """Drops the records of deleted partitions."""
+    def drop(self, places: Iterable[tuple[str, int]]) -> None:
+        """Drops the records of deleted partitions, and wakes those who wait for more."""
         for place in places:
             log = self._logs.pop(place, None)
-            self.size -= 0 if log is None else log.size
+            if log is not None:
+                self.size -= log.size
+                for one in log.waiting:
+                    one.set()
 
-    def _each(self, asked: Asked, entries: str, answer: Callable[..., Any]) -> list[dict[str, Any]]:
+    async def _each(
+        self, asked: Asked, entries: str, answer: Callable[..., Any]
+    ) -> list[dict[str, Any]]:
         """Returns the answers for each partition of a request, by topic."""
-        found = []
+        found, count = [], 0
         for topic in getattr(asked.body, entries):
             each = []
             for one in getattr(topic, "partition_data" if asked.api == "produce" else "partitions"):
-                partition = next(
-                    getattr(one, name)
-                    for name in ("index", "partition_index", "partition")
-                    if hasattr(one, name)
-                )
-                fields = {"index": partition, "partition_index": partition}
+                count += 1
+                if count % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
+                partition = _partition_of(one)
+                fields: dict[str, Any] = {"index": partition, "partition_index": partition}
                 error = self._cluster.error(asked, topic, partition)
                 try:
                     if error is not KafkaError.none:
@@ -100,26 +113,37 @@ class Records:
 
     # Produce --------------------------------------------------------------------------------------
 
-    def _produce(self, asked: Asked, place: Place, one: Any) -> dict[str, Any]:
-        batch = received(one.records)
-        if batch.is_transactional and place not in self._in_transaction.get(batch.producer_id, ()):
-            raise Refused(KafkaError.invalid_txn_state)
+    def _produce(self, asked: Asked, place: tuple[str, int], one: Any) -> dict[str, Any]:
+        batch = received(one.records, asked.version)
+        if asked.body.acks not in _ACKS:
+            raise Refused(KafkaError.invalid_required_acks)
+        if batch.is_transactional:
+            if asked.body.transactional_id is None:
+                raise Refused(KafkaError.transactional_id_authorization_failed)
+            error = self._verified(asked, batch.producer_id, batch.producer_epoch, place)
+            if error is not KafkaError.none:
+                raise Refused(error)
         log = self.log(*place)
         offset = self._append(log, log.append, batch)
         return {"base_offset": offset, "log_start_offset": log.start, **_PRODUCED}
 
     def _append(self, log: PartitionLog, append: Callable[..., int], *given: Any) -> int:
-        """Appends, and halves the largest logs while all together are too large."""
+        """Appends; if all logs together are too large, halves the largest ones.
+
+        The newest batch of the log itself is kept: its producer has not had the answer yet.
+        """
         before = log.size
         try:
             return append(*given)
         finally:
             self.size += log.size - before
-            while self.size > self._limits.records_bytes:
-                largest = max(self._logs.values(), key=lambda one: one.size)
-                before = largest.size
-                largest.shrink(before // 2)
-                self.size += largest.size - before
+            if self.size > self._limits.records_bytes:
+                for one in sorted(self._logs.values(), key=lambda one: one.size, reverse=True):
+                    before = one.size
+                    one.shrink(before // 2, keep=int(one is log))
+                    self.size += one.size - before
+                    if self.size <= self._limits.records_bytes * KEPT:
+                        break
 
     def produce(self, topic: str, records: Iterable[StoredRecord]) -> list[StoredRecord]:
         """Appends records that have no offset yet, one batch for each partition in a row."""
@@ -144,96 +168,111 @@ class Records:
 
     # Transactions ---------------------------------------------------------------------------------
 
-    def add_to_transaction(self, producer_id: int, places: Iterable[Place]) -> None:
-        self._in_transaction[producer_id].update(places)
-
-    def end_transaction(self, producer_id: int, epoch: int, committed: bool) -> None:
-        """Ends the producer's transaction in each partition that it added."""
-        for place in sorted(self._in_transaction.pop(producer_id, ())):
+    def end_transaction(self, ended: Ended) -> None:
+        """Ends a producer's transaction in each partition that it added."""
+        for place in sorted(one for one in ended.places if not isinstance(one, str)):
             if self._cluster.has(*place):
-                log, end = self.log(*place), marker(producer_id, epoch, committed, self._now_ms())
-                self._append(log, log.end_transaction, end, committed)
+                end = marker(ended.producer_id, ended.epoch, ended.committed, self._now_ms())
+                log = self.log(*place)
+                self._append(log, log.end_transaction, end, ended.committed)
 
     # Fetch ----------------------------------------------------------------------------------------
 
     async def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Answers when `min_bytes` are there, a partition has an error, or `max_wait` is over."""
+        """Answers when `min_bytes` are there, a partition has an error, or `max_wait` is over.
+
+        It waits for at most `request_s`: a client that left is not noticed meanwhile.
+        """
         logs = [
             self.log(self._cluster.named(topic), one.partition)
             for topic in asked.body.topics
             for one in topic.partitions
             if self._cluster.error(asked, topic, one.partition) is KafkaError.none
         ]
-        until = asyncio.get_running_loop().time() + asked.body.max_wait.total_seconds()
-        appended = asyncio.Event()
+        wait_s = min(asked.body.max_wait.total_seconds(), self._limits.request_s)
+        until = asyncio.get_running_loop().time() + wait_s
+        waiter = Waiter(committed=asked.body.isolation_level == _READ_COMMITTED)
         for log in logs:
-            log.waiting.add(appended)
+            log.waiting.add(waiter)
         try:
             async with asyncio.timeout_at(until):
-                while (found := self._read(asked)) is None:
-                    appended.clear()
-                    await appended.wait()
+                while (found := await self._read(asked, waiter)) is None:
+                    await waiter.wait()
         except TimeoutError:
-            found = self._read(asked, least_bytes=0)
+            found = await self._read(asked, waiter, least_bytes=0)
         finally:
             for log in logs:
-                log.waiting.discard(appended)
+                log.waiting.discard(waiter)
         return {"error_code": KafkaError.none, "session_id": 0, "responses": found}
 
-    def _read(self, asked: Asked, least_bytes: int | None = None) -> list[dict[str, Any]] | None:
+    async def _read(
+        self, asked: Asked, waiter: Waiter, least_bytes: int | None = None
+    ) -> list[dict[str, Any]] | None:
         """Returns the answers for all partitions; None for fewer bytes and without an error."""
         left = most = min(asked.body.max_bytes, _FETCH_BYTES)
+        least = min(most, asked.body.min_bytes if least_bytes is None else least_bytes)
+        waiter.missing = least
+        waiter.clear()
 
-        def read(_: Asked, place: Place, one: Any) -> dict[str, Any]:
+        def read(_: Asked, place: tuple[str, int], one: Any) -> dict[str, Any]:
             nonlocal left
             log = self.log(*place)
             if not log.start <= one.fetch_offset <= log.end:
                 raise Refused(KafkaError.offset_out_of_range)
-            committed = asked.body.isolation_level == _READ_COMMITTED
-            before = log.last_stable if committed else log.end
+            before = log.last_stable if waiter.committed else log.end
             most_bytes = min(left, one.partition_max_bytes)
             found = log.read(one.fetch_offset, most_bytes, before, whole=left == most)
-            left -= sum(map(len, found))
+            data = b"".join(batch.data for batch in found)
+            left -= len(data)
+            waiter.missing -= len(data)
+            end = found[-1].last_offset + 1 if found else one.fetch_offset
             return {
                 "high_watermark": log.end,
                 "last_stable_offset": log.last_stable,
                 "log_start_offset": log.start,
-                "aborted_transactions": log.aborted(one.fetch_offset, before)
-                if committed
+                "aborted_transactions": log.aborted(one.fetch_offset, end)
+                if waiter.committed
                 else None,
-                "records": b"".join(found),
+                "records": data,
             }
 
-        found = self._each(asked, "topics", read)
+        found = await self._each(asked, "topics", read)
         failed = any(one["error_code"] for topic in found for one in topic["partitions"])
-        enough = most - left >= (asked.body.min_bytes if least_bytes is None else least_bytes)
-        return found if failed or enough else None
+        return found if failed or most - left >= least else None
 
     # Offsets --------------------------------------------------------------------------------------
 
-    def _list_offset(self, asked: Asked, place: Place, one: Any) -> dict[str, Any]:
+    def _list_offset(self, asked: Asked, place: tuple[str, int], one: Any) -> dict[str, Any]:
         log = self.log(*place)
+        committed = getattr(asked.body, "isolation_level", 0) == _READ_COMMITTED
+        end = log.last_stable if committed else log.end
         found: tuple[int, int] | None = None
         match one.timestamp:
             case -1:
-                committed = getattr(asked.body, "isolation_level", 0) == _READ_COMMITTED
-                found = log.last_stable if committed else log.end, -1
+                found = end, -1
             case -2 | -4:  # -4: the first offset on the broker's own disk (KIP-405)
                 found = log.start, -1
             case -3:
                 found = log.newest()
             case time if time >= 0:
                 found = log.offset_of(time)
+        if found is not None and one.timestamp not in _ENDS and found[0] >= end:
+            found = None
         offset, timestamp = found or (-1, -1)
         return {"offset": offset, "timestamp": timestamp, "leader_epoch": 0 if found else -1}
 
-    def _delete(self, _: Asked, place: Place, one: Any) -> dict[str, Any]:
-        """Moves the start of the log; offset -1 means its end."""
+    def _delete(self, _: Asked, place: tuple[str, int], one: Any) -> dict[str, Any]:
+        """Moves the start of the log, but never back; offset -1 means its end."""
         log = self.log(*place)
         offset = log.end if one.offset == -1 else one.offset
-        if not log.start <= offset <= log.end:
+        if not 0 <= offset <= log.end:
             raise Refused(KafkaError.offset_out_of_range)
         before = log.size
-        log.delete_before(offset)
+        log.delete_before(max(offset, log.start))
         self.size += log.size - before
         return {"low_watermark": log.start}
+
+
+def _partition_of(one: Any) -> int:
+    names = ("index", "partition_index", "partition")
+    return int(next(getattr(one, name) for name in names if hasattr(one, name)))

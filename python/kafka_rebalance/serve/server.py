@@ -22,20 +22,24 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import Coordinator
 from kafka_rebalance.coordinator.machine import events
 from kafka_rebalance.coordinator.machine.deadlines import SESSION, DeadlineKey
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat, ShareGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 from kafka_rebalance.wire.offsets import EndTransaction, OffsetCommit, TxnOffsetCommit
+from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat
 
 from . import groups, topics
 from .cluster import Cluster, ServedTopic
 from .connections import Answer, Connections, Limits
 from .faults import Broken, Fault, Faults
 from .frames import Asked, KafkaError, apis_of
+from .group_configs import GroupConfigs
 from .history import History
 from .record_log import RecordLog
 from .records import Records
+from .share import Shares
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
@@ -53,8 +57,9 @@ _COORDINATED = {
     *("add_partitions_to_txn", "add_offsets_to_txn", "end_txn", "describe_transactions"),
     *("consumer_group_heartbeat", "consumer_group_describe"),
     *("share_group_heartbeat", "share_group_describe"),
+    *("streams_group_heartbeat", "streams_group_describe"),
 }
-_BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat)
+_BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 
 
@@ -62,6 +67,14 @@ def _epoch_clock() -> Callable[[], float]:
     """Returns a clock in seconds since 1970 that never goes back."""
     start = time.time() - time.monotonic()
     return lambda: start + time.monotonic()
+
+
+def _check_unanswered(fields: Mapping[str, Any]) -> None:
+    """Ends the connection if a Produce without an answer had an error. Errors: WireError."""
+    for topic in fields["responses"]:
+        for one in topic["partition_responses"]:
+            if one["error_code"] is not KafkaError.none:
+                raise WireError(f"acks 0: {one['error_code'].name}")
 
 
 class Server:
@@ -89,7 +102,22 @@ class Server:
         self.connections.apis = self.cluster.apis = apis_of(kafka)
         self.faults = Faults()
         self.history = History()
-        self.records = Records(self.cluster, self.connections.limits, self.now_ms)
+        self.records = Records(
+            self.cluster,
+            self.connections.limits,
+            self.now_ms,
+            lambda *given: self._transactions.verified(*given),
+        )
+        self.group_configs = GroupConfigs(self.coordinator.config, self._handle)
+        self.shares = Shares(
+            self.cluster,
+            self.records,
+            self.group_configs,
+            self.connections.limits,
+            self.now_ms,
+            self.coordinator.groups,
+        )
+        self.connections.ended = self.shares.disconnected
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes of a torn tail were cut."""
         self.unreadable: list[str] = []
@@ -165,50 +193,60 @@ class Server:
     async def _answered(self, asked: Asked, host: str) -> Mapping[str, Any] | Response | None:
         fields = self.cluster.answer(asked) or await self.records.answer(asked)
         if fields is not None:
-            return None if asked.api == "produce" and asked.body.acks == 0 else fields
-        changed = topics.answer(self.cluster, asked)
+            if asked.api == "produce" and asked.body.acks == 0:
+                _check_unanswered(fields)
+                return None
+            return fields
+        shared = await self.shares.answer(asked)
+        if shared is not None:
+            self._wake()
+            return shared
+        changed = topics.answer(self.cluster, self.group_configs, asked)
         if changed is not None:
             fields, deleted = changed
             gone = tuple((one.name, p) for one in deleted for p in range(one.partitions))
             if gone:
                 self.records.drop(gone)
+                self.shares.forget()
                 self._handle(events.PartitionsDeleted(gone))
             return fields
         fields = await self._transact(asked, host)
         if fields is not None:
             return fields
-        return await groups.answered(
+        if asked.api == "txn_offset_commit" and asked.error is KafkaError.none:
+            body = asked.body
+            error = self._transactions.verified(
+                asked, body.producer_id, body.producer_epoch, body.group_id
+            )
+            asked = asked._replace(error=error)
+        answer = await groups.answered(
             asked, lambda request: self._ask(request, asked, host), self.cluster
         )
+        if asked.api == "delete_groups":
+            self.shares.forget()
+        return answer
 
     async def _transact(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
         """Answers a request about a transaction; None for another request."""
+        ended = None
         match asked.api:
             case "init_producer_id":
-                fields, aborted = self._transactions.begin(asked)
-                if aborted is not None:
-                    await self._end(aborted, fields["producer_epoch"], False, asked, host)
-                return fields
+                fields, ended = self._transactions.begin(asked)
             case "add_partitions_to_txn":
-                return self._transactions.add_partitions(asked, self.cluster, self.records)
+                fields = self._transactions.add_partitions(asked, self.cluster)
             case "add_offsets_to_txn":
-                return self._transactions.add(asked)
+                fields = self._transactions.add_offsets(asked)
             case "end_txn":
-                fields = self._transactions.end(asked)
-                if not fields["error_code"]:
-                    ended = (asked.body.producer_id, asked.body.producer_epoch)
-                    await self._end(*ended, asked.body.committed, asked, host)
-                return fields
+                fields, ended = self._transactions.end(asked)
             case "describe_transactions":
-                return self._transactions.describe(asked)
-        return None
-
-    async def _end(
-        self, producer_id: int, epoch: int, committed: bool, asked: Asked, host: str
-    ) -> None:
-        self.records.end_transaction(producer_id, epoch, committed)
-        end = EndTransaction(producer_id=producer_id, committed=committed)
-        await self._ask(end, asked, host)
+                fields = self._transactions.describe(asked)
+            case _:
+                return None
+        if ended is not None:
+            self.records.end_transaction(ended)
+            end = EndTransaction(producer_id=ended.producer_id, committed=ended.committed)
+            await self._ask(end, asked, host)
+        return fields
 
     async def _ask(self, request: Request, asked: Asked, host: str) -> Any:
         if asked.error is not KafkaError.none:
@@ -284,11 +322,13 @@ class Server:
         """Ends the sleep of those who slept long enough; sets the timer for the next deadline."""
         if self._timer is not None:
             self._timer.cancel()
+        self.shares.expire()
         for due, woken in self._asleep:
             if due <= self.now_ms() and not woken.done():
                 woken.set_result(None)
         self._asleep = [one for one in self._asleep if not one[1].done()]
-        dues = [self.coordinator.next_deadline_ms(), *(due for due, _ in self._asleep)]
+        dues = [self.coordinator.next_deadline_ms(), self.shares.next_due()]
+        dues += (due for due, _ in self._asleep)
         first = min((one for one in dues if one is not None), default=None)
         if first is not None and self._clock is not None:
             # At least 1 ms, because a deadline may be armed for the present time again and again.
@@ -398,7 +438,7 @@ class Server:
                     found.append(classic.session_timeout_ms)
                 elif one.client_id == client_id:
                     setting = f"group_{group.group_type}_session_timeout_ms"
-                    found.append(getattr(self.coordinator.config, setting))
+                    found.append(getattr(self.coordinator.config_of(group.group_id), setting))
         return found
 
     def _move_to(self, at_ms: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CreateTopics, CreatePartitions, DeleteTopics, DescribeConfigs, as a controller answers them."""
+"""Requests that a controller answers: topics are made, grown and deleted; settings of groups."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,13 +7,16 @@ from typing import Any
 
 from .cluster import MOST_PARTITIONS, TOO_MANY, Cluster, ServedTopic, is_legal
 from .frames import Asked, KafkaError
+from .group_configs import GROUP, GroupConfigs
 
 _SENDER_CHOOSES = -1
 _TOPIC = 2
 """The number of a topic as a resource of DescribeConfigs."""
 
 
-def answer(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ServedTopic]] | None:
+def answer(
+    cluster: Cluster, configs: GroupConfigs, asked: Asked
+) -> tuple[Mapping[str, Any], list[ServedTopic]] | None:
     """Returns the fields of the response and the deleted topics; None for another request."""
     match asked.api:
         case "create_topics":
@@ -23,21 +26,22 @@ def answer(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[Serv
         case "delete_topics":
             return _delete(cluster, asked)
         case "describe_configs":
-            return {
-                "results": [_described(cluster, one, asked) for one in asked.body.resources]
-            }, []
+            described = [_described(cluster, configs, one, asked) for one in asked.body.resources]
+            return {"results": described}, []
+        case "incremental_alter_configs":
+            return {"responses": [configs.altered(one, asked) for one in asked.body.resources]}, []
     return None
 
 
-def _described(cluster: Cluster, one: Any, asked: Asked) -> dict[str, Any]:
-    """Returns no settings: nothing here has others than the defaults of Kafka."""
+def _described(cluster: Cluster, configs: GroupConfigs, one: Any, asked: Asked) -> dict[str, Any]:
+    """Returns the settings of a group; nothing else has others than the defaults of Kafka."""
     unknown = one.resource_type == _TOPIC and one.resource_name not in cluster.topics
     return {
         "error_code": KafkaError.unknown_topic_or_partition if unknown else asked.error,
         "error_message": None,
         "resource_type": one.resource_type,
         "resource_name": one.resource_name,
-        "configs": (),
+        "configs": configs.described(one) if one.resource_type == GROUP else (),
     }
 
 

@@ -7,27 +7,51 @@ timeout; this server does not.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any
-
-from kafka_rebalance.wire.messages import Frozen
+from typing import Any, NamedTuple
 
 from .cluster import Cluster
 from .frames import Asked, KafkaError
-from .records import Records
 
 MOST_PRODUCERS = 10_000
+"""The most transactional ids; a producer without one is not kept."""
+_LAST_EPOCH = 2**15 - 2
+"""The last epoch of a producer id: with one more, each producer can still be fenced."""
+_LONGEST_MS = 900_000
+"""The longest timeout of a transaction, as Kafka's `transaction.max.timeout.ms`."""
+# The first version of a request with PRODUCER_FENCED; before, it is INVALID_PRODUCER_EPOCH.
+_KNOWS_FENCED = {"init_producer_id": 4, "produce": 99, "txn_offset_commit": 99}
+_KNOWS_FENCED_ELSE = 2
+_KNOWS_ABORTABLE = 11
+"""The first version of Produce with TRANSACTION_ABORTABLE; before, it is INVALID_TXN_STATE."""
+
+Place = tuple[str, int] | str
+"""What a transaction writes to: a topic and a partition, or a group's offsets."""
 
 
-class Producer(Frozen):
+@dataclass
+class Producer:
     """A producer; `state` is Kafka's name for the state of its transaction."""
 
     producer_id: int
-    epoch: int
-    timeout_ms: int
+    epoch: int = -1
+    timeout_ms: int = 0
     state: str = "Empty"
+    last_epoch: int = -1
+    """The epoch with which this producer asked for the present one (KIP-360); -1: for none."""
+    previous_id: int = -1
+    places: set[Place] = field(default_factory=set)
+
+
+class Ended(NamedTuple):
+    """A transaction that ends now."""
+
+    producer_id: int
+    epoch: int
+    committed: bool
+    places: set[Place]
 
 
 class Transactions:
@@ -37,48 +61,76 @@ class Transactions:
         self._producers: dict[str, Producer] = {}
         self._ids = count(first_id)
 
-    def begin(self, asked: Asked) -> tuple[Mapping[str, Any], int | None]:
-        """Answers InitProducerId; also returns the producer id of a transaction to abort."""
-        name = asked.body.transactional_id
-        before = self._producers.get(name)
-        error = asked.error
-        if before is None and len(self._producers) >= MOST_PRODUCERS:
-            error = KafkaError.coordinator_not_available
-        if error is not KafkaError.none:
-            return {"error_code": error, "producer_id": -1, "producer_epoch": -1}, None
-        timeout = round(asked.body.transaction_timeout.total_seconds() * 1000)
-        if before is None:
-            made = Producer(next(self._ids), 0, timeout)
-        else:
-            made = Producer(before.producer_id, before.epoch + 1, timeout)
-        if name is not None:
-            self._producers[name] = made
-        aborted = before.producer_id if before is not None and before.state == "Ongoing" else None
+    def begin(self, asked: Asked) -> tuple[Mapping[str, Any], Ended | None]:
+        """Answers InitProducerId; also returns the transaction that it aborts."""
+        error, made, aborted = self._begun(asked)
+        if error is not KafkaError.none or made is None:
+            error = _as_known(asked, error)
+            return {"error_code": error, "producer_id": -1, "producer_epoch": -1}, aborted
         answer = {"producer_id": made.producer_id, "producer_epoch": made.epoch}
-        return {"error_code": KafkaError.none, **answer}, aborted
+        return {"error_code": error, **answer}, None
 
-    def add(self, asked: Asked) -> Mapping[str, Any]:
+    def _begun(self, asked: Asked) -> tuple[KafkaError, Producer | None, Ended | None]:
+        body, name = asked.body, asked.body.transactional_id
+        producer_id, epoch = getattr(body, "producer_id", -1), getattr(body, "producer_epoch", -1)
+        timeout_ms = round(body.transaction_timeout.total_seconds() * 1000)
+        known = self._producers.get(name)
+        if asked.error is not KafkaError.none:
+            return asked.error, None, None
+        if name == "" or (producer_id == -1) != (epoch == -1):
+            return KafkaError.invalid_request, None, None
+        if name is None:
+            return KafkaError.none, Producer(next(self._ids), 0), None
+        if not 0 < timeout_ms <= _LONGEST_MS:
+            return KafkaError.invalid_transaction_timeout, None, None
+        if known is None:
+            if len(self._producers) >= MOST_PRODUCERS:
+                return KafkaError.coordinator_not_available, None, None
+            known = self._producers[name] = Producer(next(self._ids))
+        # 1. Another producer with this transactional id came in between: this one is fenced.
+        is_new, continues = known.epoch == -1, producer_id != -1
+        by_previous = producer_id == known.previous_id and epoch >= _LAST_EPOCH
+        if continues and not (is_new or by_previous or producer_id == known.producer_id):
+            return KafkaError.producer_fenced, None, None
+        # 2. An open transaction is aborted with one more epoch; the producer has to ask again.
+        if known.state == "Ongoing":
+            known.epoch, known.last_epoch, known.state = known.epoch + 1, -1, "CompleteAbort"
+            return KafkaError.concurrent_transactions, None, self._ended(known, committed=False)
+        # 3. The epoch grows, from the last one on with a new id. A request that is sent again gets
+        #    the epoch that it got first.
+        is_present = is_new or epoch == known.epoch
+        before = known.epoch if is_present else known.last_epoch
+        if continues and not is_present and epoch != known.last_epoch:
+            return KafkaError.producer_fenced, None, None
+        known.last_epoch, known.previous_id = before if continues else -1, known.producer_id
+        if is_present or not continues:
+            known.epoch += 1
+        if known.epoch > _LAST_EPOCH:
+            known.producer_id, known.epoch = next(self._ids), 0
+        known.timeout_ms, known.state = timeout_ms, "Empty"
+        return KafkaError.none, known, None
+
+    def add_offsets(self, asked: Asked) -> Mapping[str, Any]:
         """Answers AddOffsetsToTxn."""
-        error = self.error(asked)
-        if error is KafkaError.none:
-            self._move(asked, "Ongoing")
-        return {"error_code": error}
+        return {"error_code": self._add(asked, {asked.body.group_id})}
 
-    def add_partitions(self, asked: Asked, cluster: Cluster, records: Records) -> Mapping[str, Any]:
+    def _add(self, asked: Asked, places: set[Place]) -> KafkaError:
+        error, known = self._found(asked)
+        if known is None or error is not KafkaError.none:
+            return _as_known(asked, error)
+        known.state = "Ongoing"
+        known.places |= places
+        return error
+
+    def add_partitions(self, asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
         """Answers AddPartitionsToTxn: all partitions are added, or none if one is unknown."""
-        body = asked.body
-        topics = body.v3_and_below_topics
+        topics = asked.body.v3_and_below_topics
         places = {(topic.name, one) for topic in topics for one in topic.partitions}
         unknown = {place for place in places if not cluster.has(*place)}
-        error = self.error(asked)
-        if error is KafkaError.none and not unknown:
-            self._move(asked, "Ongoing")
-            records.add_to_transaction(body.v3_and_below_producer_id, places)
+        error = KafkaError.operation_not_attempted if unknown else self._add(asked, {*places})
 
         def code(place: tuple[str, int]) -> KafkaError:
-            if place in unknown:
-                return KafkaError.unknown_topic_or_partition
-            return KafkaError.operation_not_attempted if unknown else error
+            return KafkaError.unknown_topic_or_partition if place in unknown else error
 
         results = [
             {
@@ -92,29 +144,48 @@ class Transactions:
         ]
         return {"results_by_topic_v3_and_below": results}
 
-    def end(self, asked: Asked) -> Mapping[str, Any]:
-        """Answers EndTxn."""
-        error = self.error(asked)
-        if error is KafkaError.none:
-            if self._producers[asked.body.transactional_id].state != "Ongoing":
+    def end(self, asked: Asked) -> tuple[Mapping[str, Any], Ended | None]:
+        """Answers EndTxn; a request that is sent again has the answer that it got first."""
+        error, known = self._found(asked)
+        ended = None
+        if known is not None and error is KafkaError.none:
+            complete = "CompleteCommit" if asked.body.committed else "CompleteAbort"
+            if known.state == "Ongoing":
+                known.state = complete
+                ended = self._ended(known, committed=asked.body.committed)
+            elif known.state != complete:
                 error = KafkaError.invalid_txn_state
-            else:
-                self._move(asked, "CompleteCommit" if asked.body.committed else "CompleteAbort")
-        return {"error_code": error}
+        return {"error_code": _as_known(asked, error)}, ended
 
-    def error(self, asked: Asked) -> KafkaError:
-        """Returns the error if the transactional id, producer id or epoch is wrong, else `none`."""
+    def _ended(self, known: Producer, *, committed: bool) -> Ended:
+        places, known.places = known.places, set()
+        return Ended(known.producer_id, known.epoch, committed, places)
+
+    def verified(self, asked: Asked, producer_id: int, epoch: int, place: Place) -> KafkaError:
+        """Returns the error if a request writes to a place that is not in its transaction."""
+        error, known = self._of(asked.body.transactional_id, producer_id, epoch)
+        if error is KafkaError.none and known is not None and place not in known.places:
+            knows = asked.api == "produce" and asked.version >= _KNOWS_ABORTABLE
+            return KafkaError.transaction_abortable if knows else KafkaError.invalid_txn_state
+        return _as_known(asked, error)
+
+    def _found(self, asked: Asked) -> tuple[KafkaError, Producer | None]:
         if asked.error is not KafkaError.none:
-            return asked.error
-        known = self._producers.get(_of(asked.body, "transactional_id"))
-        if known is None or known.producer_id != _of(asked.body, "producer_id"):
-            return KafkaError.invalid_producer_id_mapping
-        same = known.epoch == _of(asked.body, "producer_epoch")
-        return KafkaError.none if same else KafkaError.invalid_producer_epoch
+            return asked.error, None
+        # AddPartitionsToTxn has other names for its fields (KIP-890).
+        before = "v3_and_below_" if asked.api == "add_partitions_to_txn" else ""
+        names = ("transactional_id", "producer_id", "producer_epoch")
+        return self._of(*(getattr(asked.body, before + name) for name in names))
 
-    def _move(self, asked: Asked, state: str) -> None:
-        name = _of(asked.body, "transactional_id")
-        self._producers[name] = replace(self._producers[name], state=state)
+    def _of(
+        self, name: str | None, producer_id: int, epoch: int
+    ) -> tuple[KafkaError, Producer | None]:
+        known = self._producers.get(name or "")
+        if not name:
+            return KafkaError.invalid_request, None
+        if known is None or known.producer_id != producer_id:
+            return KafkaError.invalid_producer_id_mapping, None
+        return KafkaError.none if known.epoch == epoch else KafkaError.producer_fenced, known
 
     def describe(self, asked: Asked) -> Mapping[str, Any]:
         names = asked.body.transactional_ids
@@ -122,7 +193,7 @@ class Transactions:
 
     def _described(self, name: str, error: KafkaError) -> dict[str, Any]:
         known = self._producers.get(name)
-        found = known or Producer(-1, -1, 0, "")
+        found = known or Producer(-1, state="")
         absent = KafkaError.transactional_id_not_found
         return {
             "error_code": error or (absent if known is None else KafkaError.none),
@@ -136,6 +207,8 @@ class Transactions:
         }
 
 
-def _of(body: Any, name: str) -> Any:
-    """Returns a field of a request; AddPartitionsToTxn has other names for them (KIP-890)."""
-    return getattr(body, name if hasattr(body, name) else f"v3_and_below_{name}")
+def _as_known(asked: Asked, error: KafkaError) -> KafkaError:
+    """Returns the error, or an older one if the version of the request lacks PRODUCER_FENCED."""
+    known = asked.version >= _KNOWS_FENCED.get(asked.api, _KNOWS_FENCED_ELSE)
+    fenced = error is KafkaError.producer_fenced
+    return KafkaError.invalid_producer_epoch if fenced and not known else error

@@ -16,7 +16,7 @@ from kafka_rebalance.group.model import TopicPartition
 from .broker_groups import JOIN_EPOCH, NO_OPERATIONS, DescribeRequest, DescribeResponse
 from .error_codes import ErrorCode, ErrorField
 from .layout import Int16, Int32, Int64, Name, Uint16
-from .messages import Message, Request, Response
+from .messages import Message, Request, Response, common_fields
 
 
 class KeyValue(NamedTuple):
@@ -125,6 +125,42 @@ class StreamsGroupHeartbeat(Request):
     shutdown_application: bool = False
 
 
+class DescribedTaskOffset(NamedTuple):
+    """The sum of a task's changelog offsets, as its member last reported it."""
+
+    subtopology_id: str
+    partition: Int32
+    offset: Int64
+
+
+class SentStreamsHeartbeat(Message):
+    """A heartbeat as it is sent; the coordinator needs only the fields of `heartbeat`."""
+
+    group_id: str
+    member_id: str
+    member_epoch: Int32
+    endpoint_information_epoch: Int32
+    instance_id: str | None
+    rack_id: str | None
+    rebalance_timeout_ms: Int32
+    topology: StreamsTopology | None
+    active_tasks: TaskList | None
+    standby_tasks: TaskList | None
+    warmup_tasks: TaskList | None
+    process_id: str | None
+    user_endpoint: UserEndpoint | None
+    client_tags: tuple[KeyValue, ...] | None
+    task_offsets: tuple[DescribedTaskOffset, ...] | None
+    task_end_offsets: tuple[DescribedTaskOffset, ...] | None
+    shutdown_application: bool
+
+    @property
+    def heartbeat(self) -> StreamsGroupHeartbeat:
+        fields = common_fields(self, StreamsGroupHeartbeat)
+        tags = None if self.client_tags is None else dict(self.client_tags)
+        return StreamsGroupHeartbeat(**fields | {"client_tags": tags})
+
+
 # Descriptions -------------------------------------------------------------------------------------
 
 
@@ -142,14 +178,6 @@ class TaskLists(NamedTuple):
     active: tuple[TopicPartition, ...]
     standby: tuple[TopicPartition, ...]
     warmup: tuple[TopicPartition, ...]
-
-
-class DescribedTaskOffset(NamedTuple):
-    """The sum of a task's changelog offsets, as its member last reported it."""
-
-    subtopology_id: str
-    partition: Int32
-    offset: Int64
 
 
 class DescribedStreamsMember(Message):

@@ -76,9 +76,9 @@ class BrokerAssigned(Recorded):
         super().__init__()
         self.handlers[classic_groups.JoinGroup] = self.join
 
-    def setting(self, state: Shard, name: str) -> Any:
-        """Returns the setting of this kind of group, such as `session_timeout_ms`."""
-        return getattr(state.config, f"group_{self.group_class.group_type}_{name}")
+    def setting(self, state: Shard, group_id: str, name: str) -> Any:
+        """Returns a group's setting of this kind of group, such as `session_timeout_ms`."""
+        return getattr(state.config_of(group_id), f"group_{self.group_class.group_type}_{name}")
 
     # Requests -------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class BrokerAssigned(Recorded):
     ) -> None:
         """Refuses a new member if the group is full."""
         is_known = instance_id in group.static_members or member_id in group.members
-        if not is_known and len(group.members) >= self.setting(state, "max_size"):
+        if not is_known and len(group.members) >= self.setting(state, group.group_id, "max_size"):
             raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
 
     def answer(
@@ -137,12 +137,13 @@ class BrokerAssigned(Recorded):
     ) -> None:
         """Starts the session of a member again, and answers its heartbeat with these fields."""
         group_id, member_id = group.group_id, member.member_id
-        arm_session(state, group_id, member_id, self.setting(state, "session_timeout_ms"))
+        timeout_ms = self.setting(state, group_id, "session_timeout_ms")
+        arm_session(state, group_id, member_id, timeout_ms)
         request: Any = event.request
         response = request.response(
             member_id=member_id,
             member_epoch=member.member_epoch,
-            heartbeat_interval_ms=self.setting(state, "heartbeat_interval_ms"),
+            heartbeat_interval_ms=self.setting(state, group_id, "heartbeat_interval_ms"),
             **fields,
         )
         then = SendResponse(event.request_id, response, request, due)
@@ -315,21 +316,21 @@ class BrokerAssigned(Recorded):
 
     def start_members(self, state: Shard, group: Any) -> None:
         """Quirk: after a load, classic members get the session timeout of the consumer protocol."""
-        timeout_ms = self.setting(state, "session_timeout_ms")
+        timeout_ms = self.setting(state, group.group_id, "session_timeout_ms")
         for member in group.members.values():
             arm_session(state, group.group_id, member.member_id, timeout_ms)
             if member.is_revoking:
                 arm_rebalance(state, group.group_id, member)
 
-    def session_timeout_ms(self, state: Shard, member: Any) -> int:
-        timeout_ms: int = self.setting(state, "session_timeout_ms")
+    def session_timeout_ms(self, state: Shard, group: Any, member: Any) -> int:
+        timeout_ms: int = self.setting(state, group.group_id, "session_timeout_ms")
         return timeout_ms
 
     def fall_silent(self, state: Shard, group: Any, member_id: str, since_ms: int) -> None:
         member = group.members.get(member_id)
         if member is not None:
             key = DeadlineKey(SESSION, group.group_id, member_id)
-            ends_ms = since_ms + self.session_timeout_ms(state, member)
+            ends_ms = since_ms + self.session_timeout_ms(state, group, member)
             state.deadlines.arm(key, max(ends_ms, state.now_ms))
 
     def deadline(self, state: Shard, group: Any, key: DeadlineKey) -> None:

@@ -106,7 +106,9 @@ def target_for(
     Errors: RequestRefused if the assignor throws.
     """
     group, member = change.group, change.member
-    interval = getattr(state.config, f"group_{group.group_type}_assignment_interval_ms")
+    interval = getattr(
+        state.config_of(group.group_id), f"group_{group.group_type}_assignment_interval_ms"
+    )
     if group.assignment_epoch >= change.epoch or group.has_recent_targets(interval, state.now_ms):
         return group.assignment_epoch, group.target_of(member) or NO_TARGET
     try:

@@ -103,10 +103,12 @@ class ConsumerGroups(BrokerAssigned):
         metadata_hash = state.cluster.hash_of(counts)
         return [*records, RECORDS.epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
 
-    def session_timeout_ms(self, state: Shard, member: ConsumerGroupMember) -> int:
+    def session_timeout_ms(
+        self, state: Shard, group: ConsumerGroup, member: ConsumerGroupMember
+    ) -> int:
         if member.classic is not None:
             return member.classic.session_timeout_ms
-        return super().session_timeout_ms(state, member)
+        return super().session_timeout_ms(state, group, member)
 
     def deadline(self, state: Shard, group: ConsumerGroup, key: DeadlineKey) -> None:
         if key.member_id:  # without a member id, it is of the former classic group

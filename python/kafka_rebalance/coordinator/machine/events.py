@@ -10,6 +10,7 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Frozen, GroupState, Request, Response, Tick
 
+from ..config import CoordinatorConfig
 from .deadlines import DeadlineKey
 
 
@@ -134,6 +135,13 @@ class ShareStateDue(_Event):
 
     group_id: str
     partitions: tuple[tuple[Uuid, tuple[int, ...]], ...]
+
+
+class GroupConfigured(_Event):
+    """A group has settings of its own from now on; `config` None: no longer."""
+
+    group_id: str
+    config: CoordinatorConfig | None
 
 
 CoordinatorEvent = _Event | Tick

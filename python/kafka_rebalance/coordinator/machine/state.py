@@ -102,7 +102,7 @@ class Shard:
     rebalance timeout was armed.
     """
 
-    config: CoordinatorConfig
+    config: CoordinatorConfig  # of groups that have none of their own
     new_id: Callable[[], str]
     kinds: Mapping[str, "GroupKind"] = field(default_factory=dict)
     vouched: bool = False  # the host reports silent members; others count as alive
@@ -124,6 +124,11 @@ class Shard:
     num_failed: int = 0  # appends that have failed
     answer: SendResponse | None = None  # the response to send after the next append
     silent: set[tuple[str, str]] = field(default_factory=set)
+    group_configs: dict[str, CoordinatorConfig] = field(default_factory=dict)
+
+    def config_of(self, group_id: str) -> CoordinatorConfig:
+        """Returns the settings that hold for a group."""
+        return self.group_configs.get(group_id, self.config)
 
     def clear(self) -> None:
         """Drops all groups, offsets, deadlines, appends in flight and waiting responses."""

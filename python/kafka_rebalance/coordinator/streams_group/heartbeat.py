@@ -155,7 +155,7 @@ def _relabel(state: Shard, group: StreamsGroup, old_id: str, new_id: str) -> Non
 def _arm_initial(state: Shard, group: StreamsGroup) -> None:
     """Starts the initial rebalance delay of an empty group."""
     key = initial_key(group.group_id)
-    delay_ms = state.config.group_streams_initial_rebalance_delay_ms
+    delay_ms = state.config_of(group.group_id).group_streams_initial_rebalance_delay_ms
     if group.is_empty and delay_ms > 0 and not state.deadlines.is_armed(key):
         state.deadlines.arm(key, state.now_ms + delay_ms)
 
@@ -215,7 +215,7 @@ def _change(
     is_new: bool,
 ) -> StreamsChange:
     """Returns the change with the group's epoch, which grows in any case if `is_new`."""
-    config = state.config
+    config = state.config_of(group.group_id)
     configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
     if config.group_streams_rack_aware_assignment_tags:
         configs[TAGS] = ",".join(config.group_streams_rack_aware_assignment_tags)
@@ -247,7 +247,7 @@ def _reconciled(
     remembered = group.unlogged.refined
     if change.refined is None and remembered.epoch == found.epoch:
         refined = remembered.targets
-    elif state.config.group_streams_num_warmup_replicas > 0:
+    elif state.config_of(group.group_id).group_streams_num_warmup_replicas > 0:
         now = group.unlogged._replace(refined=RefinedTargets(found.epoch, refined))
         group.set_unlogged(now, state.num_appends)
     target = refined.get(member.member_id, NOTHING)

@@ -75,7 +75,7 @@ def targets_for(state: Shard, change: StreamsChange) -> Targets:
         record = RECORDS.target_epoch_record(group_id, change.epoch, group.assignment_timestamp_ms)
         return Targets(change.epoch, present, (record,))
     # 3.
-    interval = state.config.group_streams_assignment_interval_ms
+    interval = state.config_of(group_id).group_streams_assignment_interval_ms
     if group.has_recent_targets(interval, state.now_ms):
         return Targets(epoch, present, status=delayed)
     # 4.

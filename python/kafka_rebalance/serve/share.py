@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ShareFetch and ShareAcknowledge (KIP-932): records that members of share groups have in flight.
+
+    start <= offsets with a state < end        of a partition, in one group
+
+An offset before `end` without a state is done: accepted, rejected, or delivered too often. From
+`end` on, nobody had the records yet. An offset in flight belongs to one member until it is
+acknowledged, its lock ends, or the member's share session ends; else it is available again.
+
+A session has the partitions of a member, and an epoch that grows with each request. It ends with
+its connection. All this is in memory only. A real broker answers a fetch when `min_bytes` are
+there; this one as soon as there is a record.
+
+Source   SharePartition, SharePartitionManager, ShareSessionContext of Kafka; KIP-932, KIP-1206,
+         KIP-1222.
+"""
+
+import asyncio
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from heapq import heappop, heappush
+from itertools import islice
+from typing import Any, NamedTuple
+
+from .batches import Batch, Refused
+from .cluster import Cluster
+from .connections import Limits
+from .frames import Asked, KafkaError
+from .group_configs import GroupConfigs
+from .partition_log import PartitionLog, Waiter
+from .records import Records
+
+MOST_SESSIONS = 2_000
+"""The most share sessions, as Kafka's `group.share.max.share.sessions`."""
+_FIRST, _LAST = 0, -1
+"""The epochs of a request that opens a session, and of one that closes it."""
+_GAP, _ACCEPT, _RELEASE, _REJECT, _RENEW = range(5)
+_MOST_AT_ONCE = 100_000
+"""The most records of one batch that a member gets at a time."""
+_RECORD_LIMIT = 1
+"""The mode in which a fetch gets at most `max_records`, even if a batch has more."""
+
+Place = tuple[str, int]
+Key = tuple[str, str]
+"""A group and a member."""
+
+
+class _Offset:
+    """The state of an offset: who has it in flight, or None; how often it was delivered."""
+
+    __slots__ = ("deliveries", "due", "member")
+
+    def __init__(self) -> None:
+        self.deliveries, self.due = 0, 0
+        self.member: str | None = None
+
+
+class Acquired(NamedTuple):
+    """Offsets in a row that a member got, with the number of their deliveries."""
+
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+
+
+class SharePartition:
+    """A partition in one group; the times are those of the server's clock."""
+
+    def __init__(self, start: int) -> None:
+        self.start = self.end = start
+        self.waiting: set[Waiter] = set()
+        self._offsets: dict[int, _Offset] = {}
+
+    def acquire(
+        self, log: PartitionLog, member: str, due: int, wanted: "Wanted"
+    ) -> tuple[list[Acquired], bytes]:
+        """Gives available records to a member until `due`."""
+        self._begin_at(log.start)
+        acquired: list[Acquired] = []
+        data: list[bytes] = []
+        before = log.last_stable if wanted.committed else log.end
+        records, size = wanted.records, wanted.bytes
+        for batch in log.after(self.start):
+            is_full = batch.last_offset >= self.end and self.end - self.start >= wanted.most_locks
+            if records <= 0 or size <= 0 or batch.base_offset >= before or is_full:
+                break
+            available = self._available(batch, log, wanted)
+            offsets = list(islice(available, records if wanted.exact else _MOST_AT_ONCE))
+            is_whole = next(available, None) is None
+            self.end = max(self.end, (batch.last_offset if is_whole else offsets[-1]) + 1)
+            for offset in offsets:
+                one = self._offsets.setdefault(offset, _Offset())
+                one.member, one.due, one.deliveries = member, due, one.deliveries + 1
+                _join(acquired, offset, one.deliveries)
+            if offsets:
+                records, size = records - len(offsets), size - len(batch.data)
+                data.append(batch.data)
+        self._begin_at(self.start)
+        return acquired, b"".join(data)
+
+    def _available(self, batch: Batch, log: PartitionLog, wanted: "Wanted") -> Iterator[int]:
+        """Yields the offsets of a batch that nobody has, and that are not done."""
+        first, end = max(batch.base_offset, self.start), self.end
+        if batch.is_control or (wanted.committed and log.is_aborted(batch)):
+            return
+        for offset in range(first, batch.last_offset + 1):
+            one = self._offsets.get(offset)
+            if offset >= end or (one is not None and one.member is None):
+                yield offset
+
+    def acknowledge(self, member: str, batches: Iterable[Any], due: int, limit: int) -> KafkaError:
+        """Ends what a member has in flight, or keeps it until `due`: all batches, or none."""
+        changes: list[tuple[int, int]] = []
+        for batch in batches:
+            first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
+            if last >= self.end:
+                return KafkaError.invalid_record_state
+            for offset in range(max(first, self.start), last + 1):
+                one = self._offsets.get(offset)
+                if one is None or one.member != member:
+                    return KafkaError.invalid_record_state
+                changes.append((offset, types[0 if len(types) == 1 else offset - first]))
+        for offset, kind in changes:
+            if kind == _RENEW:
+                self._offsets[offset].due = due
+            elif kind == _RELEASE:
+                self._release(offset, limit)
+            else:
+                del self._offsets[offset]
+        self._begin_at(self.start)
+        self._wake()
+        return KafkaError.none
+
+    def release(self, limit: int, *, member: str | None = None, until: int | None = None) -> None:
+        """Releases what a member has in flight, or what has a lock that ended at `until`."""
+        found = [
+            offset
+            for offset, one in self._offsets.items()
+            if one.member is not None
+            and (one.member == member if until is None else one.due <= until)
+        ]
+        for offset in found:
+            self._release(offset, limit)
+        self._begin_at(self.start)
+        self._wake()
+
+    def _release(self, offset: int, limit: int) -> None:
+        one = self._offsets[offset]
+        one.member = None
+        if one.deliveries >= limit:
+            del self._offsets[offset]
+
+    def _begin_at(self, start: int) -> None:
+        """Moves the start to the first offset from `start` on that is not done."""
+        while self._offsets and (first := next(iter(self._offsets))) < start:
+            del self._offsets[first]
+        self.end = max(self.end, start)
+        self.start = next(iter(self._offsets), self.end)
+
+    def _wake(self) -> None:
+        for one in self.waiting:
+            one.set()
+
+
+def _join(acquired: list[Acquired], offset: int, deliveries: int) -> None:
+    """Adds an offset, to the last row if it goes on there."""
+    if acquired and acquired[-1][1:] == (offset - 1, deliveries):
+        acquired[-1] = acquired[-1]._replace(last_offset=offset)
+    else:
+        acquired.append(Acquired(offset, offset, deliveries))
+
+
+class Wanted(NamedTuple):
+    """How much a fetch may take of a partition."""
+
+    records: int
+    bytes: int
+    exact: bool
+    committed: bool
+    most_locks: int
+
+
+class _Session:
+    """A member's share session, and the connection with which it ends."""
+
+    def __init__(self, connection: int) -> None:
+        self.epoch, self.connection = 1, connection
+        self.places: dict[Place, Any] = {}
+
+
+class Shares:
+    """The share sessions, and the partitions of all share groups; see the module."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        records: Records,
+        configs: GroupConfigs,
+        limits: Limits,
+        now_ms: Callable[[], int],
+        groups: Callable[[], Container[str]],
+    ) -> None:
+        self._cluster, self._records, self._configs = cluster, records, configs
+        self._limits, self._now_ms, self._groups = limits, now_ms, groups
+        self._sessions: dict[Key, _Session] = {}
+        self._partitions: dict[tuple[str, Place], SharePartition] = {}
+        self._locks: list[tuple[int, str, Place]] = []
+
+    async def answer(self, asked: Asked) -> Mapping[str, Any] | None:
+        """Returns the fields of the response; None for a request about something else."""
+        if asked.api not in ("share_fetch", "share_acknowledge"):
+            return None
+        try:
+            if asked.error is not KafkaError.none:
+                raise Refused(asked.error)
+            return await self._answered(asked)
+        except Refused as refused:
+            return {**_NOTHING, "error_code": refused.error}
+
+    async def _answered(self, asked: Asked) -> Mapping[str, Any]:
+        body = asked.body
+        key = (body.group_id or "", body.member_id or "")
+        if key[0] not in self._groups():
+            raise Refused(KafkaError.group_id_not_found)
+        given = {
+            (one.partition_index, topic.topic_id): one
+            for topic in body.topics
+            for one in topic.partitions
+        }
+        acknowledges = any(one.acknowledgement_batches for one in given.values())
+        session = self._session(asked, key, acknowledges=acknowledges)
+        found: dict[tuple[Any, int], dict[str, Any]] = {}
+        for (partition, topic_id), one in given.items():
+            if one.acknowledgement_batches:
+                error = self._acknowledge(asked, key, topic_id, one)
+                field = (
+                    "error_code" if asked.api == "share_acknowledge" else "acknowledge_error_code"
+                )
+                found[topic_id, partition] = {field: error}
+        if body.share_session_epoch == _LAST:
+            self._close(key)
+        elif asked.api == "share_fetch" and not getattr(body, "is_renew_ack", False):
+            self._update(session, asked)
+            await self._fetch(asked, key, session, found)
+        lock_ms = self._configs.value(key[0], "share.record.lock.duration.ms")
+        return {**_NOTHING, "acquisition_lock_timeout": lock_ms, "responses": _by_topic(found)}
+
+    # Sessions -------------------------------------------------------------------------------------
+
+    def _session(self, asked: Asked, key: Key, *, acknowledges: bool) -> _Session:
+        """Returns the session of a request, whose epoch grows. Errors: Refused."""
+        epoch, known = asked.body.share_session_epoch, self._sessions.get(key)
+        if epoch == _FIRST and asked.api == "share_fetch":
+            if acknowledges:
+                raise Refused(KafkaError.invalid_request)
+            if known is None and len(self._sessions) >= MOST_SESSIONS:
+                raise Refused(KafkaError.share_session_limit_reached)
+            session = self._sessions[key] = _Session(asked.connection)
+            return session
+        if epoch == _FIRST:
+            raise Refused(KafkaError.invalid_share_session_epoch)
+        if known is None:
+            raise Refused(KafkaError.share_session_not_found)
+        if epoch != _LAST:
+            if epoch != known.epoch:
+                raise Refused(KafkaError.invalid_share_session_epoch)
+            known.epoch = 1 if epoch == 2**31 - 1 else epoch + 1
+        return known
+
+    def _update(self, session: _Session, asked: Asked) -> None:
+        for topic in asked.body.topics:
+            for one in topic.partitions:
+                session.places[topic.topic_id, one.partition_index] = topic
+        for topic in asked.body.forgotten_topics_data:
+            for partition in topic.partitions:
+                session.places.pop((topic.topic_id, partition), None)
+
+    def _close(self, key: Key) -> None:
+        """Ends a session; what the member has in flight is available again."""
+        if self._sessions.pop(key, None) is not None:
+            group_id, member = key
+            limit = self._configs.value(group_id, "share.delivery.count.limit")
+            for (group, _), partition in self._partitions.items():
+                if group == group_id:
+                    partition.release(limit, member=member)
+
+    def disconnected(self, connection: int) -> None:
+        """Ends the sessions of a connection."""
+        for key in [k for k, one in self._sessions.items() if one.connection == connection]:
+            self._close(key)
+
+    # Partitions -----------------------------------------------------------------------------------
+
+    def _partition(self, group_id: str, place: Place) -> SharePartition:
+        """Returns a partition; the first fetch decides where the group begins."""
+        found = self._partitions.get((group_id, place))
+        if found is None:
+            log = self._records.log(*place)
+            reset = self._configs.value(group_id, "share.auto.offset.reset")
+            found = SharePartition(log.start if reset == "earliest" else log.end)
+            self._partitions[group_id, place] = found
+        return found
+
+    def forget(self) -> None:
+        """Forgets the partitions of deleted groups and topics."""
+        groups = self._groups()
+        for group_id, place in list(self._partitions):
+            if group_id not in groups or not self._cluster.has(*place):
+                del self._partitions[group_id, place]
+
+    def next_due(self) -> int | None:
+        """Returns the time at which the next lock ends."""
+        return self._locks[0][0] if self._locks else None
+
+    def expire(self) -> None:
+        """Releases the records whose locks have ended."""
+        now = self._now_ms()
+        while self._locks and self._locks[0][0] <= now:
+            _, group_id, place = heappop(self._locks)
+            partition = self._partitions.get((group_id, place))
+            if partition is not None:
+                limit = self._configs.value(group_id, "share.delivery.count.limit")
+                partition.release(limit, until=now)
+
+    def _locked(self, group_id: str, place: Place) -> int:
+        """Returns the time until which records are locked from now on."""
+        due = self._now_ms() + int(self._configs.value(group_id, "share.record.lock.duration.ms"))
+        lock = (due, group_id, place)
+        if lock not in self._locks[-1:]:
+            heappush(self._locks, lock)
+        return due
+
+    def _acknowledge(self, asked: Asked, key: Key, topic_id: Any, one: Any) -> KafkaError:
+        group_id, member = key
+        topic = _Topic(topic_id)
+        error = self._cluster.error(asked, topic, one.partition_index)
+        if error is not KafkaError.none:
+            return error
+        if not _fit(one.acknowledgement_batches, asked.version):
+            return KafkaError.invalid_request
+        place = (self._cluster.named(topic), one.partition_index)
+        limit = self._configs.value(group_id, "share.delivery.count.limit")
+        partition, due = self._partition(group_id, place), self._locked(group_id, place)
+        return partition.acknowledge(member, one.acknowledgement_batches, due, limit)
+
+    # Fetch ----------------------------------------------------------------------------------------
+
+    async def _fetch(
+        self, asked: Asked, key: Key, session: _Session, found: dict[Any, dict[str, Any]]
+    ) -> None:
+        """Adds records to the answers, when there are any, or after `max_wait`."""
+        waiter = Waiter(committed=False)
+        wait_s = min(asked.body.max_wait.total_seconds(), self._limits.request_s)
+        until = asyncio.get_running_loop().time() + (0 if found else wait_s)
+        watched: list[set[Waiter]] = []
+        for topic_id, index in session.places:
+            topic = _Topic(topic_id)
+            if self._cluster.error(asked, topic, index) is KafkaError.none:
+                place = (self._cluster.named(topic), index)
+                watched.append(self._records.log(*place).waiting)
+                watched.append(self._partition(key[0], place).waiting)
+        for one in watched:
+            one.add(waiter)
+        try:
+            async with asyncio.timeout_at(until):
+                while not self._acquire(asked, key, session, found):
+                    await waiter.wait()
+                    waiter.clear()
+        except TimeoutError:
+            pass
+        finally:
+            for one in watched:
+                one.discard(waiter)
+
+    def _acquire(
+        self, asked: Asked, key: Key, session: _Session, found: dict[Any, dict[str, Any]]
+    ) -> bool:
+        """Adds records and errors to the answers; returns whether there are any."""
+        group_id, member = key
+        body, configs = asked.body, self._configs
+        records, size, some = body.max_records, body.max_bytes, False
+        for topic_id, index in list(session.places):
+            topic = _Topic(topic_id)
+            error = self._cluster.error(asked, topic, index)
+            if error is not KafkaError.none:
+                found.setdefault((topic_id, index), {})["error_code"] = error
+                some = True
+            elif records > 0 and size > 0:
+                place = (self._cluster.named(topic), index)
+                wanted = Wanted(
+                    records,
+                    size,
+                    getattr(body, "share_acquire_mode", 0) == _RECORD_LIMIT,
+                    configs.value(group_id, "share.isolation.level") == "read_committed",
+                    configs.value(group_id, "share.partition.max.record.locks"),
+                )
+                log, partition = self._records.log(*place), self._partition(group_id, place)
+                due = self._locked(group_id, place)
+                acquired, data = partition.acquire(log, member, due, wanted)
+                if acquired:
+                    answer = found.setdefault((topic_id, index), {})
+                    answer |= {"records": data, "acquired_records": [a._asdict() for a in acquired]}
+                    records -= sum(one.last_offset - one.first_offset + 1 for one in acquired)
+                    size -= len(data)
+                    some = True
+        # The partition that comes first in the next fetch is another one, as in Kafka.
+        for one in list(session.places)[:1]:
+            session.places[one] = session.places.pop(one)
+        return some
+
+
+class _Topic(NamedTuple):
+    """A topic of which a request has the id."""
+
+    topic_id: Any
+
+
+def _fit(batches: Iterable[Any], version: int) -> bool:
+    """Returns whether the batches are in order, and each has one type, or one for each offset."""
+    before = -1
+    newest = _RENEW if version >= 2 else _REJECT
+    for one in batches:
+        types, length = one.acknowledge_types, one.last_offset - one.first_offset + 1
+        if not before < one.first_offset <= one.last_offset or len(types) not in (1, length):
+            return False
+        if not all(_GAP <= kind <= newest for kind in types):
+            return False
+        before = one.last_offset
+    return True
+
+
+_NOTHING = {
+    "error_code": KafkaError.none,
+    "acquisition_lock_timeout": 0,
+    "responses": (),
+    "node_endpoints": (),
+}
+_PARTITION = {
+    "error_code": KafkaError.none,
+    "acknowledge_error_code": 0,
+    "current_leader": {"leader_id": 0, "leader_epoch": 0},
+    "records": b"",
+    "acquired_records": (),
+}
+
+
+def _by_topic(found: Mapping[tuple[Any, int], dict[str, Any]]) -> list[dict[str, Any]]:
+    topics: dict[Any, list[dict[str, Any]]] = {}
+    for (topic_id, partition), fields in found.items():
+        one = {**_PARTITION, "partition_index": partition, **fields}
+        topics.setdefault(topic_id, []).append(one)
+    return [{"topic_id": topic, "partitions": several} for topic, several in topics.items()]

@@ -39,14 +39,18 @@ _ALIVE = 2 / 3
 
 @dataclass(slots=True)
 class CommitsSeen:
-    """The commits of a group since its last record, and how often its members committed before."""
+    """The commits of a group since its last record, and how often its members committed before.
 
-    since: dict[TopicPartition, CommitTimes] = field(default_factory=dict)
+    `since` has each assigned partition with those whose commits show that its owner is alive: of a
+    streams group's task, the partitions that it reads; of any other partition, itself.
+    """
+
+    since: dict[TopicPartition, dict[TopicPartition, CommitTimes]] = field(default_factory=dict)
     committers: dict[str, float | None] = field(default_factory=dict)  # member id -> `usual_ms`
 
-    def add(self, tp: TopicPartition, times: CommitTimes) -> None:
-        if (known := self.since.setdefault(tp, times)) is not times:
-            known.add(times)
+    def add(self, tp: TopicPartition, committed: TopicPartition, times: CommitTimes) -> None:
+        of = self.since.setdefault(tp, {})
+        of[committed] = of[committed] + times if committed in of else times
 
     def end_generation(
         self, before: RecordedGeneration | None, kept: frozenset[TopicPartition] = frozenset()
@@ -72,7 +76,7 @@ class CommitsSeen:
         return min(distances, default=self.committers.get(member.member_id))
 
     def of_member(self, member: RecordedMember) -> list[CommitTimes]:
-        return list(filter(None, map(self.since.get, member.assigned)))
+        return [one for tp in member.assigned for one in self.since.get(tp, {}).values()]
 
 
 def departure(

@@ -37,7 +37,7 @@ from kafka_rebalance.wire.broker_records import RecordKey
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
 from .departures import CommitsSeen, CommitTimes, departure
-from .group_log import RecordedGeneration, RecordedMember
+from .group_log import Members, RecordedGeneration, RecordedMember
 from .recorded import (
     CAUSE_RANK,
     BackMember,
@@ -96,7 +96,8 @@ class GroupHistory:
         self._forget()
 
     def _forget(self) -> None:
-        self._before: RecordedGeneration | Callable[[], RecordedGeneration] | None = None
+        self._before: RecordedGeneration | Callable[[Members], RecordedGeneration] | None = None
+        self.members = Members()
         self._before_ms = 0  # time of the last row
         self._commits = CommitsSeen()
         self._greatest: dict[str, int] = {}
@@ -114,18 +115,18 @@ class GroupHistory:
     @property
     def newest(self) -> RecordedGeneration | None:
         """Returns the last record's generation; None before the first, and after a deletion."""
-        return self._before() if callable(self._before) else self._before
+        return self._before(self.members) if callable(self._before) else self._before
 
     @property
     def has_record(self) -> bool:
         return self._before is not None
 
-    def rest(self, read: Callable[[], RecordedGeneration]) -> None:
+    def rest(self, read: Callable[[Members], RecordedGeneration]) -> None:
         """Until the next record, the last generation is not held: `read` reads it again."""
-        self._before = read
+        self._before, self.members = read, Members()
 
-    def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
-        self._commits.add(tp, times)
+    def commit(self, tp: TopicPartition, committed: TopicPartition, times: CommitTimes) -> None:
+        self._commits.add(tp, committed, times)
 
     def tombstone(self, time_ms: int) -> None:
         """Called for the group's deletion: generations begin at 1 again; members may come back."""

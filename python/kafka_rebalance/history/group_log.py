@@ -9,7 +9,7 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import kafka_rebalance._core as _core
@@ -168,14 +168,43 @@ class RecordedGeneration:
         return leader_library(written, versions)
 
 
-def read_generation(key: Key, record: OffsetsRecord) -> RecordedGeneration:
-    """Reads a group's record. Errors: WireError; unreadable bytes of members are not an error."""
+class Members:
+    """The members of a group's last record: most of them are in the next record, too."""
+
+    def __init__(self) -> None:
+        self._members: dict[Any, RecordedMember] = {}
+        self._subscriptions: dict[bytes, Subscription] = {}
+
+    def read(self, sent: list[Any], *, are_consumers: bool) -> tuple[RecordedMember, ...]:
+        """Returns the members of the next record, which takes the place of the last one."""
+        before, subscriptions = self._members, self._subscriptions if are_consumers else {}
+        self._members, self._subscriptions = {}, {}
+        found = []
+        for one in sent:
+            key = (*one, are_consumers)
+            if (member := before.get(key)) is None:
+                subscription = self._subscriptions.get(one[6]) or subscriptions.get(one[6])
+                member = _member(*one, are_consumers, subscription)
+            self._members[key] = member
+            if member.subscription is not None:
+                self._subscriptions[one[6]] = member.subscription
+            found.append(member)
+        return tuple(found)
+
+
+def read_generation(
+    key: Key, record: OffsetsRecord, members: Members | None = None
+) -> RecordedGeneration:
+    """Reads a group's record; `members` are those of the record before it, and become its own.
+
+    Errors: WireError; unreadable bytes of members are not an error.
+    """
     if not isinstance(key, GroupMetadataKey) or record.value is None:
         raise WireError("value: not that of a classic group")
-    protocol_type, generation_id, protocol, leader, joined_ms, members = _core.decode_group(
+    protocol_type, generation_id, protocol, leader, joined_ms, sent = _core.decode_group(
         record.value
     )
-    is_consumer = protocol_type == CONSUMER
+    members = Members() if members is None else members
     return RecordedGeneration(
         key.group_id,
         record.partition,
@@ -186,11 +215,10 @@ def read_generation(key: Key, record: OffsetsRecord) -> RecordedGeneration:
         generation_id,
         protocol,
         leader,
-        tuple(_member(*one, is_consumer) for one in members),
+        members.read(sent, are_consumers=protocol_type == CONSUMER),
     )
 
 
-@lru_cache(maxsize=10_000)
 def _member(
     member_id: str,
     group_instance_id: str | None,
@@ -201,16 +229,13 @@ def _member(
     sent: bytes,
     given: bytes,
     is_consumer: bool,
+    subscription: Subscription | None,
 ) -> RecordedMember:
-    """Returns a member. Its bytes may be unreadable, because a client may send any bytes.
-
-    It is cached: most members of a record are those of the record before it.
-    """
-    subscription: Subscription | None = None
+    """Returns a member. Its bytes may be unreadable, because a client may send any bytes."""
     assignment: AssignmentData | None = None
     if is_consumer:
         try:
-            subscription = _subscription(sent)
+            subscription = subscription or decode_subscription(sent)
             assignment = decode_assignment(given) if given else None
         except WireError:
             subscription = assignment = None
@@ -224,6 +249,3 @@ def _member(
         subscription,
         assignment,
     )
-
-
-_subscription = lru_cache(maxsize=10_000)(decode_subscription)

@@ -184,7 +184,7 @@ class Members:
             key = (*one, are_consumers)
             if (member := before.get(key)) is None:
                 subscription = self._subscriptions.get(one[6]) or subscriptions.get(one[6])
-                member = _member(*one, are_consumers, subscription)
+                member = _member(*one, is_consumer=are_consumers, subscription=subscription)
             self._members[key] = member
             if member.subscription is not None:
                 self._subscriptions[one[6]] = member.subscription

@@ -184,7 +184,7 @@ class Members:
             key = (*one, are_consumers)
             if (member := before.get(key)) is None:
                 subscription = self._subscriptions.get(one[6]) or subscriptions.get(one[6])
-                member = _member(*one, is_consumer=are_consumers, subscription=subscription)
+                member = _member(one, subscription, is_consumer=are_consumers)
             self._members[key] = member
             if member.subscription is not None:
                 self._subscriptions[one[6]] = member.subscription
@@ -219,19 +219,9 @@ def read_generation(
     )
 
 
-def _member(
-    member_id: str,
-    group_instance_id: str | None,
-    client_id: str,
-    client_host: str,
-    rebalance_timeout_ms: int,
-    session_timeout_ms: int,
-    sent: bytes,
-    given: bytes,
-    is_consumer: bool,
-    subscription: Subscription | None,
-) -> RecordedMember:
+def _member(fields: Any, subscription: Subscription | None, *, is_consumer: bool) -> RecordedMember:
     """Returns a member. Its bytes may be unreadable, because a client may send any bytes."""
+    name, instance_id, client_id, client_host, rebalance_ms, session_ms, sent, given = fields
     assignment: AssignmentData | None = None
     if is_consumer:
         try:
@@ -240,12 +230,12 @@ def _member(
         except WireError:
             subscription = assignment = None
     return RecordedMember(
-        member_id,
-        group_instance_id,
+        name,
+        instance_id,
         client_id,
         client_host,
-        session_timeout_ms,
-        rebalance_timeout_ms,
+        session_ms,
+        rebalance_ms,
         subscription,
         assignment,
     )

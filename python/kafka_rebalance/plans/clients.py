@@ -17,20 +17,20 @@ Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol),
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
 from .rounds import protocol_of
 
 
-@dataclass(frozen=True, slots=True)
-class ClientLibrary:
+class ClientLibrary(Frozen):
     """A client library. `assignors/registry.py` lists the libraries that have each assignor.
 
     `mixes` means that a list may have eager and cooperative assignors. If `joins_once` is False, a
@@ -216,8 +216,7 @@ def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:
     return member.client_library, f"bytes: subscription version {member.version}{rack}"
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Frozen):
     """The steps by which members of one client change to another assignor.
 
     `way`       "rolling": restart one after another, once for each of `settings`; "stop all": stop

@@ -8,7 +8,6 @@ planned twice: for the present lists, and as if its members listed only this ass
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
@@ -24,6 +23,7 @@ from kafka_rebalance.assignors.registry import (
     planned_names,
 )
 from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
@@ -41,8 +41,7 @@ from .recommendation import Candidate, recommend
 from .rounds import is_large
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Frozen):
     """All candidates with the recommendation; `recommended` is None if no candidate is possible.
 
     `alone` is the group's own assignor as if all members listed only this one. It is None if the

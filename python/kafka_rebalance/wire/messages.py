@@ -1,56 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base classes of requests, responses, events and records; the event of a deadline."""
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
-from threading import RLock
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any
+
+from kafka_rebalance.frozen import Frozen as Frozen
+from kafka_rebalance.frozen import Message
 
 from .error_codes import ErrorCode
-
-
-_MAKING = RLock()
-
-
-class _WhenUsed:
-    """Stands for an attribute that `dataclass` sets: reading it makes its class a dataclass.
-
-    Making one takes a third of a millisecond; a command imports hundreds, and uses few of them.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, one: object, kind: type) -> Any:
-        with _MAKING:
-            if vars(kind).get(self.name) is self:
-                for name in _WHEN_USED:
-                    delattr(kind, name)
-                dataclass(frozen=True, kw_only=issubclass(kind, Message))(kind)
-        return getattr(kind if one is None else one, self.name)
-
-
-_WHEN_USED = {name: _WhenUsed(name) for name in ("__init__", "__match_args__", "__dataclass_fields__")}
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-class Frozen:
-    """Makes each subclass a frozen dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    def __init_subclass__(cls) -> None:
-        for name, attribute in _WHEN_USED.items():
-            setattr(cls, name, attribute)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        is_dataclass(self)  # no `__init__` is called for an object that was pickled
-        vars(self).update(state)
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-class Message(Frozen):
-    """Makes each subclass a frozen dataclass whose fields are given by name."""
 
 
 class Response(Message):

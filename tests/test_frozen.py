@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values become dataclasses when they are first used, and differ from dataclasses in nothing else."""
+"""Values become dataclasses when they are first used, and are then as `dataclass` makes them."""
 
 from __future__ import annotations
 

@@ -134,18 +134,15 @@ class GroupEpochs:
 
     def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
         """Called for commits. Those of an open epoch count after its members are compared."""
-        for tp in self._tasks_of(committed):
+        for tp in (committed,) if self._topology is None else self._tasks_of(committed):
             if self._open is not None:
                 self._open.commits.append((tp, committed, times))
             else:
                 self._history.commit(tp, committed, times)
 
     def _tasks_of(self, tp: TopicPartition) -> Iterator[TopicPartition]:
-        """Yields a streams group's tasks that read the partition; in other groups, itself."""
-        if self._topology is None:
-            yield tp
-            return
-        for one in self._topology.subtopologies:
+        """Yields a streams group's tasks that read the partition."""
+        for one in self._topology.subtopologies if self._topology is not None else ():
             repartitioned = (topic.name for topic in one.repartition_source_topics)
             if tp.topic in (*one.source_topics, *repartitioned):
                 yield TopicPartition(one.subtopology_id, tp.partition)

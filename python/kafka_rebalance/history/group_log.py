@@ -136,6 +136,10 @@ class RecordedGeneration:
         return frozenset().union(*(member.topics for member in self.members))
 
     @cached_property
+    def given_topics(self) -> frozenset[str]:
+        return frozenset(tp.topic for tp in self.owners)
+
+    @cached_property
     def must_revoke(self) -> tuple[str, ...]:
         """Ids of cooperative members that claimed a partition and did not get it: they rejoin."""
         if self.protocol is None or "cooperative" not in self.protocol:
@@ -172,24 +176,24 @@ class Members:
     """The members of a group's last record: most of them are in the next record, too."""
 
     def __init__(self) -> None:
-        self._members: dict[Any, RecordedMember] = {}
-        self._subscriptions: dict[bytes, Subscription] = {}
+        self._known: dict[Any, RecordedMember] = {}
+        self._are_consumers = True
 
     def read(self, sent: list[Any], *, are_consumers: bool) -> tuple[RecordedMember, ...]:
         """Returns the members of the next record, which takes the place of the last one."""
-        before, subscriptions = self._members, self._subscriptions if are_consumers else {}
-        self._members, self._subscriptions = {}, {}
-        found = []
-        for one in sent:
-            key = (*one, are_consumers)
-            if (member := before.get(key)) is None:
-                subscription = self._subscriptions.get(one[6]) or subscriptions.get(one[6])
-                member = _member(one, subscription, is_consumer=are_consumers)
-            self._members[key] = member
-            if member.subscription is not None:
-                self._subscriptions[one[6]] = member.subscription
-            found.append(member)
-        return tuple(found)
+        known = self._known if are_consumers == self._are_consumers else {}
+        found = list(map(known.get, sent))
+        subscriptions: dict[bytes, Subscription | None] = {}
+        for place, fields in enumerate(sent):
+            if found[place] is None:
+                subscriptions = subscriptions or {
+                    one[6]: m.subscription for one, m in known.items()
+                }
+                member = _member(fields, subscriptions.get(fields[6]), is_consumer=are_consumers)
+                found[place], subscriptions[fields[6]] = member, member.subscription
+        members = tuple(filter(None, found))
+        self._known, self._are_consumers = dict(zip(sent, members, strict=True)), are_consumers
+        return members
 
 
 def read_generation(

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import pytest
 
@@ -17,12 +20,15 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.history.all_groups import (
     WholeFrom,
     in_time,
+    read_key,
     rebalance_history,
     recorded_generations,
     recorded_in_order,
 )
+from kafka_rebalance.history.group_log import Members, read_generation
 from kafka_rebalance.history.patterns import find_patterns
 from kafka_rebalance.history.records import OffsetsRecord, read_records
+from kafka_rebalance.wire.group_records import GroupMetadataKey
 
 if TYPE_CHECKING:
     from kafka_rebalance.history.recorded import RecordedRebalance
@@ -359,3 +365,21 @@ def test_parquet_and_lines_are_equal(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({"key": [b""]}), tmp_path / "other.parquet")
     with pytest.raises(GroupError, match="no column partition"):
         list(read_records(str(tmp_path / "other.parquet")))
+
+
+def test_members_are_reused_in_the_next_record_and_not_kept_for_longer() -> None:
+    """A group's memory is that of its last record, whatever was read before."""
+    members, seen = Members(), []
+    log = [one for one in records_of("4.4.0") if one.value is not None]
+    keys = [(read_key(one.key), one) for one in log]
+    groups = [(key, one) for key, one in keys if isinstance(key, GroupMetadataKey)]
+    for key, one in sorted(groups, key=lambda of: (of[0].group_id, of[1].offset)):
+        read = read_generation(key, one, members)
+        assert read == read_generation(key, one)
+        seen.append({id(member): ref(member) for member in read.members})
+    reused = sum(len(one.keys() & other.keys()) for one, other in pairwise(seen))
+    assert reused > 5
+    del read
+    gc.collect()
+    alive = {name for one in seen for name, member in one.items() if member() is not None}
+    assert alive <= set(seen[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import struct
+from contextlib import suppress
 
 import pytest
 
@@ -12,13 +13,17 @@ from kafka_rebalance import _core
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.history.all_groups import WholeFrom
+from kafka_rebalance.history.departures import CommitsSeen, CommitTimes
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     OffsetCommitKey,
+    OffsetCommitValue,
     OffsetsRecord,
     OtherKey,
     decode_key,
+    decode_value,
     encode_key,
+    encode_value,
 )
 
 
@@ -45,8 +50,16 @@ def record(rng: random.Random, offset: int) -> OffsetsRecord:
     if rng.random() < 0.1:
         at = rng.randrange(len(key))
         key = key[:at] + rng.choice((b"", b"\xff", b"\0")) + key[at + 1 :]
-    value = rng.choice((None, b"", b"\0\3", b"\0\4" + rng.randbytes(rng.choice((3, 15, 40)))))
-    return OffsetsRecord(0, offset, rng.randrange(1000), key, value)
+    return OffsetsRecord(0, offset, rng.randrange(1000), key, value_of(rng, topic))
+
+
+def value_of(rng: random.Random, topic: str) -> bytes | None:
+    """Returns a committed offset: with or without the topic's id, or another tag, or damaged."""
+    topic_id = topic.encode().rjust(16, b"\0") if rng.random() < 0.9 else rng.randbytes(16)
+    tagged = rng.choice(((), ((0, topic_id),), ((1, topic_id),), ((0, topic_id), (1, b"\0"))))
+    version = rng.choice((0, 1, 3, 4, 4))
+    value = encode_value(OffsetCommitValue(7, -1, "", 8, 9, version, tagged))
+    return rng.choice((None, value, value, value, value, value[:-1], value + b"\0", b"", b"\0\4"))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -64,6 +77,13 @@ def test_commits_are_summed_between_the_records_of_their_group(seed: int) -> Non
             key = decode_key(one.key)
         except WireError:
             continue
+        if isinstance(key, OffsetCommitKey) and one.value is not None:
+            with suppress(WireError):
+                value = decode_value(key, one.value)
+                assert isinstance(value, OffsetCommitValue)
+                for tag, topic_id in value.tagged:
+                    if tag == 0:
+                        names.setdefault(struct.unpack(">qq", topic_id), key.topic)
         if not isinstance(key, OffsetCommitKey):
             if (name := wanted(one.key)) is not None:
                 groups.setdefault(name, []).append(one)
@@ -77,11 +97,10 @@ def test_commits_are_summed_between_the_records_of_their_group(seed: int) -> Non
             )  # fmt: skip
             times = min(first, one.timestamp_ms), max(last, one.timestamp_ms), count + 1
             sums[tp] = times
-            if one.value[:2] == b"\0\4" and len(one.value) > 16:
-                names[struct.unpack(">qq", one.value[-16:])] = key.topic
     log = _core.PartitionLog(wanted)
     for at in range(0, len(records), 70):
         log.add(records[at : at + 70])
+        log.add(records[at : at + 70][-1:])  # a record that is read twice counts once
     read = [
         [
             {tp: (t.first_ms, t.last_ms, t.commits) for tp, t in entry.items()}
@@ -95,3 +114,21 @@ def test_commits_are_summed_between_the_records_of_their_group(seed: int) -> Non
     assert all(type(tp) is TopicPartition for group in log.groups() for e in group
                if isinstance(e, dict) for tp in e)  # fmt: skip
     assert (log.whole_from, log.topic_names()) == (whole.offset, names)
+
+
+def test_a_value_that_is_not_bytes_is_no_tombstone() -> None:
+    log = _core.PartitionLog(wanted)
+    log.add([OffsetsRecord(0, 0, 0, encode_key(GroupMetadataKey("g")), None)])
+    with pytest.raises(TypeError):
+        log.add([OffsetsRecord(0, 1, 0, encode_key(OffsetCommitKey("g", "t", 0)), bytearray(9))])  # type: ignore[arg-type]
+
+
+def test_the_times_that_were_added_are_not_changed() -> None:
+    one, other = CommitTimes(5, 9, 3), CommitTimes(2, 6)
+    both, seen = one + other, CommitsSeen()
+    assert (both.first_ms, both.last_ms, both.commits) == (2, 9, 4)
+    tp = TopicPartition("t", 0)
+    seen.add(tp, tp, one)
+    seen.add(tp, tp, other)
+    assert (one.first_ms, one.last_ms, one.commits, one.distance_ms) == (5, 9, 3, 2)
+    assert seen.since[tp][tp].commits == 4

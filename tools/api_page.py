@@ -71,7 +71,7 @@ def _row(name: str, value: Any) -> str:
     rows = [f"| `{name}{_signature(value) if is_made else ''}` | {line} |\n"]
     if not is_made and (attributes := ", ".join(f"`{one}`" for one in _attributes(value))):
         rows.append(f"| | {attributes} |\n")
-    for method in vars(value) if name in _WITH_METHODS else ():
+    for method in list(vars(value)) if name in _WITH_METHODS else ():
         found = getattr(value, method)
         is_described = inspect.isroutine(found) or isinstance(found, property)
         if is_described and not method.startswith("_") and inspect.getdoc(found):

@@ -6,9 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
-use crate::wire::group_records::{Key, decode_key};
+use crate::wire::group_records::{Key, decode_key, decode_offset};
 
 /// The first and last commit of a partition since the group's last record, and their number.
+#[derive(Clone, Copy)]
 #[pyclass(get_all, module = "kafka_rebalance._core")]
 pub struct CommitTimes {
     first_ms: i64,
@@ -35,10 +36,12 @@ impl CommitTimes {
         Some((self.last_ms as f64 - self.first_ms as f64) / between as f64)
     }
 
-    fn add(&mut self, other: &Self) {
-        self.first_ms = self.first_ms.min(other.first_ms);
-        self.last_ms = self.last_ms.max(other.last_ms);
-        self.commits += other.commits;
+    fn __add__(&self, other: &Self) -> Self {
+        Self {
+            first_ms: self.first_ms.min(other.first_ms),
+            last_ms: self.last_ms.max(other.last_ms),
+            commits: self.commits + other.commits,
+        }
     }
 }
 
@@ -81,16 +84,13 @@ pub struct PartitionLog {
     places: Vec<Place>,
     /// By the bytes of a commit's key, without its version.
     by_key: FxHashMap<Box<[u8]>, usize>,
-    /// Brokers of Kafka 4.4 write the topic's id at the end of a committed offset: a partition of
-    /// the topic.
-    topic_ids: FxHashMap<[u8; 16], Py<PyAny>>,
+    /// The names of topics by the ids in committed offsets, which Kafka 4.4 and later write.
+    topic_names: FxHashMap<[u8; 16], Py<PyString>>,
     last_offset: i64,
     /// From this offset to the last one, the partition has no hole; see `WholeFrom`.
     #[pyo3(get)]
     whole_from: i64,
 }
-
-const WITH_ID: &[u8] = &[0, 4];
 
 #[pymethods]
 impl PartitionLog {
@@ -104,18 +104,21 @@ impl PartitionLog {
             by_name: FxHashMap::default(),
             places: Vec::new(),
             by_key: FxHashMap::default(),
-            topic_ids: FxHashMap::default(),
+            topic_names: FxHashMap::default(),
             last_offset: -3,
             whole_from: 0,
         })
     }
 
-    /// Adds records (`OffsetsRecord`) with ascending offsets.
+    /// Adds records (`OffsetsRecord`) with ascending offsets; drops one that was the last before.
     fn add(&mut self, records: &Bound<'_, PyList>) -> PyResult<()> {
         let py = records.py();
         for record in records {
             let fields = record.cast::<PyTuple>()?;
             let offset: i64 = fields.get_borrowed_item(1)?.extract()?;
+            if offset == self.last_offset {
+                continue;
+            }
             if offset.saturating_sub(self.last_offset) > 2 {
                 self.whole_from = offset;
             }
@@ -123,10 +126,11 @@ impl PartitionLog {
             let key = fields.get_borrowed_item(3)?;
             let key = key.cast::<PyBytes>()?;
             if let [0, 0 | 1, place @ ..] = key.as_bytes() {
-                let value = fields.get_borrowed_item(4)?;
-                if let Ok(value) = value.cast::<PyBytes>() {
+                let value: Option<Bound<'_, PyBytes>> = fields.get_borrowed_item(4)?.extract()?;
+                if let Some(value) = value {
+                    self.learn_name(py, key.as_bytes(), value.as_bytes());
                     let time_ms = fields.get_borrowed_item(2)?.extract()?;
-                    self.commit(key.as_bytes(), place, &value, time_ms)?;
+                    self.commit(py, key.as_bytes(), place, time_ms)?;
                 }
             } else if let Some(name) = self.name_of.call1(py, (&key,))?.extract(py)? {
                 let next = self.groups.len();
@@ -152,25 +156,29 @@ impl PartitionLog {
     fn topic_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let half = |bytes: &[u8]| i64::from_be_bytes(bytes.try_into().expect("eight bytes"));
         let names = PyDict::new(py);
-        for (id, partition) in &self.topic_ids {
-            names.set_item(
-                (half(&id[..8]), half(&id[8..])),
-                partition.bind(py).get_item(0)?,
-            )?;
+        for (id, name) in &self.topic_names {
+            names.set_item((half(&id[..8]), half(&id[8..])), name)?;
         }
         Ok(names)
     }
 }
 
 impl PartitionLog {
-    fn commit(
-        &mut self,
-        key: &[u8],
-        place: &[u8],
-        value: &Bound<'_, PyBytes>,
-        time_ms: i64,
-    ) -> PyResult<()> {
-        let (py, now) = (value.py(), CommitTimes::new(time_ms, time_ms, 1));
+    /// Any group's commit names its topic.
+    fn learn_name(&mut self, py: Python<'_>, key: &[u8], value: &[u8]) {
+        if let [0, 4, ..] = value
+            && let Ok(value) = decode_offset(value)
+            && let Some(id) = value.topic_id
+            && !self.topic_names.contains_key(&id)
+            && let Ok(Key::OffsetCommit { topic, .. }) = decode_key(key)
+        {
+            let name = PyString::intern(py, topic).unbind();
+            self.topic_names.insert(id, name);
+        }
+    }
+
+    fn commit(&mut self, py: Python<'_>, key: &[u8], place: &[u8], time_ms: i64) -> PyResult<()> {
+        let now = CommitTimes::new(time_ms, time_ms, 1);
         let place = match self.by_key.get(place) {
             Some(&known) => known,
             None => match self.new_place(py, key)? {
@@ -187,7 +195,8 @@ impl PartitionLog {
         let place = &mut self.places[place];
         let group = &mut self.groups[place.group];
         if place.since == group.records {
-            place.times.borrow_mut(py).add(&now);
+            let mut times = place.times.borrow_mut(py);
+            *times = times.__add__(&now);
         } else {
             (place.since, place.times) = (group.records, Py::new(py, now)?);
             let commits = match &group.commits {
@@ -199,12 +208,6 @@ impl PartitionLog {
                 }
             };
             commits.set_item(&place.partition, &place.times)?;
-        }
-        let value = value.as_bytes();
-        if value.starts_with(WITH_ID)
-            && let Some(id) = value[1..].last_chunk()
-        {
-            self.topic_ids.insert(*id, place.partition.clone_ref(py));
         }
         Ok(())
     }

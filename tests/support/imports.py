@@ -18,7 +18,7 @@ RUST = ROOT / "src"
 
 # A module imports only from its own room and from rooms in earlier rows.
 ROWS = [
-    ("_core", "errors", "lazy"),
+    ("_core", "errors", "frozen", "lazy"),
     ("java",),
     ("group",),
     ("wire",),

@@ -2,10 +2,10 @@
 """The kinds of fields of a group: each reads, checks and writes values of one type."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 
 from .field_paths import (
     MAX_INT32,
@@ -62,8 +62,7 @@ class UserDataName(Text):
         return "text", *USER_DATA
 
 
-@dataclass(frozen=True, slots=True)
-class Whole(Text):
+class Whole(Text, Frozen):
     """A whole number from `least` to `most`; errors call it `noun`."""
 
     noun: str
@@ -86,8 +85,7 @@ class Whole(Text):
         return "whole", self.least, self.most
 
 
-@dataclass(frozen=True, slots=True)
-class Number(Text):
+class Number(Text, Frozen):
     """A number, whole or not, from `least` to `most`; errors call it `noun`.
 
     Errors hold `bounds` in place of the value: the engines write some numbers differently.
@@ -116,8 +114,7 @@ class Number(Text):
         return "number", self.least, self.most
 
 
-@dataclass(frozen=True, slots=True)
-class Flag(Text):
+class Flag(Text, Frozen):
     """True or false."""
 
     spark = "boolean"
@@ -135,8 +132,7 @@ class Flag(Text):
         return ("flag",)
 
 
-@dataclass(frozen=True, slots=True)
-class OrNull(Text):
+class OrNull(Text, Frozen):
     """A list's entry that may be null; a null is read as the value `null`."""
 
     item: Text
@@ -156,8 +152,7 @@ class OrNull(Text):
         return self.item.exact() if self.null is not None else ("optional", self.item.exact())
 
 
-@dataclass(frozen=True, slots=True)
-class List(Text):
+class List(Text, Frozen):
     """A list; in Python, a tuple of the items."""
 
     item: Text
@@ -199,8 +194,7 @@ class Field(NamedTuple):
     """The names of Spark's schemas in which the field is a column."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record(Text):
+class Record(Text, Frozen):
     """An object with these fields; `example` is Python code that makes one."""
 
     fields: tuple[Field, ...]

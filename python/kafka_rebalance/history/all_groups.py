@@ -4,7 +4,6 @@
 Nearly all records are commits: the core decodes their keys, and Python sees only sums of them.
 """
 
-import struct
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
@@ -22,7 +21,6 @@ from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 from .records import OffsetsRecord
 
-_UUID = struct.Struct(">qq")
 _AT_ONCE = 10_000
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
@@ -129,12 +127,6 @@ class GroupReader:
             yield from self._epochs.add(record)
 
 
-def read_id(data: bytes) -> Uuid:
-    """Reads a topic's id; of fewer than 16 bytes, any id."""
-    high, low = _UUID.unpack(data.rjust(_UUID.size, b"\0"))
-    return high, low
-
-
 def group_of(key: Key, data: bytes) -> str | None:
     """Returns the group id in the key of a group's own record, `data` as bytes; else None."""
     if isinstance(key, GroupMetadataKey):
@@ -156,7 +148,7 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
         group.tombstone(record.timestamp_ms)
         return
     try:
-        generation = read_generation(key, record)
+        generation = read_generation(key, record, group.members)
     except WireError as error:
         place = (record.partition, record.offset, record.timestamp_ms)
         row = RecordedRebalance(key.group_id, *place, record.timestamp_ms, error=str(error))

@@ -39,14 +39,18 @@ _ALIVE = 2 / 3
 
 @dataclass(slots=True)
 class CommitsSeen:
-    """The commits of a group since its last record, and how often its members committed before."""
+    """The commits of a group since its last record, and how often its members committed before.
 
-    since: dict[TopicPartition, CommitTimes] = field(default_factory=dict)
+    `since` has each assigned partition with those whose commits show that its owner is alive: of a
+    streams group's task, the partitions that it reads; of any other partition, itself.
+    """
+
+    since: dict[TopicPartition, dict[TopicPartition, CommitTimes]] = field(default_factory=dict)
     committers: dict[str, float | None] = field(default_factory=dict)  # member id -> `usual_ms`
 
-    def add(self, tp: TopicPartition, times: CommitTimes) -> None:
-        if (known := self.since.setdefault(tp, times)) is not times:
-            known.add(times)
+    def add(self, tp: TopicPartition, committed: TopicPartition, times: CommitTimes) -> None:
+        of = self.since.setdefault(tp, {})
+        of[committed] = of[committed] + times if committed in of else times
 
     def end_generation(
         self, before: RecordedGeneration | None, kept: frozenset[TopicPartition] = frozenset()
@@ -57,8 +61,8 @@ class CommitsSeen:
         """
         members = before.members if before is not None else ()
         for member in members if self.since else ():
-            if self.of_member(member):
-                self.committers[member.member_id] = self.usual_ms(member)
+            if commits := self.of_member(member):
+                self.committers[member.member_id] = self._usual_ms(member, commits)
         ids = {member.member_id for member in members}
         self.committers = {name: d for name, d in self.committers.items() if name in ids}
         self.since = {tp: times for tp, times in self.since.items() if tp in kept}
@@ -68,11 +72,15 @@ class CommitsSeen:
 
     def usual_ms(self, member: RecordedMember) -> float | None:
         """Returns the mean ms between two commits of a member; None if unknown."""
-        distances = [d for one in self.of_member(member) if (d := one.distance_ms) is not None]
+        return self._usual_ms(member, self.of_member(member))
+
+    def _usual_ms(self, member: RecordedMember, commits: list[CommitTimes]) -> float | None:
+        distances = [d for one in commits if (d := one.distance_ms) is not None]
         return min(distances, default=self.committers.get(member.member_id))
 
     def of_member(self, member: RecordedMember) -> list[CommitTimes]:
-        return list(filter(None, map(self.since.get, member.assigned)))
+        committed = member.assigned & self.since.keys()
+        return [one for tp in committed for one in self.since[tp].values()]
 
 
 def departure(

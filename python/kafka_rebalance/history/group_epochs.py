@@ -87,7 +87,7 @@ class _Epoch:
     members: dict[str, AnyMember]
     ready: _Partitions  # of a share group
     rewritten: tuple[str, ...] = ()
-    commits: list[tuple[TopicPartition, CommitTimes]] = field(default_factory=list)
+    commits: list[tuple[TopicPartition, TopicPartition, CommitTimes]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -135,18 +135,15 @@ class GroupEpochs:
 
     def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
         """Called for commits. Those of an open epoch count after its members are compared."""
-        for tp in self._tasks_of(committed):
+        for tp in (committed,) if self._topology is None else self._tasks_of(committed):
             if self._open is not None:
-                self._open.commits.append((tp, times))
+                self._open.commits.append((tp, committed, times))
             else:
-                self._history.commit(tp, times)
+                self._history.commit(tp, committed, times)
 
     def _tasks_of(self, tp: TopicPartition) -> Iterator[TopicPartition]:
-        """Yields a streams group's tasks that read the partition; in other groups, itself."""
-        if self._topology is None:
-            yield tp
-            return
-        for one in self._topology.subtopologies:
+        """Yields a streams group's tasks that read the partition."""
+        for one in self._topology.subtopologies if self._topology is not None else ():
             repartitioned = (topic.name for topic in one.repartition_source_topics)
             if tp.topic in (*one.source_topics, *repartitioned):
                 yield TopicPartition(one.subtopology_id, tp.partition)
@@ -321,8 +318,8 @@ class GroupEpochs:
         generation = replace(self._generation(epoch, time_ms), inputs=inputs)
         self._row = (self._with_added(self._history.record(generation)), generation)
         self._last = epoch
-        for tp, times in epoch.commits:
-            self._history.commit(tp, times)
+        for commits in epoch.commits:
+            self._history.commit(*commits)
 
     def _close(self) -> Iterator[_Row]:
         if self._open is not None:

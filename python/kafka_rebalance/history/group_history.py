@@ -37,7 +37,7 @@ from kafka_rebalance.wire.broker_records import RecordKey
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
 from .departures import CommitsSeen, CommitTimes, departure
-from .group_log import RecordedGeneration, RecordedMember
+from .group_log import Members, RecordedGeneration, RecordedMember
 from .recorded import (
     CAUSE_RANK,
     BackMember,
@@ -78,6 +78,7 @@ class _Diff(NamedTuple):
     left: list[RecordedMember]
     back: list[BackMember]
     restarted: list[RecordedMember]  # static members under a new id, in both records
+    resubscribed: tuple[str, ...]  # ids of members with other topics
 
 
 class GroupHistory:
@@ -96,7 +97,8 @@ class GroupHistory:
         self._forget()
 
     def _forget(self) -> None:
-        self._before: RecordedGeneration | Callable[[], RecordedGeneration] | None = None
+        self._before: RecordedGeneration | Callable[[Members], RecordedGeneration] | None = None
+        self.members = Members()
         self._before_ms = 0  # time of the last row
         self._commits = CommitsSeen()
         self._greatest: dict[str, int] = {}
@@ -114,18 +116,18 @@ class GroupHistory:
     @property
     def newest(self) -> RecordedGeneration | None:
         """Returns the last record's generation; None before the first, and after a deletion."""
-        return self._before() if callable(self._before) else self._before
+        return self._before(self.members) if callable(self._before) else self._before
 
     @property
     def has_record(self) -> bool:
         return self._before is not None
 
-    def rest(self, read: Callable[[], RecordedGeneration]) -> None:
+    def rest(self, read: Callable[[Members], RecordedGeneration]) -> None:
         """Until the next record, the last generation is not held: `read` reads it again."""
-        self._before = read
+        self._before, self.members = read, Members()
 
-    def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
-        self._commits.add(tp, times)
+    def commit(self, tp: TopicPartition, committed: TopicPartition, times: CommitTimes) -> None:
+        self._commits.add(tp, committed, times)
 
     def tombstone(self, time_ms: int) -> None:
         """Called for the group's deletion: generations begin at 1 again; members may come back."""
@@ -243,7 +245,8 @@ class GroupHistory:
                 back.append(_returned(found, member, now_ms))
         returned = {one.old for one in back}
         left = [member for member in went if member.member_id not in returned]
-        return _Diff(joined, left, back, restarted)
+        changed = resubscribed(before, now) if before is not None else ()
+        return _Diff(joined, left, back, restarted, changed)
 
     def _taken(self, member: RecordedMember, now_ms: int) -> _Gone | None:
         """Removes and returns the last missing member with this one's identity; None if none is."""
@@ -270,7 +273,7 @@ class GroupHistory:
             yield Cause("started", members=tuple(now.by_id))
         else:
             found = [*self._of_members(before, now, diff, is_known=is_known)]
-            found += self._of_topics(before, now)
+            found += self._of_topics(before, now, diff.resubscribed)
             found += _asked(before, now, "likely" if found or diff.back else "exact")
             if not found and not diff.back:
                 found = [self._of_nothing(before, now)]
@@ -299,13 +302,15 @@ class GroupHistory:
             told = f"{who} had missed generation {self._missed[missed[0]]}" if missed else ""
             yield Cause("second round", members=before.must_revoke, detail=told)
 
-    def _of_topics(self, before: RecordedGeneration, now: RecordedGeneration) -> Iterator[Cause]:
+    def _of_topics(
+        self, before: RecordedGeneration, now: RecordedGeneration, changed: tuple[str, ...]
+    ) -> Iterator[Cause]:
         # A consumer group in which nobody names an assignor has the brokers' default.
         default = None if now.group_type == "classic" else "the default"
         old, new = before.protocol or default, now.protocol or default
         if old and new and old != new and now.members:
             yield Cause("assignor switch", detail=f"{old} to {new}")
-        if changed := resubscribed(before, now):
+        if changed:
             yield Cause("resubscription", members=changed)
         if before.settings and now.settings != before.settings:
             yield Cause("settings changed", detail=_changed(before.settings, now.settings))
@@ -339,7 +344,7 @@ class GroupHistory:
             return Cause("follow-up", detail="all join again after the conversion")
         if self._other_topics:
             return Cause("resubscription", "likely", detail="after a static restart")
-        if _given_topics(now) & before.topics - _given_topics(before):
+        if now.given_topics & before.topics - before.given_topics:
             return Cause("follow-up", "likely", detail="the leader learned of a topic late")
         if now.joined_ms - before.written_ms > AFTER_EFFECT_MS:
             return Cause("requested", "likely", detail="the records do not show by which member")
@@ -366,7 +371,7 @@ class GroupHistory:
         if not again:
             self._missed = {} if before is None else _missed(before, now)
         lost = before is not None and bool(before.topics - now.topics)
-        changed = before is not None and again and bool(resubscribed(before, now))
+        changed = again and bool(diff.resubscribed)
         self._topic_lost = (1 + again) if lost else max(0, self._topic_lost - 1)
         self._other_topics = 2 if changed else max(0, self._other_topics - 1)
         for topic, count in now.partition_counts.items():
@@ -449,10 +454,6 @@ def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, in
     }
 
 
-def _given_topics(one: RecordedGeneration) -> set[str]:
-    return {tp.topic for tp in one.owners}
-
-
 def _row(
     before: RecordedGeneration | None, now: RecordedGeneration, diff: _Diff, **inferred: Any
 ) -> RecordedRebalance:
@@ -473,7 +474,7 @@ def _row(
         joined=tuple(member.member_id for member in diff.joined),
         left=tuple(member.member_id for member in diff.left),
         back=tuple(diff.back),
-        resubscribed=resubscribed(before, now) if before is not None else (),
+        resubscribed=diff.resubscribed,
         moved=moves.moved,
         gained=moves.gained,
         revoked=moves.revoked,

@@ -9,7 +9,7 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import kafka_rebalance._core as _core
@@ -136,6 +136,10 @@ class RecordedGeneration:
         return frozenset().union(*(member.topics for member in self.members))
 
     @cached_property
+    def given_topics(self) -> frozenset[str]:
+        return frozenset(tp.topic for tp in self.owners)
+
+    @cached_property
     def must_revoke(self) -> tuple[str, ...]:
         """Ids of cooperative members that claimed a partition and did not get it: they rejoin."""
         if self.protocol is None or "cooperative" not in self.protocol:
@@ -168,14 +172,43 @@ class RecordedGeneration:
         return leader_library(written, versions)
 
 
-def read_generation(key: Key, record: OffsetsRecord) -> RecordedGeneration:
-    """Reads a group's record. Errors: WireError; unreadable bytes of members are not an error."""
+class Members:
+    """The members of a group's last record: most of them are in the next record, too."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, RecordedMember] = {}
+        self._are_consumers = True
+
+    def read(self, sent: list[Any], *, are_consumers: bool) -> tuple[RecordedMember, ...]:
+        """Returns the members of the next record, which takes the place of the last one."""
+        known = self._known if are_consumers == self._are_consumers else {}
+        found = list(map(known.get, sent))
+        subscriptions: dict[bytes, Subscription | None] = {}
+        for place, fields in enumerate(sent):
+            if found[place] is None:
+                subscriptions = subscriptions or {
+                    one[6]: m.subscription for one, m in known.items()
+                }
+                member = _member(fields, subscriptions.get(fields[6]), is_consumer=are_consumers)
+                found[place], subscriptions[fields[6]] = member, member.subscription
+        members = tuple(filter(None, found))
+        self._known, self._are_consumers = dict(zip(sent, members, strict=True)), are_consumers
+        return members
+
+
+def read_generation(
+    key: Key, record: OffsetsRecord, members: Members | None = None
+) -> RecordedGeneration:
+    """Reads a group's record; `members` are those of the record before it, and become its own.
+
+    Errors: WireError; unreadable bytes of members are not an error.
+    """
     if not isinstance(key, GroupMetadataKey) or record.value is None:
         raise WireError("value: not that of a classic group")
-    protocol_type, generation_id, protocol, leader, joined_ms, members = _core.decode_group(
+    protocol_type, generation_id, protocol, leader, joined_ms, sent = _core.decode_group(
         record.value
     )
-    is_consumer = protocol_type == CONSUMER
+    members = Members() if members is None else members
     return RecordedGeneration(
         key.group_id,
         record.partition,
@@ -186,44 +219,27 @@ def read_generation(key: Key, record: OffsetsRecord) -> RecordedGeneration:
         generation_id,
         protocol,
         leader,
-        tuple(_member(*one, is_consumer) for one in members),
+        members.read(sent, are_consumers=protocol_type == CONSUMER),
     )
 
 
-@lru_cache(maxsize=10_000)
-def _member(
-    member_id: str,
-    group_instance_id: str | None,
-    client_id: str,
-    client_host: str,
-    rebalance_timeout_ms: int,
-    session_timeout_ms: int,
-    sent: bytes,
-    given: bytes,
-    is_consumer: bool,
-) -> RecordedMember:
-    """Returns a member. Its bytes may be unreadable, because a client may send any bytes.
-
-    It is cached: most members of a record are those of the record before it.
-    """
-    subscription: Subscription | None = None
+def _member(fields: Any, subscription: Subscription | None, *, is_consumer: bool) -> RecordedMember:
+    """Returns a member. Its bytes may be unreadable, because a client may send any bytes."""
+    name, instance_id, client_id, client_host, rebalance_ms, session_ms, sent, given = fields
     assignment: AssignmentData | None = None
     if is_consumer:
         try:
-            subscription = _subscription(sent)
+            subscription = subscription or decode_subscription(sent)
             assignment = decode_assignment(given) if given else None
         except WireError:
             subscription = assignment = None
     return RecordedMember(
-        member_id,
-        group_instance_id,
+        name,
+        instance_id,
         client_id,
         client_host,
-        session_timeout_ms,
-        rebalance_timeout_ms,
+        session_ms,
+        rebalance_ms,
         subscription,
         assignment,
     )
-
-
-_subscription = lru_cache(maxsize=10_000)(decode_subscription)

@@ -192,6 +192,8 @@ def moves_between(before: RecordedGeneration | None, after: RecordedGeneration) 
         return Moves(0, len(after.owned - had), len(had - after.owned))
     old = before.owners if before is not None else {}
     new = after.owners
+    if old == new:
+        return Moves(0, 0, 0)
     moved = sum(old[tp] != owner for tp, owner in new.items() if tp in old)
     return Moves(moved, len(new.keys() - old.keys()), len(old.keys() - new.keys()))
 

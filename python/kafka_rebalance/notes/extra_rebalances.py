@@ -17,11 +17,11 @@ Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, library_of, protocol_name
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.changes.change import Change
@@ -63,8 +63,7 @@ class ExtraRebalances(NamedTuple):
     may_move: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Further:
+class Further(Frozen):
     """Up to `rejoins` further rebalances, played after the plan and after `draws` draws.
 
     `moves` are the fewest and the most moves that these add to those of the plan. `partitions` end

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
 from kafka_rebalance.errors import GroupError, NeverEnds, shown
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec, require_group
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
@@ -46,8 +47,7 @@ _MOST_SIMPLE_WAYS = 3
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class WayOut:
+class WayOut(Frozen):
     """A change after which a hanging group's rebalance ends; `for_good`: all later ones end too."""
 
     change: str
@@ -57,8 +57,7 @@ class WayOut:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Endless:
+class Endless(Frozen):
     """The played rebalances that never end, and the ways out.
 
     `now`        whether the next rebalance never ends, without any change.

@@ -5,9 +5,9 @@ The kinds of the notes on a plan are in docs/plans.md, those of findings in `not
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.plans.figures import Reader
@@ -23,8 +23,7 @@ PlanKind = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Frozen):
     """An observation on which a person who runs the group may want to act.
 
     `text` has member ids, which reports shorten; that of "hangs", and of notes with recipes, has

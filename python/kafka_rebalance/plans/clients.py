@@ -17,7 +17,7 @@ Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol),
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
@@ -31,12 +31,12 @@ from kafka_rebalance.assignors.registry import (
     protocol_name,
     protocol_of,
 )
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
 
-@dataclass(frozen=True, slots=True)
-class ClientLibrary:
+class ClientLibrary(Frozen):
     """A client library. `assignors/registry.py` lists the libraries that have each assignor.
 
     `mixes` means that a list may have eager and cooperative assignors. If `joins_once` is False, a
@@ -240,8 +240,7 @@ def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:
     return member.client_library, f"bytes: subscription version {member.version}{rack}"
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Frozen):
     """The steps by which members of one client change to another assignor.
 
     `way`       "rolling": restart one after another, once for each of `settings`; "stop all": stop

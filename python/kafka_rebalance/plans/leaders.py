@@ -16,13 +16,14 @@ Cost     one plan with Kafka's own assignor, to know the members, and one for ea
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kafka_rebalance.assignors.assigning import assignor_of
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known, library_of
 from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected, SwitchRefused
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -45,8 +46,7 @@ _DIALECTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LedPlan:
+class LedPlan(Frozen):
     """The plan under the assignor of one library, or the error that this assignor raises.
 
     `leaders` are the ids of those possible leaders whose library has this assignor.

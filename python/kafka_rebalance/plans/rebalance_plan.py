@@ -31,7 +31,7 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,7 @@ from kafka_rebalance.assignors.registry import (
     protocol_of,
 )
 from kafka_rebalance.errors import AssignorThrows, GroupError, shown
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
@@ -73,8 +74,7 @@ if TYPE_CHECKING:
     from .possible.curve import Curve
 
 
-@dataclass(frozen=True, slots=True)
-class RebalancePlan:
+class RebalancePlan(Frozen):
     """Every rebalance from the given group to the group after all changes.
 
     `possible` is the best result that was possible from the beginning. `newcomers` are members that

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from kafka_rebalance.coordinator.machine.events import Appended, PatternsDue
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.member.interface import ConfigurationUpdated, Send
 from kafka_rebalance.wire.messages import Response
 
@@ -70,8 +71,7 @@ class Started(ProcessEvent):
     connector: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRequest:
+class ClientRequest(Frozen):
     """A client asks Connect's leader to create or delete connector `place` of an event's list."""
 
     happening: Happening
@@ -86,8 +86,7 @@ class TickNow:
     """A coordinator's deadline is due."""
 
 
-@dataclass(frozen=True, slots=True)
-class Back:
+class Back(Frozen):
     """A broker returns."""
 
     happening: Happening

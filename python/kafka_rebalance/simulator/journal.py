@@ -6,7 +6,6 @@ handles, so a run can be replayed from its journal.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from kafka_rebalance.coordinator.machine.events import (
     CoordinatorEvent,
@@ -16,6 +15,7 @@ from kafka_rebalance.coordinator.machine.events import (
     TopicsChanged,
     Transition,
 )
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.member.interface import FetchMetadata, MemberEffect, MemberEvent, Send
 from kafka_rebalance.playback.lines import IdNames, effect_line, listed, response_line
@@ -81,8 +81,7 @@ class HeartbeatLines:
         return listed(f"{name}-{number}" for name, number in names)
 
 
-@dataclass(frozen=True, slots=True)
-class MemberEntry:
+class MemberEntry(Frozen):
     """An event of a process and its effects; `incarnation` counts the process's starts."""
 
     at_ms: int
@@ -94,8 +93,7 @@ class MemberEntry:
     generation_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorEntry:
+class CoordinatorEntry(Frozen):
     """An event of the coordinator, and its effects."""
 
     at_ms: int
@@ -103,8 +101,7 @@ class CoordinatorEntry:
     effects: tuple[Effect, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EpochEntry:
+class EpochEntry(Frozen):
     """The epochs of a consumer group after a change, and Kafka's name of its state."""
 
     at_ms: int

@@ -8,10 +8,10 @@ never happens. Times are in ms.
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import counted
 
 from .intervals import Gap, Hold, grouped, without
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from .run import Rebalance, Run
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Frozen):
     """The sums of a run. `unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
 
     `records_behind` counts the records that arrived at partitions while no member worked on them.
@@ -166,8 +165,7 @@ def stops_of(run: "Run") -> dict[int, list[Stopped]]:
     return grouped(stops(run), cause)
 
 
-@dataclass(frozen=True, slots=True)
-class Chapter:
+class Chapter(Frozen):
     """The time from the start of a rebalance, or from an event, to the next start or event."""
 
     from_ms: int

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from kafka_rebalance.coordinator.broker_assigned.group import INITIAL_EPOCH
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.machine.events import Transition
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.wire.messages import GroupState
 
@@ -53,8 +54,7 @@ class Absence(NamedTuple):
     to_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Frozen):
     """A finished run. Times are in ms from the start of the scenario.
 
     `held` is the noun for the things that members hold: partition, or task. `assumed` is a line of

@@ -9,10 +9,12 @@ wait equally long for the next heartbeat. Each figure becomes a range with its m
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from kafka_rebalance.frozen import Frozen
 
 from .measure import (
     Totals,
@@ -32,8 +34,7 @@ MEDIAN_OF = 5
 """The number of seeds of `median_seed`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Frozen):
     """A figure's range (None if no run has the figure); `never` counts the runs without it."""
 
     least: int | None
@@ -73,8 +74,7 @@ class Part(NamedTuple, Generic[_Figure]):
     longest_stop_ms: _Figure
 
 
-@dataclass(frozen=True, slots=True)
-class SeedRuns:
+class SeedRuns(Frozen):
     """The results of all runs, in the order of the seeds."""
 
     title: str

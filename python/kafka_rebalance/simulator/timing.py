@@ -8,10 +8,10 @@ prints these figures.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.member.config import CLASSIC, CONSUMER
 from kafka_rebalance.plans.changes.bounces import BounceMembers
@@ -28,8 +28,7 @@ MOST_WORK = 20_000
 """The largest group that is played in addition to its plan: members times partitions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timed:
+class Timed(Frozen):
     """The simulated times of changes, as ranges over SEEDS runs.
 
     `unread` is the number of partition-ms without a reader. `settled` is the longest time, in ms,

@@ -10,6 +10,7 @@
    over them infers the causes with `history/all_groups.py`.
 """
 
+import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from pyspark.sql import types as t
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.history.all_groups import GroupReader, group_of, read_id, read_key
+from kafka_rebalance.history.all_groups import GroupReader, group_of, read_key
 from kafka_rebalance.history.departures import CommitTimes
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
@@ -62,6 +63,7 @@ They are the fields of `history.recorded.RecordedRebalance`; `cause` is the main
 
 _GROUP_KEYS = (*GROUP_KEYS, *BROKER_KEYS)
 _BATCH_ROWS = 10_000
+_UUID = struct.Struct(">qq")
 
 
 def rebalance_history(records: DataFrame) -> DataFrame:
@@ -137,7 +139,8 @@ def _names(numbered: DataFrame, group: list[str]) -> DataFrame:
     """Returns each group's `names`: a key of a commit without its partition, and its topic's id."""
     topic = f.expr("substring(key, 1, length(key) - 4)").alias("key")
     one = f.struct(topic, f.expr("substring(value, -16)").alias("id"))
-    commits = numbered.where("not is_group and substring(value, 1, 2) = X'0004'")
+    with_id = "substring(value, 1, 2) = X'0004' and substring(value, -19, 3) = X'010010'"
+    commits = numbered.where(f"not is_group and {with_id}")
     return commits.groupBy(*group).agg(f.collect_set(one).alias("names"))
 
 
@@ -174,10 +177,10 @@ def _inferred(keys: list[str], schema: "pa.Schema") -> Any:
     return run
 
 
-def _name(one: dict[str, bytes]) -> tuple[tuple[int, int], str]:
+def _name(one: dict[str, bytes]) -> tuple[Any, str]:
     key = read_key(one["key"] + bytes(4))
     assert isinstance(key, OffsetCommitKey)
-    return read_id(one["id"]), key.topic
+    return _UUID.unpack(one["id"]), key.topic
 
 
 def _read(history: GroupReader, row: tuple[Any, ...]) -> Iterator[tuple[RecordedRebalance, Any]]:

@@ -8,7 +8,6 @@ planned twice: for the present lists, and as if its members listed only this ass
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.balance.weights import loads_of
@@ -28,6 +27,7 @@ from kafka_rebalance.assignors.registry import (
     protocol_of,
 )
 from kafka_rebalance.errors import AssignorThrows, GroupError, error_kind
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
@@ -46,8 +46,7 @@ from .recommendation import Candidate, recommend
 from .rounds import is_large
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Frozen):
     """All candidates with the recommendation; `recommended` is None if no candidate is possible.
 
     `alone` is the group's own assignor as if all members listed only this one. It is None if the
@@ -297,4 +296,4 @@ def _candidate(
     except GroupError as error:
         if error.path.startswith("changes["):
             raise
-        return Candidate(name, None, str(error), error_kind(error))
+        return Candidate(name, None, str(error), error_kind=error_kind(error))

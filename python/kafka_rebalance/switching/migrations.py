@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The migration of a group to another assignor: each client's settings, and the cost."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, bare, protocol_name
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import (
     HAVE_CONSUMER_PROTOCOL,
@@ -23,8 +23,7 @@ _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 """The default list of assignors of Kafka's Java consumer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Frozen):
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
 
     There are two bounces, or one if the assignors have one protocol name, or if they are assignors

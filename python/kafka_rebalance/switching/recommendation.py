@@ -31,11 +31,11 @@ So the rank of the group's own assignor is that for members that list only this 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, OURS, bare, library_of, protocol_name
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.clients import (
     CLIENTS,
@@ -51,8 +51,7 @@ from kafka_rebalance.plans.figures import Figures
 from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Frozen):
     """The figures of one assignor, or the reason why it has none, and its kind in columns."""
 
     assignor: str

@@ -1,31 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base classes of requests, responses, events and records; the event of a deadline."""
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any
+
+from kafka_rebalance.frozen import Frozen as Frozen
+from kafka_rebalance.frozen import Message
 
 from .error_codes import ErrorCode
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-class Frozen:
-    """Makes each subclass a frozen dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    def __init_subclass__(cls) -> None:
-        dataclass(frozen=True)(cls)
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-class Message:
-    """Makes each subclass a frozen dataclass whose fields are given by name."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    def __init_subclass__(cls) -> None:
-        dataclass(frozen=True, kw_only=True)(cls)
 
 
 class Response(Message):

@@ -36,6 +36,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.order import java_hash_order, name_key
 
 from .work import NOTHING, Task, Work, configured
@@ -43,8 +44,7 @@ from .work import NOTHING, Task, Work, configured
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectSpec:
+class ConnectSpec(Frozen):
     """The input of a round: the workers in member order, each with the work that it reports.
 
     `config` maps each connector to its number of tasks. `max_delay_ms` is the setting
@@ -59,8 +59,7 @@ class ConnectSpec:
     last_completed_generation_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Frozen):
     """The work that each worker starts and stops; the next round follows after `delay_ms`.
 
     `scheduled_rebalance_ms` is the time of that round. If none is scheduled, both are 0.
@@ -72,8 +71,7 @@ class Result:
     scheduled_rebalance_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Frozen):
     """The memory of a leader after a round; the memory of a new leader is `Memory()`.
 
     assigned                the work of all workers, and the waiting lost work; sorted

@@ -5,9 +5,9 @@ Source   ConnectorTaskId, ConnectProtocol.Assignment.asMap, IncrementalCooperati
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.hash_table import HashTable
 from kafka_rebalance.java.order import copied_slots, java_set_order, name_key, string_hash
 
@@ -24,8 +24,7 @@ def task_key(task: Task) -> tuple[bytes, int]:
     return name_key(task.connector), task.task
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Frozen):
     """Connectors and tasks, each once. Answers depend on their order."""
 
     connectors: tuple[str, ...] = ()

@@ -16,10 +16,10 @@ Source   TargetAssignmentBuilder, TopicIds, Assignment.fromRecord, ModernGroup.s
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, TopicPartition, quoted, uuid_of
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
@@ -37,8 +37,7 @@ Target = HashMap[Uuid, HashSet[int]]
 """The partitions of one member, by topic id."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemberView:
+class MemberView(Frozen):
     """A member. `names` is the number of names to which it subscribes; `topics` are the ids of
     those that have partitions; `target` is its present target.
     """
@@ -49,8 +48,7 @@ class MemberView:
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Frozen):
     """The group. `counts` (numbers of partitions) has only topics with partitions; `names` also has
     deleted topics.
     """

@@ -18,7 +18,6 @@ Source   ConsumerCoordinator: the protocol is the highest that all assignors of 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
@@ -32,6 +31,7 @@ from kafka_rebalance.assignors.registry import (
 )
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.errors import NotAffected
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, RebalanceProtocolName, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
@@ -48,8 +48,7 @@ AssignorNames = tuple[str, ...]
 _Edit = Callable[[GroupSpec, MadeUp], Edited]
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchAssignor(Change):
+class SwitchAssignor(Change, Frozen):
     """All members restart one after another, in join order, and then list this assignor.
 
     In this bounce, they list both assignors, the new one first; if both have the same name in

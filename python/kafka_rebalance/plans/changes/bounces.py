@@ -16,10 +16,11 @@ Source   GroupMetadataManager: consumerGroupLeave, shareGroupLeave, streamsGroup
          maybeCompleteJoinPhase (Kafka 4.4.0); GroupCoordinatorConfig.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.declared_types import milliseconds
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.ownership import Assignment
@@ -45,8 +46,7 @@ _LONGEST_TEXT = 15
 _UNITS = (("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 
 
-@dataclass(frozen=True, slots=True)
-class BounceMembers(Change):
+class BounceMembers(Change, Frozen):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
     A dynamic member leaves, and comes back with a new id: two rebalances, or one, as `away_ms`

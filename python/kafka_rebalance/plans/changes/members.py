@@ -2,11 +2,12 @@
 """Changes of members: they join, leave, or are lost with a rack."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import NoMembersLeft, NotAffected
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.rounds import subscribed_partitions
@@ -23,8 +24,7 @@ _OPTIONS = ("rack", "client-id", "instance-id", "like")
 _OPTION = re.compile(rf",({'|'.join(_OPTIONS)})=")
 
 
-@dataclass(frozen=True, slots=True)
-class AddMembers(Change):
+class AddMembers(Change, Frozen):
     """New members join, in one rebalance.
 
     They copy the member `like` (a member_id or group_instance_id; default: the member that joined
@@ -132,8 +132,7 @@ class AddMembers(Change):
         return Edited(newly_listed(group.edited(members=(*group.members, *joined)), ids, new))
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveMembers(Change):
+class RemoveMembers(Change, Frozen):
     """Members leave, in one rebalance: exactly one of the fields selects them.
 
     `count` selects the members that joined last; `member` is a member_id or group_instance_id.

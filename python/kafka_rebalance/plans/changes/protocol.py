@@ -22,7 +22,7 @@ Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup, cl
          empty consumer group becomes classic), classicGroupJoinToConsumerGroup (ids); KIP-848.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 from kafka_rebalance.assignors.registry import (
@@ -34,6 +34,7 @@ from kafka_rebalance.assignors.registry import (
     protocol_name,
 )
 from kafka_rebalance.errors import NotAffected, SwitchRefused
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
@@ -53,8 +54,7 @@ _OFFERED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchProtocol(Change):
+class SwitchProtocol(Change, Frozen):
     """All members restart one after another, in join order, with another `group.protocol`.
 
     `protocol` is "consumer" or "classic". `assignor` is the group's assignor afterwards. For

@@ -9,11 +9,12 @@ Source   ConsumerCoordinator.MetadataSnapshot, SubscriptionState.changeSubscript
          all clients: tests/live/test_topic_changes.py; broker: GroupMetadataManager.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE, protocol_of
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, LIBRDKAFKA, clients_for
@@ -25,8 +26,7 @@ from .made_up import MadeUp
 from .topic_order import newly_listed
 
 
-@dataclass(frozen=True, slots=True)
-class AddPartitions(Change):
+class AddPartitions(Change, Frozen):
     """A topic's number of partitions grows to `partitions`.
 
     If the racks of replicas are known, the racks of new replicas are guessed by Kafka's rule: it
@@ -108,8 +108,7 @@ def _check_topics(change: "AddTopics | RemoveTopics | Resubscribe") -> None:
         raise error("say which topics: name one at least")
 
 
-@dataclass(frozen=True, slots=True)
-class AddTopics(Change):
+class AddTopics(Change, Frozen):
     """Topics are created, and every member subscribes to them, as if by a pattern."""
 
     topics: tuple[tuple[str, int], ...]
@@ -159,8 +158,7 @@ class AddTopics(Change):
         return [GroupEvent(str(self), edit)]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveTopics(Change):
+class RemoveTopics(Change, Frozen):
     """Topics are deleted, and no member subscribes to them any more."""
 
     topics: tuple[str, ...]
@@ -205,8 +203,7 @@ class RemoveTopics(Change):
         return [GroupEvent(str(self), edit)]
 
 
-@dataclass(frozen=True, slots=True)
-class Resubscribe(Change):
+class Resubscribe(Change, Frozen):
     """A member (or every member, if `member` is None) subscribes to these topics and no others."""
 
     topics: tuple[str, ...]

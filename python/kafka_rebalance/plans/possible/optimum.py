@@ -31,12 +31,13 @@ C2: t[0, 1]
 2 partitions of t can go to 1 member only and to those above: each must hold 2
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import from_columns
 from kafka_rebalance.assignors.registry import Engine, check_engine
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
@@ -46,8 +47,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.assignors.balance.levels import ClassLevel
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Frozen):
     """Members whose loads differ by at most 1 in the best balance, and the topics that they share.
 
     `topics` have no subscribers except `members` and members of higher levels. They have
@@ -61,8 +61,7 @@ class Level:
     partitions: int
 
 
-@dataclass(frozen=True, slots=True)
-class Possible:
+class Possible(Frozen):
     """The best balance, and the fewest partitions that have to move to reach it.
 
     `assignment` reaches it with these moves. `levels` prove the balance; the prices, one for each

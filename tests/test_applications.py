@@ -24,6 +24,7 @@ from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.applications import application_findings
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from kafka_rebalance.simulator.from_application import application_run
 from tests.support.recorded_applications import GIVEN, recorded_line, stable_numbers
 
 if TYPE_CHECKING:
@@ -542,3 +543,53 @@ def test_rates_with_traffic() -> None:
     then, now = (recorded_line(number)["application"] for number in (50, 60))
     rates = measured_rates("shop", then, read_replay("shop", now, GIVEN), now)
     assert (rates.restore_rate, rates.write_rate, rates.is_bound) == (50, 27, True)
+
+
+# The simulator ------------------------------------------------------------------------------------
+
+
+def test_a_process_that_ends_is_simulated(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """45 s of its session, two rebalances of 3 s each, and then 837 records at 20 a second."""
+    given = ["simulate", "--from", file, "--acceptable-lag", 5, "--remove-member", "0420"]
+    code, out, _ = _run(capsys, *given, "--restore-rate", 20)
+    assert code == 0
+    told = " ".join(out.split())
+    assert told.startswith(
+        "shop: remove-member=0420: settled after 1 min 30 s, without a probing rebalance; 9 tasks "
+        "idle for up to 1 min 30 s."
+    )
+    assert "1_0 164f9b9c restored first 837 1 min 30 s" in told
+    code, out, _ = _run(capsys, *given, "--restore-rate", 20, "--json")
+    run = json.loads(out)
+    longest = max(run["gaps"], key=lambda gap: gap["to_ms"])
+    assert (longest["partition"], longest["from_ms"]) == ("1_0", 10_000)
+    assert longest["to_ms"] == 10_000 + 45_000 + 3_000 + 837_000 // 20
+    assert [one["rounds"] for one in run["rebalances"]] == [1, 2]
+    assert run["plan"]["changes"] == ["remove-member=0420"]
+    code, _, error = _run(capsys, *given)
+    assert code == 2
+    assert "--restore-rate: missing; copies of state have up to 837 records" in error
+
+
+def test_warm_ups_are_simulated(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["simulate", "--from", file, "--restore-rate", 1]
+    page = tmp_path / "run.html"
+    out = " ".join(_run(capsys, *given, "--output", page)[1].split())
+    assert "settled after 20 min 9 s, after 2 probing rebalances" in out
+    assert "1_2 0420a007 warms up 263 20 min 9 s" in out
+    assert "who holds each task over time" in page.read_text(encoding="utf-8")
+    out = " ".join(_run(capsys, *given, "--write-rate", 2)[1].split())
+    assert "never settles: after 200 probing rebalances" in out
+    assert "copies of 1[2] are up to 120,863 records behind" in out
+    with pytest.raises(SystemExit):
+        _run(capsys, *given, "--seeds", 3)
+    assert "--seeds: not with a classic Kafka Streams application" in capsys.readouterr().err
+
+
+def test_static_processes_are_idle_while_they_are_away() -> None:
+    changes = parse_changes(["bounce-members=*,away=5s"])
+    run = application_run(plan_application(_group(STATIC), _replayed(STATIC), changes))
+    assert [gap.to_ms - gap.from_ms for gap in run.gaps] == [5_000] * 14
+    assert len(run.rebalances) == 1  # the one before

@@ -22,14 +22,13 @@ from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.wire.streams_protocol import TaskId
 
-_DIGITS = 8
 _MOST_SHOWN = 20
 _CERTAIN = 0.999
 
 
 def print_application(group: GroupSpec, one: Replay) -> None:
     """Prints the processes of an application, and what is assumed and checked about it."""
-    application, topology, names = one.application, one.topology, _names(one)
+    application, topology, names = one.application, one.topology, one.names
     unread = missing_tasks(topology, one.assigned)
     print_wrapped(
         f"{group.group_id}: {len(names)} process{'es' * (len(names) > 1)}, "
@@ -109,7 +108,7 @@ def _state(one: Replay, names: Mapping[str, str]) -> str:
 
 def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
     """Prints a plan: the answer in words, each rank of a new process, then each rebalance."""
-    names = _names(plan.replay)
+    names = plan.replay.names
     print_wrapped(summary(plan))
     course = plan.likeliest
     if len(plan.courses) > 1:
@@ -193,7 +192,7 @@ def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
 
 def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:
     """Prints why a task is where it is, and its rebalances in the likeliest course of changes."""
-    names, (first, *more) = _names(plan.replay), one.reasons
+    names, (first, *more) = plan.replay.names, one.reasons
     print_wrapped(shortened(f"{plan.group.group_id}: {first}", names))
     for reason in more:
         print_wrapped(shortened(reason, names), "  ", "  ")
@@ -311,13 +310,6 @@ def _print_phase(phase: list[Call], names: Mapping[str, str]) -> None:
             print_wrapped(f"{what} at {where}: {tasks_there}, up to {most} each", "  ", "  ")
     if not ends:
         print_wrapped("no active task moves", "  ", "  ")
-
-
-def _names(one: Replay) -> dict[str, str]:
-    """Returns a short name for each process id."""
-    ids = [*map(uuid_text, one.processes())]
-    is_short = len({each[:_DIGITS] for each in ids}) == len(ids)
-    return {each: each[:_DIGITS] if is_short else each for each in ids}
 
 
 def _range(numbers: Iterable[int], noun: str) -> str:

@@ -138,11 +138,11 @@ def assigned_line(group_id: str, fields: Mapping[str, Any], engine: Engine) -> b
 
 
 def assigned_row(group_id: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns `assignment` and `standby` of a row with the column `application`: a contract line's
-    field as a string, or as a struct, whose fields without a value are absent.
+    """Returns the answer to a row; in columns, `application` is the field of a line as JSON text:
+    it has lists with values of several types, which Arrow has not.
     """
     field = row[FIELD]
-    field = contract.parse(field) if isinstance(field, str | bytes) else _without_nulls(field)
+    field = contract.parse(field.encode()) if isinstance(field, str) else field
     members = leader_answer(group_id, field).members
     lists: dict[str, list[dict[str, Any]]] = {"assignment": [], "standby": []}
     for member_id, one in members.items():
@@ -153,13 +153,6 @@ def assigned_row(group_id: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _standby(one: ThreadAssignment) -> list[tuple[str, int]]:
     return [(str(task.subtopology_id), task.partition) for task in one.standby_tasks]
-
-
-def _without_nulls(value: Any) -> Any:
-    """Returns a struct of a batch as an object of JSON."""
-    if isinstance(value, dict):
-        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
-    return [*map(_without_nulls, value)] if isinstance(value, list) else value
 
 
 def _present(group_id: str, replay: Replay) -> ApplicationRow:

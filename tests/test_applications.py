@@ -14,7 +14,7 @@ import pytest
 
 from kafka_rebalance.applications.explanation import explain_task
 from kafka_rebalance.applications.lines import read_application, read_assigned, uuid_text
-from kafka_rebalance.applications.measured import measured_rates
+from kafka_rebalance.applications.measured import Rates, measured_rates
 from kafka_rebalance.applications.plan import plan_application
 from kafka_rebalance.applications.prediction import FOLLOW_UP, NEW, running
 from kafka_rebalance.applications.replayed import Replay, read_replay, replay
@@ -22,8 +22,12 @@ from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.notes.applications import application_findings
+from kafka_rebalance.notes.findings import see
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from kafka_rebalance.present.description import describe
+from kafka_rebalance.present.triage import TriagedGroup, with_patterns
 from kafka_rebalance.simulator.from_application import application_run
 from tests.support.recorded_applications import GIVEN, recorded_line, stable_numbers
 
@@ -411,6 +415,29 @@ def test_wrong_end_points_are_found() -> None:
     assert ids[0] in _findings(_with_infos(one, user_end_point=b""))["end points"]
     shared = _findings(_with_infos(one, user_end_point=other))
     assert "several processes have the same" in shared["end points"]
+
+
+def test_warm_ups_that_more_is_written_to_than_is_restored_are_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between two readings, or by the records of `history`: three probings that moved nothing."""
+    one = _replayed(LEFT)
+    (found,) = (
+        n for n in application_findings(one, Rates(5, 7, False, (0, 1))) if n.kind != "behind"
+    )
+    assert (found.kind, see(found.kind)) == ("never warm", "docs/findings.md#never-warm")
+    assert found.text.startswith("a copy restores 5 records a second, and up to 7 are written")
+    assert {n.kind for n in application_findings(one, Rates(7, 5, False, (0, 1)))} == {"behind"}
+    pattern = Pattern("never warm", "shop", "4 probing rebalances", "", (1, 2, 3, 4), 0, 1)
+    (triaged,) = with_patterns([TriagedGroup.of(describe(_group(LEFT)))], [pattern])
+    assert "never warm" in {note.kind for note in triaged.findings}
+    paths = [tmp_path / f"{number}.jsonl" for number in (JOINED, PROBED)]
+    for path, number in zip(paths, (JOINED, PROBED), strict=True):
+        path.write_text(json.dumps(recorded_line(number)), encoding="utf-8")
+    given = ["check", paths[1], "--acceptable-lag", 5, "--fail-on", "never warm", "--since"]
+    assert _run(capsys, *given, paths[0])[0] == 0  # 13 records a second are restored, none written
+    code, _, error = _run(capsys, *given, paths[1])
+    assert (code, "since: no copy of a task's state has restored" in error) == (0, True)
 
 
 def test_check(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

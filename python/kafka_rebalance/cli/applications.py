@@ -18,6 +18,7 @@ from .options import REPEATED, add_table, seconds, whole
 
 if TYPE_CHECKING:
     from kafka_rebalance.applications.comparison import ComparedSettings
+    from kafka_rebalance.applications.measured import Rates
     from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.applications.replayed import Replay
     from kafka_rebalance.notes.note import Note
@@ -43,13 +44,15 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
     )
     for name, setting in _SETTINGS.items():
         add_table(options, f"--{name.replace('_', '-')} N: {setting}", **{name: whole(0)})
-    add_table(options, _APPLICATION, stateful=_numbers, streams_config=Path)
+    add_table(options, _APPLICATION, stateful=_numbers, streams_config=Path, since=Path)
     return options
 
 
 _APPLICATION = """
 --stateful N,…: the numbers of the stateful subtopologies, if the replay cannot tell
 --streams-config FILE: the application's properties
+--since FILE: an earlier line of the group, as `snapshot` writes it: how fast copies restore, and
+  how much is written, is measured between it and now
 """
 
 
@@ -62,7 +65,6 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
         session_timeout={"type": seconds, "default": 45.0},
         restore_rate=whole(1),
         write_rate=whole(0),
-        since=Path,
     )
 
 
@@ -73,8 +75,6 @@ _PLANNED = """
 --restore-rate N: how many records a copy of a task's state restores a second (default: all of them
   before the next probing rebalance)
 --write-rate N: with --restore-rate: records written for each task a second (default: 0)
---since FILE: an earlier line of the group, as `snapshot` writes it: both rates are measured between
-  it and now
 """
 
 
@@ -102,7 +102,12 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
         return ()
     from kafka_rebalance.notes.applications import application_findings
 
-    return application_findings(one)
+    try:
+        rates = _measured(args, group, one, noted)
+    except GroupError as error:
+        print_note(f"{group.group_id}: {error}")
+        rates = None
+    return application_findings(one, rates)
 
 
 def planned_application(
@@ -162,19 +167,27 @@ def _rates(
 ) -> tuple[int | None, int]:
     """Returns the restore and the write rate: given, or measured since an earlier line."""
     restore_rate, write_rate = args.restore_rate, args.write_rate
-    if args.since is not None:
-        from kafka_rebalance.applications.lines import FIELD
-        from kafka_rebalance.applications.measured import measured_rates
-
-        lines = map(contract.parse, args.since.read_bytes().splitlines())
-        line = next((one[FIELD] for one in lines if one.get("group_id") == group.group_id), None)
-        if line is None:
-            raise GroupError("since", f"{args.since} has no line of {group.group_id}")
-        found = measured_rates(group.group_id, line, one, noted.applications[group.group_id])
+    if found := _measured(args, group, one, noted):
         print_note(str(found))
         restore_rate = found.restore_rate if restore_rate is None else restore_rate
         write_rate = found.write_rate if write_rate is None else write_rate
     return restore_rate, write_rate or 0
+
+
+def _measured(
+    args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
+) -> "Rates | None":
+    """Returns the rates between the line of `--since` and now. Errors: GroupError at `since`."""
+    if args.since is None:
+        return None
+    from kafka_rebalance.applications.lines import FIELD
+    from kafka_rebalance.applications.measured import measured_rates
+
+    lines = map(contract.parse, args.since.read_bytes().splitlines())
+    line = next((one[FIELD] for one in lines if one.get("group_id") == group.group_id), None)
+    if line is None:
+        raise GroupError("since", f"{args.since} has no line of {group.group_id}")
+    return measured_rates(group.group_id, line, one, noted.applications[group.group_id])
 
 
 def _named(texts: Sequence[str]) -> dict[str, Any]:

@@ -526,6 +526,18 @@ def test_settings_without_a_change_are_those_of_their_way(
     assert "not a setting of the leader" in capsys.readouterr().err
 
 
+def test_settings_that_end_probing_are_named(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rates = ["--restore-rate", 1, "--write-rate", 2]
+    told = " ".join(_run(capsys, "compare", file, *rates)[1].split())
+    assert told.startswith("shop: as now, it never settles; num.standby.replicas=1 has 7 standby")
+    assert "acceptable.recovery.lag=10000 settles at once, restores 863 records before" in told
+    setting = ["--new-setting", "rack.aware.assignment.strategy=min_traffic"]
+    told = " ".join(_run(capsys, "compare", file, *setting)[1].split())
+    assert told.startswith("shop: no other setting changes any of these figures.")
+
+
 def test_rates_are_measured_between_two_readings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

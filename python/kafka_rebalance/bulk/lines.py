@@ -126,7 +126,7 @@ def _assign_line(
         fields = contract.parse(line)
         group = GroupSpec.from_dict(fields, max_partitions=max_partitions)
         if assignor is None and is_application(fields):
-            from .applications import assigned_line
+            from .assigned_applications import assigned_line
 
             return LineAnswer(assigned_line(group.group_id, fields, engine), is_error=False)
         result, figures = assign_with_figures(group, assignor, engine)

@@ -114,7 +114,7 @@ def _assigned(group: GroupSpec, row: Row, _: str | None) -> Row:
     fields = _fields(row)
     if not is_application(fields):
         raise GroupError("assignor", unknown(STREAM))
-    from .applications import assigned_row
+    from .assigned_applications import assigned_row
 
     return assigned_row(group.group_id, fields)
 

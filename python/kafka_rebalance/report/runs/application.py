@@ -24,17 +24,17 @@ def summary(plan: ApplicationPlan, run: Run) -> str:
     if course.probings:
         probings = f"after {counted(course.probings, 'probing rebalance')}"
     if course.settled and sums.settled_ms is not None:
-        text = f"settled after {_time(sums.settled_ms - BEFORE_MS)}, {probings}"
+        text = f"settled after {time_text(sums.settled_ms - BEFORE_MS)}, {probings}"
     else:
         copies = (*course.calls[-1].warming, *course.calls[-1].restored)
         late = max((one.records for one in copies), default=0)
-        text = f"never settles: {probings}, in {_time(run.until_ms)}, copies of "
+        text = f"never settles: {probings}, in {time_text(run.until_ms)}, copies of "
         text += (
             f"{tasks_text(one.task for one in copies)} are up to {counted(late, 'record')} behind"
         )
     idle = {gap.partition for gap in run.gaps}
     if idle:
-        text += f"; {counted(len(idle), 'task')} idle for up to {_time(sums.longest_gap_ms)}"
+        text += f"; {counted(len(idle), 'task')} idle for up to {time_text(sums.longest_gap_ms)}"
     text += "" if idle else "; no task is idle"
     if len(plan.courses) > 1:
         text += (
@@ -74,13 +74,5 @@ def _copies(plan: ApplicationPlan, run: Run) -> Iterator[tuple[str, ...]]:
             shown = [*shown[: _MOST_LAGS - 2], "…", shown[-1]]
         start = starts.get((task, process))
         runs = "" if kind == "standby" else "never"
-        runs = runs if start is None else _time(start - BEFORE_MS)
+        runs = runs if start is None else time_text(start - BEFORE_MS)
         yield task, process, kind, "; ".join(shown), runs
-
-
-def _time(ms: int) -> str:
-    """Returns `51 s`, `10 min` or `10 min 51 s`."""
-    minutes, seconds = divmod(ms / 1000, 60)
-    if not minutes or seconds < 0.1:
-        return time_text(ms)
-    return f"{minutes:.0f} min {seconds:.0f} s"

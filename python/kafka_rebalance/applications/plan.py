@@ -309,8 +309,10 @@ class _Played:
             self.run.leave([one.member_id for one in threads])
             if away_ms >= self.session_ms and not self.run.tasks:
                 raise NoMembersLeft("change", "nobody reads until the only process is back")
+            waited_ms = self.session_ms
             if away_ms >= self.session_ms:
                 self.settle(f"{uuid_text(process_id)} is away", self.session_ms)
+                waited_ms = away_ms - self.session_ms
             self.run.behind |= disk
             self.run.join(threads)
-            self.settle(f"{uuid_text(process_id)} restarts", max(away_ms, self.session_ms))
+            self.settle(f"{uuid_text(process_id)} restarts", waited_ms)

@@ -27,20 +27,15 @@ def summary(plan: ApplicationPlan, run: Run) -> str:
         text = f"settled after {time_text(sums.settled_ms - BEFORE_MS)}, {probings}"
     else:
         copies = (*course.calls[-1].warming, *course.calls[-1].restored)
-        late = max((one.records for one in copies), default=0)
+        late = counted(max((one.records for one in copies), default=0), "record")
         text = f"never settles: {probings}, in {time_text(run.until_ms)}, copies of "
-        text += (
-            f"{tasks_text(one.task for one in copies)} are up to {counted(late, 'record')} behind"
-        )
-    idle = {gap.partition for gap in run.gaps}
-    if idle:
-        text += f"; {counted(len(idle), 'task')} idle for up to {time_text(sums.longest_gap_ms)}"
-    text += "" if idle else "; no task is idle"
+        text += f"{tasks_text(one.task for one in copies)} are up to {late} behind"
+    tasks = counted(len({gap.partition for gap in run.gaps}), "task")
+    idle = f"{tasks} idle for up to {time_text(sums.longest_gap_ms)}"
+    text += f"; {idle if run.gaps else 'no task is idle'}"
     if len(plan.courses) > 1:
-        text += (
-            f". The id of the new process is random; its likeliest rank ({course.probability:.0%}) "
-        )
-        text += "is played"
+        chance = f"{course.probability:.0%}"
+        text += f". The id of the new process is random; its likeliest rank ({chance}) is played"
     return f"{run.title}: {text}."
 
 

@@ -130,7 +130,7 @@ class _Run:
     def start(self, stage: Stage, threads: int, zone: str = "") -> None:
         name = f"{stage.group_id}-{next(self.names)}"
         stage.processes[name] = threads
-        stage.zones[name] = zone or "abc"[len(stage.zones) % 3]
+        stage.zones[name] = zone or "ab"[len(stage.zones) % 2]
         orders, returns, _ = stage.topics
         configs = {
             "group.protocol": "classic",
@@ -259,7 +259,7 @@ def judged(
     try:
         for stage in stages:
             run.fill(stage)
-            for _ in range(2):
+            for _ in range(4 if stage.is_tagged else 2):  # tags count if a zone has two processes
                 run.start(stage, random.randint(1, 2))
         run.settled(stages)
         for _ in range(changes):

@@ -118,22 +118,10 @@ def planned_application(
     noted: Leaderless,
 ) -> "ApplicationPlan":
     """Returns the plan. Errors: GroupError if the replay differs: no plan can stand on it."""
-    from kafka_rebalance.applications.lines import FIELD
     from kafka_rebalance.applications.plan import plan_application
 
-    if one.problem is not None:
-        raise GroupError(FIELD, one.problem)
-    restore_rate, write_rate = _rates(args, group, one, noted)
-    return plan_application(
-        group,
-        one,
-        changes,
-        _named(args.new_setting),
-        session_ms=round(args.session_timeout * 1000),
-        restore_rate=restore_rate,
-        write_rate=write_rate,
-        engine=args.engine,
-    )
+    options = _options(args, group, one, noted)
+    return plan_application(group, one, changes, _named(args.new_setting), **options)
 
 
 def compared_settings(
@@ -145,33 +133,26 @@ def compared_settings(
 ) -> "list[ComparedSettings]":
     """Returns the plans under several settings. Errors: GroupError if the replay differs."""
     from kafka_rebalance.applications.comparison import compare_settings
-    from kafka_rebalance.applications.lines import FIELD
 
-    if one.problem is not None:
-        raise GroupError(FIELD, one.problem)
-    restore_rate, write_rate = _rates(args, group, one, noted)
-    return compare_settings(
-        group,
-        one,
-        changes,
-        [_named(text.split()) for text in args.new_setting],
-        session_ms=round(args.session_timeout * 1000),
-        restore_rate=restore_rate,
-        write_rate=write_rate,
-        engine=args.engine,
-    )
+    options = _options(args, group, one, noted)
+    candidates = [_named(text.split()) for text in args.new_setting]
+    return compare_settings(group, one, changes, candidates, **options)
 
 
-def _rates(
+def _options(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
-) -> tuple[int | None, int]:
-    """Returns the restore and the write rate: given, or measured since an earlier line."""
+) -> dict[str, Any]:
+    """Returns the options of a plan; its rates are given, or measured since an earlier line."""
+    if one.problem is not None:
+        raise GroupError("application", one.problem)
     restore_rate, write_rate = args.restore_rate, args.write_rate
     if found := _measured(args, group, one, noted):
         print_note(str(found))
         restore_rate = found.restore_rate if restore_rate is None else restore_rate
         write_rate = found.write_rate if write_rate is None else write_rate
-    return restore_rate, write_rate or 0
+    session_ms = round(args.session_timeout * 1000)
+    rates = {"restore_rate": restore_rate, "write_rate": write_rate or 0}
+    return {"session_ms": session_ms, "engine": args.engine, **rates}
 
 
 def _measured(

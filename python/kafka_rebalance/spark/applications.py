@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
+from kafka_rebalance.bulk.applications import ApplicationRow
 from kafka_rebalance.errors import SchemaError
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.rebalance_plan import parse_changes
@@ -16,13 +17,9 @@ from .workers import map_in_workers
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NUMBERS = (
-    "processes", "threads", "tasks", "stateful_tasks", "unread_tasks", "waiting_tasks",
-    "records_behind", "next_rebalance_ms", "moved_tasks", "probing_rebalances",
-    "settled_after_ms", "restored_records",
-)  # fmt: skip
-APPLICATIONS_SCHEMA = "group_id string, error string, " + ", ".join(
-    f"{name} bigint" for name in _NUMBERS
+APPLICATIONS_SCHEMA = ", ".join(
+    f"{name} {'string' if name in ('group_id', 'error') else 'bigint'}"
+    for name in ApplicationRow._fields
 )
 """The columns of `plan_applications`, one row for each application."""
 

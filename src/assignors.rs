@@ -115,9 +115,9 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
 ];
 
-/// Mirror of `registry.IN_PLACE_OF_STREAM`: the advice for "stream", which is not built in.
-const IN_PLACE_OF_STREAM: &str = "`describe` shows a group that runs it, and plans are made for \
-    its successor, the streams protocol (KIP-1071): streams/sticky";
+/// Mirror of `registry.IN_PLACE_OF_STREAM`: Python reads the field and runs the leader.
+const IN_PLACE_OF_STREAM: &str =
+    "its answer is computed from the field application, which `snapshot` writes";
 
 /// Mirror of `registry.protocol_name`: the name by which members list the assignor in JoinGroup.
 pub fn protocol_name(name: &str) -> &str {

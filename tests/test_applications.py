@@ -14,7 +14,7 @@ import pytest
 
 from kafka_rebalance.applications.explanation import explain_task
 from kafka_rebalance.applications.lines import read_application, read_assigned, uuid_text
-from kafka_rebalance.applications.measured import measured_rates
+from kafka_rebalance.applications.measured import Rates, measured_rates
 from kafka_rebalance.applications.plan import plan_application
 from kafka_rebalance.applications.prediction import FOLLOW_UP, NEW, running
 from kafka_rebalance.applications.replayed import Replay, read_replay, replay
@@ -22,8 +22,13 @@ from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.notes.applications import application_findings
+from kafka_rebalance.notes.findings import see
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from kafka_rebalance.present.description import describe
+from kafka_rebalance.present.triage import TriagedGroup, with_patterns
+from kafka_rebalance.simulator.from_application import application_run
 from tests.support.recorded_applications import GIVEN, recorded_line, stable_numbers
 
 if TYPE_CHECKING:
@@ -412,6 +417,29 @@ def test_wrong_end_points_are_found() -> None:
     assert "several processes have the same" in shared["end points"]
 
 
+def test_warm_ups_that_more_is_written_to_than_is_restored_are_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between two readings, or by the records of `history`: three probings that moved nothing."""
+    one = _replayed(LEFT)
+    (found,) = (
+        n for n in application_findings(one, Rates(5, 7, False, (0, 1))) if n.kind != "behind"
+    )
+    assert (found.kind, see(found.kind)) == ("never warm", "docs/findings.md#never-warm")
+    assert found.text.startswith("a copy restores 5 records a second, and up to 7 are written")
+    assert {n.kind for n in application_findings(one, Rates(7, 5, False, (0, 1)))} == {"behind"}
+    pattern = Pattern("never warm", "shop", "4 probing rebalances", "", (1, 2, 3, 4), 0, 1)
+    (triaged,) = with_patterns([TriagedGroup.of(describe(_group(LEFT)))], [pattern])
+    assert "never warm" in {note.kind for note in triaged.findings}
+    paths = [tmp_path / f"{number}.jsonl" for number in (JOINED, PROBED)]
+    for path, number in zip(paths, (JOINED, PROBED), strict=True):
+        path.write_text(json.dumps(recorded_line(number)), encoding="utf-8")
+    given = ["check", paths[1], "--acceptable-lag", 5, "--fail-on", "never warm", "--since"]
+    assert _run(capsys, *given, paths[0])[0] == 0  # 13 records a second are restored, none written
+    code, _, error = _run(capsys, *given, paths[1])
+    assert (code, "since: no copy of a task's state has restored" in error) == (0, True)
+
+
 def test_check(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = _run(capsys, "check", file, "--acceptable-lag", 5, "--fail-on", "behind")
     assert code == 4
@@ -502,6 +530,18 @@ def test_settings_without_a_change_are_those_of_their_way(
         assert f'--new-setting: "{wrong}" is not NAME=VALUE' in capsys.readouterr().err
 
 
+def test_settings_that_end_probing_are_named(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rates = ["--restore-rate", 1, "--write-rate", 2]
+    told = " ".join(_run(capsys, "compare", file, *rates)[1].split())
+    assert told.startswith("shop: as now, it never settles; num.standby.replicas=1 has 7 standby")
+    assert "acceptable.recovery.lag=10000 settles at once, restores 863 records before" in told
+    setting = ["--new-setting", "rack.aware.assignment.strategy=min_traffic"]
+    told = " ".join(_run(capsys, "compare", file, *setting)[1].split())
+    assert told.startswith("shop: no other setting changes any of these figures.")
+
+
 def test_rates_are_measured_between_two_readings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -559,3 +599,53 @@ def test_rates_with_traffic() -> None:
     then, now = (recorded_line(number)["application"] for number in (50, 60))
     rates = measured_rates("shop", then, read_replay("shop", now, GIVEN), now)
     assert (rates.restore_rate, rates.write_rate, rates.is_bound) == (50, 27, True)
+
+
+# The simulator ------------------------------------------------------------------------------------
+
+
+def test_a_process_that_ends_is_simulated(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """45 s of its session, two rebalances of 3 s each, and then 837 records at 20 a second."""
+    given = ["simulate", "--from", file, "--acceptable-lag", 5, "--remove-member", "0420"]
+    code, out, _ = _run(capsys, *given, "--restore-rate", 20)
+    assert code == 0
+    told = " ".join(out.split())
+    assert told.startswith(
+        "shop: remove-member=0420: settled after 1 min 30 s, without a probing rebalance; 9 tasks "
+        "idle for up to 1 min 30 s."
+    )
+    assert "1_0 164f9b9c restored first 837 1 min 30 s" in told
+    code, out, _ = _run(capsys, *given, "--restore-rate", 20, "--json")
+    run = json.loads(out)
+    longest = max(run["gaps"], key=lambda gap: gap["to_ms"])
+    assert (longest["partition"], longest["from_ms"]) == ("1_0", 10_000)
+    assert longest["to_ms"] == 10_000 + 45_000 + 3_000 + 837_000 // 20
+    assert [one["rounds"] for one in run["rebalances"]] == [1, 2]
+    assert run["plan"]["changes"] == ["remove-member=0420"]
+    code, _, error = _run(capsys, *given)
+    assert code == 2
+    assert "--restore-rate: missing; copies of state have up to 837 records" in error
+
+
+def test_warm_ups_are_simulated(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["simulate", "--from", file, "--restore-rate", 1]
+    page = tmp_path / "run.html"
+    out = " ".join(_run(capsys, *given, "--output", page)[1].split())
+    assert "settled after 20 min 9 s, after 2 probing rebalances" in out
+    assert "1_2 0420a007 warms up 263 20 min 9 s" in out
+    assert "who holds each task over time" in page.read_text(encoding="utf-8")
+    out = " ".join(_run(capsys, *given, "--write-rate", 2)[1].split())
+    assert "never settles: after 200 probing rebalances" in out
+    assert "copies of 1[2] are up to 120,863 records behind" in out
+    with pytest.raises(SystemExit):
+        _run(capsys, *given, "--seeds", 3)
+    assert "--seeds: not with a classic Kafka Streams application" in capsys.readouterr().err
+
+
+def test_static_processes_are_idle_while_they_are_away() -> None:
+    changes = parse_changes(["bounce-members=*,away=5s"])
+    run = application_run(plan_application(_group(STATIC), _replayed(STATIC), changes))
+    assert [gap.to_ms - gap.from_ms for gap in run.gaps] == [5_000] * 14
+    assert len(run.rebalances) == 1  # the one before

@@ -1,14 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classic Kafka Streams applications in bulk: rows of contract lines, as objects and as columns."""
 
-import json
+from __future__ import annotations
 
+import gzip
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.bulk import applications_batch, plan_applications
+from kafka_rebalance.bulk import (
+    applications_batch,
+    assign_batch,
+    assign_lines,
+    plan_applications,
+)
 from tests.support.recorded_applications import recorded_line, stable_numbers
 
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+
+VECTORS = Path(__file__).parent / "vectors" / "stream.jsonl.gz"
 LEFT = 20
 SETTINGS = {"acceptable.recovery.lag": 5}
 
@@ -89,3 +104,88 @@ def test_columns() -> None:
     rows = [*plan_applications(lines, given=SETTINGS)]
     assert batch.to_pylist() == [one._asdict() for one in rows]
     assert sum(one.error is None for one in rows) > len(rows) / 2
+
+
+# What the leader answers --------------------------------------------------------------------------
+
+
+def test_lines_have_the_present_assignment(engine: Engine) -> None:
+    """The last call is played again; of 27 lines, 2 are of members that have restarted since, and 2
+    lack topics that are withheld.
+    """
+    numbers = stable_numbers()
+    answers = assign_lines([_line(number) for number in numbers], engine=engine)
+    assert sum(one.is_error for one in answers) == 4
+    for number, answer in zip(numbers, answers, strict=True):
+        if not answer.is_error:
+            told = json.loads(answer.line)
+            assigned = recorded_line(number)["application"]["assigned"]
+            assert told["assignment"] == {name: one["partitions"] for name, one in assigned.items()}
+            tasks = {name: [*one["standby_tasks"]] for name, one in assigned.items()}
+            standby = {
+                name: ["_".join(map(str, t)) for t in of] for name, of in told["standby"].items()
+            }
+            assert {name: sorted(of) for name, of in standby.items()} == {
+                name: sorted(of) for name, of in tasks.items()
+            }
+
+
+def test_a_line_with_the_whole_input_of_a_leader(engine: Engine) -> None:
+    """The cases of the vectors, answered by Kafka's class, as lines."""
+    with gzip.open(VECTORS, "rt", encoding="utf-8") as file:
+        vectors = [json.loads(line) for line in file][::20]
+    lines = [
+        json.dumps(
+            {
+                "group_id": one["case"]["application_id"],
+                "assignor": "stream",
+                "topics": [],
+                "members": [
+                    {"member_id": member["member_id"], "topics": []}
+                    for member in one["case"]["members"]
+                ],
+                "application": one["case"],
+            }
+        ).encode()
+        for one in vectors
+    ]
+    for one, answer in zip(vectors, assign_lines(lines, engine=engine), strict=True):
+        expected = {name: of["partitions"] for name, of in one["expected"]["members"].items()}
+        assert json.loads(answer.line)["assignment"] == expected
+
+
+def _columns(numbers: list[int], **fields: Any) -> pa.RecordBatch:
+    rows = []
+    for number in numbers:
+        line = recorded_line(number)
+        group = kr.GroupSpec.from_dict(line).to_dict()
+        rows.append({**group, "application": json.dumps(line["application"]), **fields})
+    return pa.RecordBatch.from_pylist(rows)
+
+
+def test_columns_have_the_answers_of_lines() -> None:
+    """The column `application` is the field of a line, as JSON text."""
+    numbers = stable_numbers()
+    rows = assign_batch(_columns(numbers)).to_pylist()
+    for row, answer in zip(rows, assign_lines([_line(n) for n in numbers]), strict=True):
+        told = json.loads(answer.line)
+        assert row["error"] == told.get("error")
+        for name in ("assignment", "standby"):
+            found = row[name] and {
+                one["member_id"]: [
+                    [r["topic"], p] for r in one["partitions"] for p in r["partitions"]
+                ]
+                for one in row[name]
+            }
+            assert found == told.get(name)
+
+
+def test_a_group_without_the_field_is_an_error_in_lines_and_columns() -> None:
+    problem = 'assignor: "stream" is Kafka Streams\' own assignor, which no setting replaces; its '
+    problem += "answer is computed from the field application, which `snapshot` writes"
+    assert json.loads(assign_lines([_line(application=None)])[0].line)["error"] == problem
+    assert assign_batch(_columns([LEFT], application=None)).to_pylist()[0]["error"] == problem
+    for bad in ("{", "[1]", "1"):
+        row = assign_batch(_columns([LEFT], application=bad)).to_pylist()[0]
+        assert row["error"] is not None
+        assert row["error_kind"] == "group"

@@ -153,7 +153,7 @@ def test_every_kind_has_a_case() -> None:
     """The last kinds are those of groups that the broker or Connect's leader assigns."""
     shown = {kind for _, expected in CASES for kind in expected} | {"hangs", "leaderless"}
     of_others = {"not ready", "assigning", "reconciling", "old topology", "no standby", "behind"}
-    of_others |= {"end points", "overloaded"}  # the last: test_given_weights.py
+    of_others |= {"end points", "never warm", "overloaded"}  # the last: test_given_weights.py
     assert shown - {"foreign"} | of_others | {"waits", "mismatch"} == {*FINDINGS} - {
         "stopped",
         "storm",

@@ -144,8 +144,7 @@ def test_a_streams_group_among_others_is_left_out(
     assert "(docs/faq.md): joins." in named
     why = (
         "no group is left: its assignor is Kafka Streams' own assignor, which no setting replaces; "
-        "`describe` shows a group that runs it, and plans are made for its successor, the streams "
-        "protocol (KIP-1071): streams/sticky"
+        "its answer is computed from the field application, which `snapshot` writes"
     )
     assert named.endswith(why)
     assert said(capsys, tmp_path, streams, *one, code=SOME_ERRORS).endswith(why)

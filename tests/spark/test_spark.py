@@ -319,3 +319,18 @@ def test_applications_of_kafka_streams(spark: SparkSession) -> None:
     assert sorted(map(tuple, rows), key=str) == sorted(map(tuple, expected), key=str)
     with pytest.raises(SchemaError, match="one column"):
         plan_applications(frame.withColumn("more", f.lit(1)))
+
+
+def test_leaders_of_kafka_streams_answer(spark: SparkSession) -> None:
+    """A line has the field `application`; in columns, it is a string. The answers are equal."""
+    lines = [recorded_line(number) for number in (20, 7)]
+    texts = spark.createDataFrame([(json.dumps(line),) for line in lines], "line string")
+    rows = [
+        {**kr.GroupSpec.from_dict(line).to_dict(), "application": json.dumps(line["application"])}
+        for line in lines
+    ]
+    columns = spark.createDataFrame(rows, f"{INPUT_SCHEMA}, application string")
+    answers = [sorted(assign_groups(one).collect(), key=str) for one in (columns, texts)]
+    assert answers[0] == answers[1]
+    assert [row["error"] for row in answers[0]] == [None, None]
+    assert {len(row["assignment"]) for row in answers[0]} == {4}

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -17,6 +20,7 @@ from kafka_rebalance.applications.plan import ApplicationPlan, Course, plan_appl
 from kafka_rebalance.applications.prediction import NEW
 from kafka_rebalance.applications.replayed import Replay, replay
 from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
+from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.live import snapshot_lines
@@ -39,6 +43,7 @@ _CALM_S = 3.0
 """An application has settled if it looks equal for this long."""
 _TIMEOUT_S = 150.0
 _ON_TIME_MS = 10_000
+_TAGS = "rack.aware.assignment.tags"
 
 
 @dataclass
@@ -50,7 +55,10 @@ class Stage:
     standbys: int
     is_static: bool
     lag: int = 5
+    is_tagged: bool = False
     processes: dict[str, int] = field(default_factory=dict)
+    zones: dict[str, str] = field(default_factory=dict)
+    """The client tag `zone` of each process that was ever started, if the stage has tags."""
     planned: ApplicationPlan | None = None
     phase: int = 0
     next: Course | None = None
@@ -61,7 +69,8 @@ class Stage:
         a, b, c = random.sample(range(2, 7), 3)
         name = f"app{number}"
         topics = {f"{name}-orders": a, f"{name}-returns": b, f"{name}-clicks": c}
-        return Stage(name, topics, number % 2, is_static=number % 3 == 2)
+        is_tagged = number % 5 == 3
+        return Stage(name, topics, number % 2, number % 3 == 2, is_tagged=is_tagged)
 
 
 @dataclass
@@ -86,6 +95,8 @@ class Found:
     """How many changes had as many probing rebalances as their plan said: a number, or a range."""
     probings: int = 0
     on_time: int = 0
+    due: list[tuple[str, int]] = field(default_factory=list)
+    """The group and the time in ms of each probing rebalance that was compared."""
     lines: list[str] = field(default_factory=list)
 
     def add(self, line: str) -> None:
@@ -116,9 +127,10 @@ class _Run:
         if failures := self.java.send(**command)["failures"]:
             raise RuntimeError(str(failures))
 
-    def start(self, stage: Stage, threads: int) -> None:
+    def start(self, stage: Stage, threads: int, zone: str = "") -> None:
         name = f"{stage.group_id}-{next(self.names)}"
         stage.processes[name] = threads
+        stage.zones[name] = zone or "ab"[len(stage.zones) % 2]
         orders, returns, _ = stage.topics
         configs = {
             "group.protocol": "classic",
@@ -131,6 +143,8 @@ class _Run:
         }
         if stage.is_static:
             configs["group.instance.id"] = name
+        if stage.is_tagged:
+            configs |= {_TAGS: "zone", "client.tag.zone": stage.zones[name]}
         one = {
             "name": name,
             "kind": "streams",
@@ -165,15 +179,17 @@ class _Run:
     def looks(self, stages: list[Stage]) -> dict[str, tuple[GroupSpec, Replay] | str]:
         """Returns each application as it is, or why it cannot be read."""
         found: dict[str, tuple[GroupSpec, Replay] | str] = {}
-        lags = {one.group_id: one.lag for one in stages}
+        by_id = {one.group_id: one for one in stages}
         for line in snapshot_lines(self.server, [one.group_id for one in stages]):
             self._keep(line)
             try:
                 group, field_ = GroupSpec.from_dict(line), line["application"]
                 read, assigned = read_application(field_), read_assigned(field_)
+                stage = by_id[group.group_id]
                 given = {
-                    "acceptable.recovery.lag": lags[group.group_id],
+                    "acceptable.recovery.lag": stage.lag,
                     "probing.rebalance.interval.ms": PROBING_MS,
+                    _TAGS: ["zone"] * stage.is_tagged,
                 }
                 found[group.group_id] = group, replay(group.group_id, read, assigned, given)
             except (GroupError, KeyError) as error:
@@ -243,7 +259,7 @@ def judged(
     try:
         for stage in stages:
             run.fill(stage)
-            for _ in range(2):
+            for _ in range(4 if stage.is_tagged else 2):  # tags count if a zone has two processes
                 run.start(stage, random.randint(1, 2))
         run.settled(stages)
         for _ in range(changes):
@@ -252,9 +268,25 @@ def judged(
             busy = [one for one in stages if _change(run, one, final[one.group_id], found)]
             _compare(run, busy, found)
             print(found, flush=True)
+        print(_history(server, found), flush=True)
         return found
     finally:
         run.java.close()
+
+
+def _history(server: str, found: Found) -> str:
+    """Returns what `history` says of the rebalances, and how many probing ones it names."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        code = main(["history", "--bootstrap-server", server, "--json"])
+    rows = [json.loads(line) for line in out.getvalue().splitlines()]
+    causes = Counter(cause["kind"] for row in rows for cause in row["causes"][:1])
+    named = [(row["group_id"], row["time_ms"]) for row in rows if row["cause"] == "probing"]
+    told = sum(
+        any(one == group_id and 0 <= at_ms - due < _ON_TIME_MS for one, at_ms in named)
+        for group_id, due in found.due
+    )
+    return f"history (exit code {code}): {dict(causes)}; probing named {told} of {len(found.due)}"
 
 
 def _await_final(run: _Run, stages: list[Stage]) -> dict[str, tuple[GroupSpec, Replay]]:
@@ -279,10 +311,10 @@ def _change(run: _Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Foun
     kinds += ["restart"] if stage.is_static else []
     kind, threads = run.random.choice(kinds), run.random.randint(1, 2)
     victim = run.random.choice([*stage.processes])
-    if kind == "add":
-        texts = [f"add-members={threads}"]
+    member = next(m for m in group.members if (m.client_id or "").startswith(f"{victim}-"))
+    if kind == "add":  # with the tags of the victim
+        texts = [f"add-members={threads},like={member.member_id}"]
     else:
-        member = next(m for m in group.members if (m.client_id or "").startswith(f"{victim}-"))
         process_id = uuid_text(one.process_of(member.member_id))
         texts = [f"remove-member={process_id}"]
         if kind == "restart":
@@ -294,7 +326,7 @@ def _change(run: _Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Foun
     found.add(f"{stage.group_id}: {texts[0]}, {stage.standbys} standbys")
     run.note(group_id=stage.group_id, change=texts[0])
     if kind == "add":
-        run.start(stage, threads)
+        run.start(stage, threads, stage.zones[victim])
     elif kind == "remove":
         run.send(abandon=[victim])
         del stage.processes[victim]
@@ -324,6 +356,7 @@ def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
             looks = run.settled(left)
             for one in left:
                 found.probings += 1
+                found.due.append((one.group_id, due[one.group_id]))
                 found.on_time += _was_on_time(looks[one.group_id][1], due[one.group_id])
 
 

@@ -49,7 +49,7 @@ _MOST_TASKS = 1_000
 
 class Course(NamedTuple):
     """How a plan goes; `before` and `after` have the process of each active task, `tasks` the tasks
-    of each thread in the end.
+    of each thread in the end. `pauses` are those of `Running`.
 
     `quick` is the course if copies are restored before follow-ups; None: it would be this one.
     """
@@ -61,6 +61,7 @@ class Course(NamedTuple):
     tasks: dict[str, ThreadTasks]
     probability: float = 1.0
     quick: "Course | None" = None
+    pauses: tuple[tuple[str, int], ...] = ()
 
     @property
     def probings(self) -> int:
@@ -196,7 +197,8 @@ def plan_application(
                 played.settle("new settings" if new_settings else "the next rebalance", 0)
             else:
                 played.probe()
-        found = Course((*run.calls,), played.settled, now, run.owners, dict(run.tasks), probability)
+        ends = now, run.owners, dict(run.tasks), probability, None, (*run.pauses,)
+        found = Course((*run.calls,), played.settled, *ends)
         if is_quick or not any(one.is_open for each in found.phases for one in each[:-1]):
             return found
         quick = course(new, probability, is_quick=True)
@@ -305,6 +307,7 @@ class _Played:
             is_static = all(static[one.member_id] for one in threads)
             is_static = is_static if change.static is None else change.static
             if is_static and away_ms < self.session_ms:
+                self.run.pauses.append((uuid_text(process_id), away_ms))
                 continue
             disk = {
                 place: late for place, late in self.run.behind.items() if place[0] == process_id
@@ -312,8 +315,10 @@ class _Played:
             self.run.leave([one.member_id for one in threads])
             if away_ms >= self.session_ms and not self.run.tasks:
                 raise NoMembersLeft("change", "nobody reads until the only process is back")
+            waited_ms = self.session_ms
             if away_ms >= self.session_ms:
                 self.settle(f"{uuid_text(process_id)} is away", self.session_ms)
+                waited_ms = away_ms - self.session_ms
             self.run.behind |= disk
             self.run.join(threads)
-            self.settle(f"{uuid_text(process_id)} restarts", max(away_ms, self.session_ms))
+            self.settle(f"{uuid_text(process_id)} restarts", waited_ms)

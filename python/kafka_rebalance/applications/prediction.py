@@ -73,6 +73,7 @@ class Call(NamedTuple):
 
     `unread` tasks are withheld: nobody reads them until the next call. `restored` are active tasks
     that do not run before they are restored; `warming` are warm-ups, `standby` the other copies.
+    `ended` are the tasks of threads that ended `waited_ms` before; nobody reads them until then.
     """
 
     cause: str
@@ -83,6 +84,7 @@ class Call(NamedTuple):
     warming: tuple[Copy, ...]
     standby: tuple[Copy, ...]
     tasks: dict[str, ThreadTasks]
+    ended: tuple[TaskId, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -107,7 +109,9 @@ class Running:
     """An application at some moment: who has which task, and how far behind each copy is.
 
     `behind` counts the records between a copy of a task's state and the end of its changelogs.
-    `owners` has the process of each active task after the last call; it may have left since.
+    `owners` has the process of each active task after the last call; it may have left since, and
+    `ended` are the active tasks of threads that have. `pauses` are the processes that were away
+    without a rebalance, each with the time in ms.
     """
 
     application: Application
@@ -120,6 +124,8 @@ class Running:
     is_quick: bool = False
     calls: list[Call] = field(default_factory=list)
     owners: dict[TaskId, str] = field(default_factory=dict)
+    ended: list[TaskId] = field(default_factory=list)
+    pauses: list[tuple[str, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.owners = self._owners()
@@ -133,7 +139,7 @@ class Running:
     def leave(self, member_ids: Iterable[str]) -> None:
         """Removes threads; a process without any other thread takes its disk with it."""
         for member_id in member_ids:
-            del self.tasks[member_id]
+            self.ended += self.tasks.pop(member_id).active
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)
         there = {one.info.process_id for one in left}
         leader = self.application.leader_process_id
@@ -214,8 +220,10 @@ class Running:
                 self._copies(standby & ideal),
                 self._copies(standby - ideal),
                 dict(self.tasks),
+                tuple(self.ended),
             )
         )
+        self.ended.clear()
         return {one.next_rebalance_ms for one in answer.members.values()}
 
     def _next(self, thread: StreamThread, lost: set[Place]) -> StreamThread:

@@ -44,6 +44,7 @@ from .topology import missing_tasks, present_tasks, topologies
 Place = tuple[Uuid, TaskId]
 """A process and a task that it has."""
 _MOST_CANDIDATES = 200
+_DIGITS = 8
 OF_REPLAY = ASSIGNOR, STATEFUL = "assignor", "stateful"
 """Keys among the given settings: of the assignor, and of the numbers of stateful subtopologies."""
 
@@ -85,6 +86,13 @@ class Replay(NamedTuple):
         for one in sorted(self.application.threads, key=lambda one: one.info.process_id):
             found.setdefault(one.info.process_id, []).append(one.member_id)
         return found
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Returns a short name for each process id."""
+        ids = [*map(uuid_text, self.processes())]
+        is_short = len({one[:_DIGITS] for one in ids}) == len(ids)
+        return {one: one[:_DIGITS] if is_short else one for one in ids}
 
     def tags_of(self, process_id: Uuid) -> dict[str, str]:
         threads = self.application.threads

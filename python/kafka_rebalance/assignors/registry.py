@@ -175,11 +175,8 @@ FOREIGN = {
 STREAM = "stream"
 """The name of the assignor in classic groups of Kafka Streams."""
 
-IN_PLACE_OF_STREAM = (
-    "`describe` shows a group that runs it, and plans are made for its successor, the streams "
-    "protocol (KIP-1071): streams/sticky"
-)
-"""The end of an error about a plan of STREAM's rounds: the commands to use instead."""
+IN_PLACE_OF_STREAM = "its answer is computed from the field application, which `snapshot` writes"
+"""The end of an error about STREAM; `bulk/lines.py` and `bulk/one_by_one.py` search for it."""
 
 _PARTS = [part for part in vars(Assignor) if not part.startswith("_")]
 """The methods and properties of an assignor, as the interface declares them."""

@@ -8,7 +8,7 @@ from kafka_rebalance.applications.lines import FIELD, checked_settings
 from kafka_rebalance.applications.plan import plan_application
 from kafka_rebalance.applications.replayed import OF_REPLAY, Replay, read_replay
 from kafka_rebalance.applications.topology import missing_tasks
-from kafka_rebalance.assignors.registry import STREAM, Engine
+from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
@@ -16,7 +16,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 
-from .lines import group_id_of
+from .lines import group_id_of, is_application
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +73,7 @@ def plan_applications(
         row = ApplicationRow(None)
         try:
             fields = object_(contract.parse(line), "line")
-            if fields.get("assignor") != STREAM or fields.get(FIELD) is None:
+            if not is_application(fields):
                 continue
             group = GroupSpec.from_dict(fields)
             replay = read_replay(group.group_id, fields[FIELD], given or {}, engine=engine)

@@ -4,7 +4,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import kafka_rebalance._core as _core
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.field_types import List, OrNull, Record, Text
@@ -44,7 +43,7 @@ def assign_batch(
              `assignor`, and for `max_partitions` or `threads` out of range.
     """
     most, cores = checked_limit(max_partitions), threads_of(threads)
-    return _answers(batch, lambda one: _core.assign_batch(one, assignor, most, cores))
+    return _answers(batch, lambda one: answers("assign", one, [assignor, most, cores]))
 
 
 def plan_batch(

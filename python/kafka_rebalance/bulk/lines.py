@@ -4,14 +4,16 @@ Mirror of `src/bulk/lines.rs`.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import assign_with_figures
 from kafka_rebalance.assignors.registry import (
+    IN_PLACE_OF_STREAM,
     ONLY_PYTHON,
     OURS,
+    STREAM,
     Engine,
     is_known,
     runs_in_core,
@@ -59,7 +61,7 @@ def assign_lines(
     answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)
     return [
         _assign_line(lines[i], first + i, assignor, engine, max_partitions)
-        if answer.is_error and ONLY_PYTHON in answer.line
+        if answer.is_error and _needs_python(answer.line)
         else LineAnswer(answer.line, answer.is_error)
         for i, answer in enumerate(answers)
     ]
@@ -86,12 +88,16 @@ def write_answer(
         error_line = _core.assign_long_line(line, number, assignor, max_partitions, write)
         if error_line is None:
             return False
-        if ONLY_PYTHON not in error_line:
+        if not _needs_python(error_line):
             write(error_line)
             return True
     answer = _assign_line(line, number, assignor, engine, max_partitions)
     write(answer.line)
     return answer.is_error
+
+
+def _needs_python(error_line: bytes) -> bool:
+    return ONLY_PYTHON in error_line or IN_PLACE_OF_STREAM.encode() in error_line
 
 
 def _check_name(assignor: str | None) -> None:
@@ -119,6 +125,10 @@ def _assign_line(
     try:
         fields = contract.parse(line)
         group = GroupSpec.from_dict(fields, max_partitions=max_partitions)
+        if assignor is None and is_application(fields):
+            from .assigned_applications import assigned_line
+
+            return LineAnswer(assigned_line(group.group_id, fields, engine), is_error=False)
         result, figures = assign_with_figures(group, assignor, engine)
     except GroupError as error:
         return error_line(group_id_of(fields), error, number)
@@ -136,6 +146,11 @@ def _assign_line(
     if figures is not None:
         answer["balance"] = figures
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)
+
+
+def is_application(fields: Mapping[str, Any]) -> bool:
+    """Returns whether a line or row has the last call of a classic Kafka Streams leader."""
+    return fields.get("assignor") == STREAM and fields.get("application") is not None
 
 
 def error_line(

@@ -3,8 +3,9 @@
 
 1. The core answers the batch, all rows at once.
 2. It refuses plans of groups that a broker assigns, and of the switch to another protocol: the
-   error of such a row contains ONE_AT_A_TIME; under a Python library's assignor, ONLY_PYTHON.
-3. Python plans or compares each of these groups, as the commands for one group do.
+   error of such a row contains ONE_AT_A_TIME; under a Python library's assignor, ONLY_PYTHON. It
+   assigns no group of classic Kafka Streams.
+3. Python plans, compares or assigns each of these groups, as the commands for one group do.
 
 Cost     rows of step 3 take milliseconds each, others microseconds: docs/scale.md has figures.
 Errors   those of the core's function. A group that Python cannot plan has an `error`, too.
@@ -15,7 +16,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance._core as _core
-from kafka_rebalance.assignors.registry import ONE_AT_A_TIME, ONLY_PYTHON, library_of
+from kafka_rebalance.assignors.registry import (
+    IN_PLACE_OF_STREAM,
+    ONE_AT_A_TIME,
+    ONLY_PYTHON,
+    STREAM,
+    library_of,
+    unknown,
+)
 from kafka_rebalance.bulk.lines import group_id_of
 from kafka_rebalance.errors import GroupError, SwitchRefused, error_kind
 from kafka_rebalance.group import contract
@@ -29,6 +37,8 @@ from kafka_rebalance.plans.group_kinds import CONSUMER
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 from kafka_rebalance.switching.comparison import Comparison, compare
+
+from .lines import is_application
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +61,7 @@ def answers(
     if verb not in _ANSWERS:
         return found
     # 2.
-    words = [ONE_AT_A_TIME]
+    words = [IN_PLACE_OF_STREAM if verb == "assign" else ONE_AT_A_TIME]
     if verb == "plan" and any("switch-protocol" in text for text in arguments[1] or ()):
         words.append(ONLY_PYTHON.decode())  # the reason is about the switch
     refused = pc.match_substring_regex(found["error"], "|".join(words))
@@ -74,8 +84,11 @@ def group_of(row: Row, max_partitions: int = MAX_PARTITIONS) -> GroupSpec:
 
     In columns, members may list topics by their indexes; an index without a topic stays a number.
     """
-    fields = contract.parse(row["line"] or b"") if "line" in row else with_names(row)
-    return GroupSpec.from_dict(fields, max_partitions=max_partitions)
+    return GroupSpec.from_dict(_fields(row), max_partitions=max_partitions)
+
+
+def _fields(row: Row) -> Row:
+    return contract.parse(row["line"] or b"") if "line" in row else with_names(row)
 
 
 def with_names(row: Row) -> Row:
@@ -120,6 +133,15 @@ def _answer(verb: str, row: Row, arguments: Sequence[Any]) -> Row:
         return {"group_id": group.group_id, **_ANSWERS[verb](group, row, *arguments[:-2])}
     except GroupError as error:
         return {**bad_row(row, error), "error_kind": error_kind(error)}
+
+
+def _assigned(group: GroupSpec, row: Row, _: str | None) -> Row:
+    fields = _fields(row)
+    if not is_application(fields):
+        raise GroupError("assignor", unknown(STREAM))
+    from .assigned_applications import assigned_row
+
+    return assigned_row(group.group_id, fields)
 
 
 def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] | None) -> Row:
@@ -183,4 +205,8 @@ def _compared(group: GroupSpec, _: Row, texts: list[str]) -> Row:
     }
 
 
-_ANSWERS: dict[str, Callable[..., Row]] = {"plan": _planned, "compare": _compared}
+_ANSWERS: dict[str, Callable[..., Row]] = {
+    "assign": _assigned,
+    "plan": _planned,
+    "compare": _compared,
+}

@@ -21,6 +21,7 @@ from .options import REPEATED, add_table, seconds, whole
 
 if TYPE_CHECKING:
     from kafka_rebalance.applications.comparison import ComparedSettings
+    from kafka_rebalance.applications.measured import Rates
     from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.applications.replayed import Replay
     from kafka_rebalance.notes.note import Note
@@ -46,13 +47,15 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
     )
     for name, setting in _SETTINGS.items():
         add_table(options, f"--{name.replace('_', '-')} N: {setting}", **{name: whole(0)})
-    add_table(options, _APPLICATION, stateful=_numbers, streams_config=Path)
+    add_table(options, _APPLICATION, stateful=_numbers, streams_config=Path, since=Path)
     return options
 
 
 _APPLICATION = """
 --stateful N,…: the numbers of the stateful subtopologies, if the replay cannot tell
 --streams-config FILE: the application's properties
+--since FILE: an earlier line of the group, as `snapshot` writes it: how fast copies restore, and
+  how much is written, is measured between it and now
 """
 
 
@@ -65,7 +68,6 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
         session_timeout={"type": seconds, "default": 45.0},
         restore_rate=whole(1),
         write_rate=whole(0),
-        since=Path,
     )
 
 
@@ -76,8 +78,6 @@ _PLANNED = """
 --restore-rate N: how many records a copy of a task's state restores a second (default: all of them
   before the next probing rebalance)
 --write-rate N: with --restore-rate: records written for each task a second (default: 0)
---since FILE: an earlier line of the group, as `snapshot` writes it: both rates are measured between
-  it and now
 """
 
 
@@ -105,7 +105,12 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
         return ()
     from kafka_rebalance.notes.applications import application_findings
 
-    return application_findings(one)
+    try:
+        rates = _measured(args, group, one, noted)
+    except GroupError as error:
+        print_note(f"{group.group_id}: {error}")
+        rates = None
+    return application_findings(one, rates)
 
 
 def planned_application(
@@ -116,22 +121,11 @@ def planned_application(
     noted: Leaderless,
 ) -> "ApplicationPlan":
     """Returns the plan. Errors: GroupError if the replay differs: no plan can stand on it."""
-    from kafka_rebalance.applications.lines import FIELD
     from kafka_rebalance.applications.plan import plan_application
 
-    if one.problem is not None:
-        raise GroupError(FIELD, one.problem)
-    restore_rate, write_rate = _rates(args, group, one, noted)
-    return plan_application(
-        group,
-        one,
-        changes,
-        dict(chain.from_iterable(map(dict.items, args.new_setting))),
-        session_ms=round(args.session_timeout * 1000),
-        restore_rate=restore_rate,
-        write_rate=write_rate,
-        engine=args.engine,
-    )
+    options = _options(args, group, one, noted)
+    new_settings = dict(chain.from_iterable(map(dict.items, args.new_setting)))
+    return plan_application(group, one, changes, new_settings, **options)
 
 
 def compared_settings(
@@ -143,42 +137,42 @@ def compared_settings(
 ) -> "list[ComparedSettings]":
     """Returns the plans under several settings. Errors: GroupError if the replay differs."""
     from kafka_rebalance.applications.comparison import compare_settings
-    from kafka_rebalance.applications.lines import FIELD
 
-    if one.problem is not None:
-        raise GroupError(FIELD, one.problem)
-    restore_rate, write_rate = _rates(args, group, one, noted)
-    return compare_settings(
-        group,
-        one,
-        changes,
-        args.new_setting,
-        session_ms=round(args.session_timeout * 1000),
-        restore_rate=restore_rate,
-        write_rate=write_rate,
-        engine=args.engine,
-    )
+    options = _options(args, group, one, noted)
+    return compare_settings(group, one, changes, args.new_setting, **options)
 
 
-def _rates(
+def _options(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
-) -> tuple[int | None, int]:
-    """Returns the restore and the write rate: given, or measured since an earlier line."""
+) -> dict[str, Any]:
+    """Returns the options of a plan; its rates are given, or measured since an earlier line."""
+    if one.problem is not None:
+        raise GroupError("application", one.problem)
     restore_rate, write_rate = args.restore_rate, args.write_rate
-    if args.since is not None:
-        from kafka_rebalance.applications.measured import measured_rates
-
-        line = _earlier(args.since, group.group_id)
-        try:
-            found = measured_rates(group.group_id, line, one, noted.applications[group.group_id])
-        except GroupError as error:
-            if error.path == "since":
-                raise
-            raise GroupError("since", f"{args.since}: {error}") from None
+    if found := _measured(args, group, one, noted):
         print_note(str(found))
         restore_rate = found.restore_rate if restore_rate is None else restore_rate
         write_rate = found.write_rate if write_rate is None else write_rate
-    return restore_rate, write_rate or 0
+    session_ms = round(args.session_timeout * 1000)
+    rates = {"restore_rate": restore_rate, "write_rate": write_rate or 0}
+    return {"session_ms": session_ms, "engine": args.engine, **rates}
+
+
+def _measured(
+    args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
+) -> "Rates | None":
+    """Returns the rates between the line of `--since` and now. Errors: GroupError at `since`."""
+    if args.since is None:
+        return None
+    from kafka_rebalance.applications.measured import measured_rates
+
+    line = _earlier(args.since, group.group_id)
+    try:
+        return measured_rates(group.group_id, line, one, noted.applications[group.group_id])
+    except GroupError as error:
+        if error.path == "since":
+            raise
+        raise GroupError("since", f"{args.since}: {error}") from None
 
 
 def _earlier(file: Path, group_id: str) -> Any:

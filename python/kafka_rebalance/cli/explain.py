@@ -22,4 +22,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.file is not None and not Path(args.file).exists() and Path(args.explain).is_file():
         args.parser.error(f"PARTITION comes first: explain {args.file} {args.explain}")
+    if args.file is None and args.bootstrap_server is None and Path(args.explain).is_file():
+        args.parser.error(
+            f"a partition or a task, such as 1_2, comes first; describe {args.explain} names them"
+        )
     return plan.run(args)

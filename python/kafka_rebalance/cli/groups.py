@@ -158,9 +158,11 @@ def read_groups(
         print_note(f"{args.bootstrap_server}: {problem}")
 
 
-def one_group(args: argparse.Namespace, where: str = "") -> GroupSpec | None:
+def one_group(
+    args: argparse.Namespace, where: str = "", leaderless: Leaderless | None = None
+) -> GroupSpec | None:
     """Returns the only group of the input; None if it cannot be read, which is then reported."""
-    groups = list(islice(read_groups(args), 2))
+    groups = list(islice(read_groups(args, leaderless), 2))
     if len(groups) != 1:
         args.parser.error(f"{where}needs exactly one group; name it with --group")
     if isinstance(groups[0], GroupSpec):

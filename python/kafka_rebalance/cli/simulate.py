@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.declared_types import milliseconds
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.simulator.playable import PLAYABLE
 
 from . import DONE, SOME_ERRORS
+from .applications import add_planned, planned_application, replayed
 from .groups import add_changes, error_text, one_group
-from .lines import written
+from .lines import Leaderless, written
 from .options import REPEATED, add_cluster, add_pasted, add_table, member_options, whole
 
 if TYPE_CHECKING:
+    from kafka_rebalance.applications.replayed import Replay
     from kafka_rebalance.simulator.journal import Entry
     from kafka_rebalance.simulator.run import Run
     from kafka_rebalance.simulator.scenario import Scenario
@@ -39,6 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_table(parser, _OF_GROUP, member=REPEATED)
     add_changes(parser, PLAYABLE)
     add_pasted(parser)
+    add_planned(parser)
+    parser.set_defaults(engine="rust")
     add_table(parser, _RUNS, seed={"type": int}, seeds=whole(1), output=Path)
 
 
@@ -76,9 +81,16 @@ def run(args: argparse.Namespace) -> int:
 
     _check_source(args)
     _check(args)
-    scenario = _from_group(args) if args.scenario is None else load(args.scenario)
-    if scenario is None:
-        return SOME_ERRORS
+    if args.scenario is None:
+        args.file, noted = args.source, Leaderless()
+        group = one_group(args, f"{_where(args)}: ", noted)
+        if group is None:
+            return SOME_ERRORS
+        if application := replayed(args, group, noted):
+            return _simulate_application(args, group, application, noted)
+        scenario = _from_group(args, group)
+    else:
+        scenario = load(args.scenario)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
     if args.trace:
@@ -143,16 +155,42 @@ def _print_runs(runs: dict[str, "Run"], *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _from_group(args: argparse.Namespace) -> "Scenario | None":
-    """Returns a scenario made from the selected group, or None after its error was reported."""
+def _where(args: argparse.Namespace) -> str:
+    return "--bootstrap-server" if args.source is None else "--from"
+
+
+def _simulate_application(
+    args: argparse.Namespace, group: GroupSpec, application: "Replay", noted: Leaderless
+) -> int:
+    """Simulates the course that `plan` has of a classic Kafka Streams application."""
+    from kafka_rebalance.report.runs.application import print_application_run, summary
+    from kafka_rebalance.simulator.from_application import application_run
+
+    for name in ("member", "trace", "seed", "seeds", "compare", "costs"):
+        if getattr(args, name):
+            args.parser.error(f"--{name}: not with a classic Kafka Streams application")
+    try:
+        plan = planned_application(args, group, application, args.changes, noted)
+        run = application_run(plan)
+    except GroupError as error:
+        text = error_text(error, args.changes).replace("restore_rate:", "--restore-rate:")
+        raise GroupError(_where(args), f"{group.group_id}: {text}") from None
+    if args.json:
+        print(json.dumps(_json("", run) | {"summary": summary(plan, run), "plan": plan.to_dict()}))
+    else:
+        print_application_run(plan, run)
+    if args.output is not None:
+        with written(args.output) as path:
+            _write({"": run}, path)
+    return DONE
+
+
+def _from_group(args: argparse.Namespace, group: GroupSpec) -> "Scenario":
+    """Returns a scenario made from the selected group."""
     from kafka_rebalance.simulator.from_group import scenario_from_group
     from kafka_rebalance.simulator.scenario_files import member_settings
 
-    args.file = args.source
-    where = "--bootstrap-server" if args.source is None else "--from"
-    group = one_group(args, f"{where}: ")
-    if group is None:
-        return None
+    where = _where(args)
     config, work = member_settings("--member", member_options(args))
     try:
         scenario = scenario_from_group(group, args.changes, config=config, work=work)

@@ -103,9 +103,12 @@ class GroupMetrics:
         self._follow_unread(one)
         if not row.is_rebalance:
             return
-        since_ms, recent = now_ms - 2 * WINDOW_MS, [*self.recent[1 - _MOST_RECENT :], row]
+        since_ms, recent = now_ms - 6 * WINDOW_MS, [*self.recent[1 - _MOST_RECENT :], row]
         self.recent = [each for each in recent if each.time_ms >= since_ms]
-        self.patterns, self.partitions = find_patterns(self.recent), row.partitions
+        newest = [each for each in self.recent if each.time_ms >= now_ms - 2 * WINDOW_MS]
+        self.patterns, self.partitions = find_patterns(newest), row.partitions
+        if row.cause == "probing":  # there is one every ten minutes
+            self.patterns += [one for one in find_patterns(self.recent) if one.kind == "never warm"]
         values["last_rebalance_timestamp_seconds", ""] = row.written_ms / 1000
         if is_old:
             return

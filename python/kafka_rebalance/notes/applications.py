@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Iterator
 
 from kafka_rebalance.applications.lines import uuid_text
+from kafka_rebalance.applications.measured import Rates
 from kafka_rebalance.applications.replayed import Replay
 from kafka_rebalance.applications.topology import present_tasks
 from kafka_rebalance.group.model import TopicPartition
@@ -13,8 +14,11 @@ from kafka_rebalance.wire.streams_protocol import TaskId
 from .note import Note
 
 
-def application_findings(one: Replay) -> Iterator[Note]:
-    """Yields what is wrong with an application: standbys, copies, threads, end points."""
+def application_findings(one: Replay, rates: Rates | None = None) -> Iterator[Note]:
+    """Yields what is wrong with an application: standbys, copies, threads, end points. With the
+    measured `rates`, also whether its warm-ups are stuck.
+    """
+    yield from _never_warm(one, rates)
     yield from _without_standby(one)
     yield from _waiting(one)
     yield from _uneven(one)
@@ -23,6 +27,17 @@ def application_findings(one: Replay) -> Iterator[Note]:
 
 def _partitions(tasks: Iterable[TaskId]) -> tuple[TopicPartition, ...]:
     return tuple(TopicPartition(str(task.subtopology_id), task.partition) for task in tasks)
+
+
+def _never_warm(one: Replay, rates: Rates | None) -> Iterator[Note]:
+    waiting = one.waiting()
+    if waiting and rates is not None and rates.write_rate >= rates.restore_rate:
+        least = "at least " * rates.is_bound
+        text = (
+            f"a copy restores {least}{counted(rates.restore_rate, 'record')} a second, and up to "
+        )
+        text += f"{rates.write_rate:,} are written for a task: it probes for ever"
+        yield Note("never warm", text, partitions=_partitions(task for task, *_ in waiting))
 
 
 def _without_standby(one: Replay) -> Iterator[Note]:

@@ -20,8 +20,8 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 FindingKind = Literal[
     "leaderless", "stopped", "unread", "not ready", "hangs", "doubled", "storm", "flapping",
     "idle", "uneven", "overloaded", "stale", "missing", "mixed", "moves", "mismatch", "waits",
-    "old topology", "no standby", "end points", "rebalancing", "reconciling", "assigning",
-    "behind", "eager", "across racks", "one subscriber",
+    "old topology", "never warm", "no standby", "end points", "rebalancing", "reconciling",
+    "assigning", "behind", "eager", "across racks", "one subscriber",
 ]  # fmt: skip
 
 
@@ -74,6 +74,8 @@ FINDINGS: dict[FindingKind, Finding] = {
         "the work of a lost worker is held back"),
     "old topology": Finding("warning", "with an old topology",
         "members run an older version of the application"),
+    "never warm": Finding("warning", "with stuck warm-ups",
+        "warm-ups of a Kafka Streams application do not become caught up, and it probes for ever"),
     "no standby": Finding("warning", "without standby",
         "stateful tasks have no standby task, although one is asked for or others have one"),
     "end points": Finding("warning", "with wrong end points",

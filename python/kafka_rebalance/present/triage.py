@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Order = Literal["severity", "lag", "members", "name"]
 EMPTY = ("Empty", "Dead")
-_PATTERNS = ("storm", "flapping")
+_PATTERNS = ("storm", "flapping", "never warm")
 _BY_STATE: dict[str, FindingKind] = {
     "NotReady": "not ready",
     "Reconciling": "reconciling",

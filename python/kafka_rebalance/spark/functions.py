@@ -259,7 +259,8 @@ def _selected(found: t.StructType, drop: set[str]) -> list[Column]:
         for field in found.fields
         if field.name in wanted.names and field.name not in drop
     ]
-    return [*columns, *([f.col("error")] if "error" in found.names else [])]
+    more = ["error", *([] if "assignor" in drop else ["application"])]
+    return [*columns, *(f.col(name) for name in more if name in found.names)]
 
 
 def _pruned(

@@ -4,7 +4,7 @@
 Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 and 0_3.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from kafka_rebalance.applications.comparison import ComparedSettings
@@ -22,14 +22,13 @@ from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.wire.streams_protocol import TaskId
 
-_DIGITS = 8
 _MOST_SHOWN = 20
 _CERTAIN = 0.999
 
 
 def print_application(group: GroupSpec, one: Replay) -> None:
     """Prints the processes of an application, and what is assumed and checked about it."""
-    application, topology, names = one.application, one.topology, _names(one)
+    application, topology, names = one.application, one.topology, one.names
     unread = missing_tasks(topology, one.assigned)
     print_wrapped(
         f"{group.group_id}: {len(names)} process{'es' * (len(names) > 1)}, "
@@ -100,16 +99,18 @@ def _state(one: Replay, names: Mapping[str, str]) -> str:
         return "Its state is final: no rebalance is due."
     member_id, at_ms = one.deadline
     what = "a task" if one.waiting() else "a standby task"
+    interval = one.application.settings.probing_rebalance_interval_ms
     return (
         f"Not final: {what} is not where it belongs, because its state there is not caught up. "
-        f"The next probing rebalance is at {utc_text(at_ms)}, by process "
-        f"{names[uuid_text(one.process_of(member_id))]}, which led the last one."
+        f"Until it is, the group rebalances every {time_text(interval)}: next at "
+        f"{utc_text(at_ms)}, by process {names[uuid_text(one.process_of(member_id))]}, which led "
+        "the last one."
     )
 
 
 def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
     """Prints a plan: the answer in words, each rank of a new process, then each rebalance."""
-    names = _names(plan.replay)
+    names = plan.replay.names
     print_wrapped(summary(plan))
     course = plan.likeliest
     if len(plan.courses) > 1:
@@ -171,31 +172,34 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
 
 
 def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
-    """Returns which settings leave fewer records to restore before tasks run, or settle sooner."""
-    course = now.plan.likeliest
-    records, ms = sum(course.restored.values()), course.duration_ms
-    told = []
+    """Returns what differs under other settings; of a change, what gets better."""
+    told = ["as now, it never settles"] if not now.plan.likeliest.settled else []
     for one in others:
         name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())
-        course = one.plan.likeliest
-        left, took = sum(course.restored.values()), course.duration_ms
-        if left < records:
-            told.append(
-                f"{name} leaves {left:,} of {records:,} records to restore before tasks run"
-            )
-        elif took < ms and now.plan.changes:
-            more = f", but restores {left:,} records before tasks run" if left else ""
-            told.append(f"{name} settles after {time_text(took)} in place of {time_text(ms)}{more}")
-    if told:
-        return "; ".join(told)
-    if now.plan.changes:
-        return "no setting leaves fewer records to restore, or settles sooner"
-    return "name a change, such as --remove-member, to see what these settings are for"
+        if found := [*_differences(now, one)]:
+            told.append(f"{name} {', '.join(found)}")
+    return "; ".join(told) or "no other setting changes any of these figures"
+
+
+def _differences(now: ComparedSettings, one: ComparedSettings) -> Iterator[str]:
+    records, left = (sum(each.plan.likeliest.restored.values()) for each in (now, one))
+    before, after = now.plan.likeliest, one.plan.likeliest
+    when = f"after {time_text(after.duration_ms)}" if after.duration_ms else "at once"
+    if before.settled != after.settled:
+        yield f"settles {when}" if after.settled else "never settles"
+    elif after.settled and before.duration_ms != after.duration_ms:
+        yield f"settles {when}, not after {time_text(before.duration_ms)}"
+    if left < records:
+        yield f"leaves {left:,} of {records:,} records to restore before tasks run"
+    elif left > records:
+        yield f"restores {left:,} records before tasks run"
+    if now.copies != one.copies and not now.plan.changes:
+        yield f"has {one.copies} standby tasks in place of {now.copies}"
 
 
 def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:
     """Prints why a task is where it is, and its rebalances in the likeliest course of changes."""
-    names, (first, *more) = _names(plan.replay), one.reasons
+    names, (first, *more) = plan.replay.names, one.reasons
     print_wrapped(shortened(f"{plan.group.group_id}: {first}", names))
     for reason in more:
         print_wrapped(shortened(reason, names), "  ", "  ")
@@ -219,7 +223,8 @@ def _if_quick(course: Course, quick: Course) -> str:
 
 
 def _figures(one: Course) -> tuple[str, str, str]:
-    return str(len(one.moved)), str(one.probings), time_text(one.duration_ms)
+    settled = time_text(one.duration_ms) if one.settled else "never"
+    return str(len(one.moved)), str(one.probings), settled
 
 
 def summary(plan: ApplicationPlan) -> str:
@@ -236,11 +241,6 @@ def summary(plan: ApplicationPlan) -> str:
     text = f"{head}{moves} move to another process"
     if len(plan.courses) > 1:
         text += f", and the new one has {_range([len(one.of_new) for one in courses], 'of them')}"
-    firsts = [one.calls[0] for one in courses if one.calls]
-    silent = {one.waited_ms for one in firsts if one.cause != PROBING} - {0}
-    if silent:
-        text += f"; until its session times out, after {time_text(max(silent))}, nobody reads the "
-        text += "tasks of the process that ends"
     probings = [one.probings for one in courses]
     times = [one.duration_ms for one in courses]
     settles = all(one.settled for one in courses)
@@ -249,6 +249,11 @@ def summary(plan: ApplicationPlan) -> str:
         spread += "" if min(times) == max(times) else f" to {time_text(max(times))}"
         last = "the last one" if any(one.moved for one in courses) else "and it ends"
         text += f", {last} {spread} later, after {_range(probings, 'probing rebalances')}"
+    firsts = [one.calls[0] for one in courses if one.calls]
+    silent = {one.waited_ms for one in firsts if one.cause != PROBING} - {0}
+    if silent:
+        text += f"; until its session times out, after {time_text(max(silent))}, nobody reads the "
+        text += "tasks of the process that ends"
     restored = {copy for one in courses for call in one.calls for copy in call.restored}
     if restored:
         most = counted(max(copy.records for copy in restored), "record")
@@ -315,13 +320,6 @@ def _print_phase(phase: list[Call], names: Mapping[str, str]) -> None:
         print_wrapped("no active task moves", "  ", "  ")
 
 
-def _names(one: Replay) -> dict[str, str]:
-    """Returns a short name for each process id."""
-    ids = [*map(uuid_text, one.processes())]
-    is_short = len({each[:_DIGITS] for each in ids}) == len(ids)
-    return {each: each[:_DIGITS] if is_short else each for each in ids}
-
-
 def _range(numbers: Iterable[int], noun: str) -> str:
     least, most = min(numbers), max(numbers)
     text = f"{least}" if least == most else f"{least} to {most}"
@@ -333,5 +331,7 @@ def tasks_text(tasks: Iterable[TaskId]) -> str:
 
 
 def time_text(ms: int) -> str:
-    """Returns `45 s` or `20 min`."""
-    return f"{ms // 60_000} min" if ms and ms % 60_000 == 0 else f"{ms / 1000:g} s"
+    """Returns `45 s`, `20 min` or `11 min 30 s`."""
+    minutes, left = divmod(ms, 60_000)
+    seconds = f"{left / 1000:.0f} s" if minutes or left % 100 else f"{left / 1000:g} s"
+    return " ".join([f"{minutes} min"] * (minutes > 0) + [seconds] * (left >= 500 or not minutes))

@@ -18,13 +18,17 @@ def print_run(run: Run) -> None:
     """Prints a row for each rebalance, and the totals of all."""
     print_wrapped(summary_of({"": run}))
     print()
+    print_run_tables(run)
+
+
+def print_run_tables(run: Run, most: int = _MOST_ROWS) -> None:
     print_wrapped(run.title)
     print_wrapped(run.assumed)
     if run.of_seeds:
         print_wrapped(f"shown: {run.of_seeds}")
     rows = chapter_rows(run)
-    if len(rows) > _MOST_ROWS:
-        half = _MOST_ROWS // 2
+    if len(rows) > most:
+        half = most // 2
         print(f"{len(rows)} rebalances and events; here are the first {half} and the last {half}")
         rows = [*rows[:half], ["…"] + [""] * (len(rows[0]) - 1), *rows[-half:]]
     columns = chapter_columns(run)

@@ -48,6 +48,11 @@ class Fault(NamedTuple):
 
 FAULTS = (
     Fault(
+        "applications",
+        "min((counts[task] for task in stateful)",
+        "max((counts[task] for task in stateful)",
+    ),
+    Fault(
         "assignors",
         "< self._possible(member_id) or any(",
         "< self._possible(member_id) or all(",
@@ -55,11 +60,8 @@ FAULTS = (
     Fault(
         "bulk", "min(data, column.dictionary_page_offset", "max(data, column.dictionary_page_offset"
     ),
-    Fault(
-        "cli",
-        "key=lambda one: (-one.groups, one.cluster)",
-        "key=lambda one: (one.groups, one.cluster)",
-    ),
+    Fault("cli", "without + self.unreadable == self", "without + self.unreadable != self"),
+    Fault("checks", "value > limits.get(name, value)", "value >= limits.get(name, value)"),
     Fault("clients", "(_VERSION, sorted(subscribed), user_data,", "(_VERSION, [], user_data,"),
     Fault(
         "connect",
@@ -72,14 +74,11 @@ FAULTS = (
         "units >= state.config.offset_metadata_max_bytes",
     ),
     Fault("explain", "claims[one] < claims[holder]", "claims[one] <= claims[holder]"),
+    Fault("follow", "if now_s - then_s < WINDOW_S:", "if now_s - then_s > WINDOW_S:"),
     Fault(
         "group", "(self.rack_id or None) if self.version >= 3", "self.rack_id if self.version >= 2"
     ),
-    Fault(
-        "history",
-        "(self.last_ms - self.first_ms) / (self.commits - 1)",
-        "self.last_ms - self.first_ms",
-    ),
+    Fault("history", "len(run) > max(one.members", "len(run) < max(one.members"),
     Fault("java", "> 0.75 * len(self._slots)", ">= 0.75 * len(self._slots)"),
     Fault("live", "chr(int(one[1:], 16))", "chr(int(one[1:], 10))"),
     Fault(
@@ -97,13 +96,16 @@ FAULTS = (
     ),
     Fault("present", "if known or not partitions", "if known"),
     Fault("report", 'f"{ms / 1000:,.1f}" if ms < 100_000', 'f"{ms / 1000:,.1f}" if ms < 10_000'),
+    Fault("rollout", "range(min(spare, len(old)))", "range(max(spare, len(old)))"),
+    Fault("scaling", "other.busiest * (1 - 1e-9)", "other.busiest * (1 + 1e-9)"),
     Fault("serve", "0 <= partition < self.topics[topic]", "0 <= partition <= self.topics[topic]"),
-    Fault("simulator", "from_ms=max(now_ms, one.from_ms)", "from_ms=min(now_ms, one.from_ms)"),
     Fault(
-        "spark",
-        "return names[topic] if isinstance(topic, int)",
-        "return names[0] if isinstance(topic, int)",
+        "settings",
+        'min(self["heartbeat.interval.ms"], session',
+        'max(self["heartbeat.interval.ms"], session',
     ),
+    Fault("simulator", "from_ms=max(now_ms, one.from_ms)", "from_ms=min(now_ms, one.from_ms)"),
+    Fault("spark", "min(n, max(1, n * limit // total))", "min(n, max(0, n * limit // total))"),
     Fault("switching", "len(group.members) == 1 else 2 * dynamic", "True else 2 * dynamic"),
     Fault("watch", "by - one.get(tp, frozenset())", "one.get(tp, frozenset()) - by"),
     Fault("playback", 'if absent and answer.get("err") ==', 'if absent and answer.get("err") !='),

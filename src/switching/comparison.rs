@@ -100,7 +100,7 @@ fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
 /// An assignor whose plan settles, and the plan's figures.
 type Ranked<'a> = (Assignor, &'a Figures);
 
-/// Recommends an assignor. `alone` contains the figures of an eager group's own assignor, computed as if
+/// Recommends an assignor. `alone` has the figures of an eager group's own assignor, computed as if
 /// its members listed no other assignor. `keeps` is the reason why the group keeps its assignor in
 /// any case.
 fn recommend(

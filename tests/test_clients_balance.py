@@ -173,6 +173,22 @@ def test_random_groups_settle_in_two_rounds_and_nobody_shares(assignor: str, clo
             assert sorted(tp for tps in claims.values() for tp in tps) == list(owned(*range(12)))
 
 
+def test_members_without_a_partition_get_a_share_beyond_the_budget(clock: Clock) -> None:
+    """As after members started one after another: without weights, the first one keeps all."""
+    members = claiming(a=owned(*range(12)), b=(), c=())
+    one = leader(clock, "budget=1")
+    assert taken(members, one.decide("g", TOPICS, members, "")) == set()
+    one.read()
+    clock.now += 3600
+    one.read()
+    first = one.decide("g", TOPICS, members, "")
+    assert len(first["a"]) <= 4
+    revoked = claiming(a=tuple(first["a"]), b=(), c=())
+    second = one.decide("g", TOPICS, revoked, "")
+    assert all(len(tps) >= 3 for tps in second.values())
+    assert taken(revoked, second) == set()
+
+
 def test_a_stale_claim_withholds() -> None:
     members = (
         Member("a", ("t",), owned_partitions=owned(0, 1), generation_id=7),

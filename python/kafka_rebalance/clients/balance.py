@@ -8,7 +8,9 @@ Each rebalance is answered in these steps:
    target, or are those of a member that missed the answer, the target is the answer again: a second
    round takes no more from anybody.
 2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
-   nothing from its owner; it hands out partitions without an owner, by their number.
+   nothing from its owner; it hands out partitions without an owner, by their number. With weights,
+   members without any partition first get an even share, by number, whatever the budget: else
+   those that join late would wait for many rebalances.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
    member does, however old that claim is: the other member may still read it.
 
@@ -182,6 +184,7 @@ class Leading:
             replace(one, weights=tuple(known.get((one.name, p)) for p in range(one.partitions)))
             for one in topics
         )
+        members = _with_shares(group_id, topics, members)
         return legal(group_id, weighed, members, self.options.named)
 
     def _start(self) -> None:
@@ -252,6 +255,35 @@ class Leading:
         held = tuple(replace(one, subscription_version=None, user_data=None) for one in held)
         target = self._target(last.group_id, last.topics, held, weights)
         return any(set(last.target[who]) != set(owned) for who, owned in target.items())
+
+
+def _with_shares(
+    group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...]
+) -> tuple[Member, ...]:
+    """Returns the members as if those without a partition owned an even share, by number.
+
+    Partitions without an owner count as theirs, so a second round takes nothing.
+    """
+    read = {name for one in members for name in one.topics}
+    every = {
+        TopicPartition(t.name, p) for t in topics if t.name in read for p in range(t.partitions)
+    }
+    free = len(every.difference(*(one.owned_partitions for one in members)))
+    idle = [one.member_id for one in members if not one.owned_partitions]
+    most = len(idle) * (len(every) // len(members)) - free
+    if most <= 0:
+        return members
+    answer = legal(group_id, topics, members, f"{BALANCED}?budget={most}")
+    given = {tp for who in idle for tp in answer[who]}
+    newest = max((one.generation_id or 0 for one in members), default=0)
+    return tuple(
+        one.owning(tuple(answer[one.member_id]), newest)
+        if one.member_id in idle
+        else one.owning(
+            tuple(tp for tp in one.owned_partitions if tp not in given), one.generation_id
+        )
+        for one in members
+    )
 
 
 def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch of a fleet to another protocol: which groups can, in which order, and the cost.
 
-Order    first the groups whose partitions have no reader the fewest times, then the fewest moves, then
-         the id: surprises then cost the least. Groups that lose reads within racks come last.
+Order    first the groups whose partitions have no reader the fewest times, then the fewest moves,
+         then the id: surprises then cost the least. Groups that lose reads within racks come last.
 """
 
 import re

@@ -19,7 +19,8 @@ pub struct GroupError {
 pub enum ErrorKind {
     /// A field of the group, or a change, is wrong.
     BadField,
-    /// A change names a topic, member, rack or client id that the group does not have.
+    /// A change names a topic, member, rack or client id that the group does not have, or switches
+    /// to the assignor that it has.
     NotAffected,
     /// A change leaves the group without members: nobody rebalances, and nobody reads.
     NoMembersLeft,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.checks.formats import harmless
+from kafka_rebalance.checks.formats import harmless, text_lines
+from kafka_rebalance.checks.verdict import Problem, Verdict
 from kafka_rebalance.cli import main
 
 if TYPE_CHECKING:
@@ -229,3 +230,10 @@ def test_values_in_the_table_are_checked(
     file.write_bytes(b"# f\xfcr\n")
     assert main(["check", str(groups)]) == 2
     assert "is not TOML" in capsys.readouterr().err
+
+
+def test_the_problems_that_fail_come_first() -> None:
+    each = [Problem.of("g", kind, "…") for kind in ("idle", "uneven")]
+    verdict = Verdict.of(1, each, fail_on=("uneven",))
+    _, _, *lines = text_lines(verdict)
+    assert [line.split()[0] for line in lines] == ["FAILS", "noted"]

@@ -27,11 +27,11 @@ _LEVELS: dict[Severity, tuple[str, str]] = {
 
 
 def text_lines(verdict: Verdict) -> Iterator[str]:
-    """Yields the verdict, then a line for each problem."""
+    """Yields the verdict, then a line for each problem, those that fail first."""
     yield verdict.summary
     if verdict.problems:
         yield ""
-    for one in verdict.problems:
+    for one in sorted(verdict.problems, key=verdict.fails, reverse=True):
         mark = "FAILS" if verdict.fails(one) else "known" if one.is_known else "noted"
         yield harmless(f"{mark}  {one.severity:7}  {one.group_id}: {one.kind}: {one.text}")
 

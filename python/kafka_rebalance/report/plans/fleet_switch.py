@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch of a fleet to another protocol: which groups can, in which order, and the cost.
 
-Order    fewest partition-rounds without a reader first, then the fewest moves, then the group's id:
-         surprises then cost the least. Groups that lose reads within racks come last.
+Order    first the groups whose partitions have no reader the fewest times, then the fewest moves,
+         then the id: surprises then cost the least. Groups that lose reads within racks come last.
 """
 
 import re
@@ -67,8 +67,8 @@ class FleetSwitch(NamedTuple):
         ):
             text += f", {count:,} {'has' if count == 1 else 'have'} {words}" if count else ""
         moves, stops = (sum(one[name] for one in self.can) for name in _COSTS)
-        text += f". Together: {counted(moves, 'move')}, and {counted(stops, 'partition-round')} "
-        text += "without a reader."
+        text += f". Together: {counted(moves, 'move')}; partitions have no reader "
+        text += f"{counted(stops, 'time')}."
         if self.losing:
             text += f" {counted(self.losing, 'group')} will read less within racks."
         return text

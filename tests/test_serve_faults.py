@@ -20,7 +20,7 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 
 from kafka_rebalance.serve.frames import APIS
 from kafka_rebalance.testing import RunningBroker
-from tests.parity.wire import Connection
+from tests.parity.wire import Connection, readable
 from tests.support.java_consumers import JAVA_CONSUMERS, JavaByBroker, OldJavaByBroker, missing_java
 from tests.support.served_broker import (
     REQUESTS,
@@ -156,6 +156,30 @@ def test_after_a_lost_answer_the_connection_is_silent() -> None:
             assert not lost.done()
             one._socket.shutdown(socket.SHUT_RDWR)
         assert lost.exception() is not None
+
+
+def test_a_commit_on_a_slow_disk_is_answered_later(tmp_path: Path) -> None:
+    partition = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
+    asked = {"group_id": "g", "member_id": "", "generation_id_or_member_epoch": -1,
+             "topics": [{"name": "orders", "partitions": [partition]}]}  # fmt: skip
+    with (
+        RunningBroker(TOPICS, stopped_clock=True, log_dir=tmp_path) as broker,
+        connection(broker) as one,
+    ):
+        broker.slow_disk(60_000)
+        one.send("offset_commit", 2, **asked, retention_time=-1)
+        until(lambda: bool(broker._server._asleep))
+        broker.advance(59_999)
+        assert not readable([one], 0.2)
+        broker.advance(1)
+        assert readable([one], 15)
+        answer = one.receive()
+        assert answer is not None
+        assert list(codes(answer)) == ["none"]
+        one.send("offset_commit", 2, **asked, retention_time=-1)  # the broker ends in the midst
+        until(lambda: bool(broker._server._asleep))
+    with RunningBroker(TOPICS) as broker, pytest.raises(ValueError, match="log_dir: "):
+        broker.slow_disk(1)
 
 
 @pytest.mark.parametrize(

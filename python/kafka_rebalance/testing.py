@@ -200,6 +200,14 @@ class RunningBroker:
         fault = Fault(api, nth, times, client_id, error, delay_ms, lost, cut_at)
         self._call(lambda: self._server.faults.add(fault))
 
+    def slow_disk(self, ms: int) -> None:
+        """Makes each sync of the log last so much longer, by the broker's clock.
+
+        What depends on the log, such as a commit, is answered after it. Errors: ValueError without
+        `log_dir`.
+        """
+        self._call(lambda: self._server.slow_disk(ms))
+
     def clear_faults(self) -> None:
         """Removes all rules of `fault`."""
         self._call(self._server.faults.clear)

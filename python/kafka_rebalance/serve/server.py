@@ -48,7 +48,7 @@ SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
-_NO_LOG = "log_dir: without a log the groups cannot be read again"
+_NO_LOG = "log_dir: without a log, groups cannot be read again, and nothing is synced"
 _NO_FAULT = Fault("")
 # Requests that only the coordinator of a group or of a transaction answers.
 _COORDINATED = {
@@ -120,6 +120,8 @@ class Server:
         self.connections.ended = self.shares.disconnected
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes of a torn tail were cut."""
+        self.sync_ms = 0
+        """How much longer each sync of the log lasts, by the server's clock."""
         self.unreadable: list[str] = []
         self._log_dir = log_dir
         self._log: RecordLog | None = None
@@ -164,6 +166,10 @@ class Server:
                 timer.cancel()
         try:
             await self.connections.__aexit__()
+            self.sync_ms = 0
+            for one in self._asleep:
+                if not one[1].done():
+                    one[1].set_result(None)
             if self._syncing is not None:
                 await self._syncing
         finally:
@@ -371,6 +377,8 @@ class Server:
     async def _sync(self, log: RecordLog) -> None:
         while self._unsynced:
             appended, self._unsynced = self._unsynced, []
+            if self.sync_ms:
+                await self._sleep(self.sync_ms)
             try:
                 await asyncio.to_thread(log.sync)
             except OSError:
@@ -380,6 +388,14 @@ class Server:
                 continue
             for one in appended:
                 self._handle(one)
+
+    def slow_disk(self, ms: int) -> None:
+        """Makes each sync last `ms` longer. Errors: ValueError without a log, or below 0."""
+        if self._log is None:
+            raise ValueError(_NO_LOG)
+        if ms < 0:
+            raise ValueError(f"ms: {ms} is less than 0")
+        self.sync_ms = ms
 
     def unload(self) -> None:
         """Stops coordinating the groups, as if another broker had become their coordinator."""

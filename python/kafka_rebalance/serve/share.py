@@ -321,13 +321,9 @@ class Shares:
                 limit = self._configs.value(group_id, "share.delivery.count.limit")
                 partition.release(limit, until=now)
 
-    def _locked(self, group_id: str, place: Place) -> int:
+    def _due(self, group_id: str) -> int:
         """Returns the time until which records are locked from now on."""
-        due = self._now_ms() + int(self._configs.value(group_id, "share.record.lock.duration.ms"))
-        lock = (due, group_id, place)
-        if lock not in self._locks[-1:]:
-            heappush(self._locks, lock)
-        return due
+        return self._now_ms() + int(self._configs.value(group_id, "share.record.lock.duration.ms"))
 
     def _acknowledge(self, asked: Asked, key: Key, topic_id: Any, one: Any) -> KafkaError:
         group_id, member = key
@@ -339,7 +335,9 @@ class Shares:
             return KafkaError.invalid_request
         place = (self._cluster.named(topic), one.partition_index)
         limit = self._configs.value(group_id, "share.delivery.count.limit")
-        partition, due = self._partition(group_id, place), self._locked(group_id, place)
+        partition, due = self._partition(group_id, place), self._due(group_id)
+        if any(_RENEW in each.acknowledge_types for each in one.acknowledgement_batches):
+            heappush(self._locks, (due, group_id, place))
         return partition.acknowledge(member, one.acknowledgement_batches, due, limit)
 
     # Fetch ----------------------------------------------------------------------------------------
@@ -394,9 +392,10 @@ class Shares:
                     configs.value(group_id, "share.partition.max.record.locks"),
                 )
                 log, partition = self._records.log(*place), self._partition(group_id, place)
-                due = self._locked(group_id, place)
+                due = self._due(group_id)
                 acquired, data = partition.acquire(log, member, due, wanted)
                 if acquired:
+                    heappush(self._locks, (due, group_id, place))
                     answer = found.setdefault((topic_id, index), {})
                     answer |= {"records": data, "acquired_records": [a._asdict() for a in acquired]}
                     records -= sum(one.last_offset - one.first_offset + 1 for one in acquired)

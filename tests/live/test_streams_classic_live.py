@@ -30,3 +30,4 @@ def test_a_new_process_is_as_planned(tmp_path: Path) -> None:
         found = judged(broker.bootstrap_server, [stage], 1, Random(1), tmp_path)
     assert (found.changes, found.declined, found.compared) == (1, 0, 1)
     assert (found.told, found.right_ends) == (1, 1), found.lines
+    assert found.causes.keys() >= {"started", "joined"}, found.causes

@@ -5,7 +5,8 @@
 
 Applications run at the same time on one broker: their probing rebalances are a minute apart at
 least. After each change, and after each probing rebalance, the tasks of all threads are compared
-with those of the plan. Exits with 1 if an application does not end as planned.
+with those of the plan. Exits with 1 if an application does not end as planned, or if `history`
+does not name each probing rebalance.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def main() -> int:
             server = broker.bootstrap_server
             found = judged(server, stages, args.changes, random, Path(directory), record)
     print(f"seed {args.seed}: {found}")
-    return int(found.right_ends != found.ends)
+    return int(found.right_ends != found.ends or found.named != len(found.due))
 
 
 if __name__ == "__main__":

@@ -97,6 +97,10 @@ class Found:
     on_time: int = 0
     due: list[tuple[str, int]] = field(default_factory=list)
     """The group and the time in ms of each probing rebalance that was compared."""
+    named: int = 0
+    """How many of these `history` names, at their time."""
+    causes: Counter[str] = field(default_factory=Counter)
+    """What `history --json` has as causes of all rebalances."""
     lines: list[str] = field(default_factory=list)
 
     def add(self, line: str) -> None:
@@ -268,25 +272,25 @@ def judged(
             busy = [one for one in stages if _change(run, one, final[one.group_id], found)]
             _compare(run, busy, found)
             print(found, flush=True)
-        print(_history(server, found), flush=True)
+        _ask_history(server, found)
         return found
     finally:
         run.java.close()
 
 
-def _history(server: str, found: Found) -> str:
-    """Returns what `history` says of the rebalances, and how many probing ones it names."""
+def _ask_history(server: str, found: Found) -> None:
+    """Counts the causes that `history` has, and the probing rebalances that it names."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        code = main(["history", "--bootstrap-server", server, "--json"])
+        main(["history", "--bootstrap-server", server, "--json"])
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
-    causes = Counter(cause["kind"] for row in rows for cause in row["causes"][:1])
-    named = [(row["group_id"], row["time_ms"]) for row in rows if row["cause"] == "probing"]
-    told = sum(
-        any(one == group_id and 0 <= at_ms - due < _ON_TIME_MS for one, at_ms in named)
+    found.causes.update(row["cause"] for row in rows)
+    probings = [(row["group_id"], row["time_ms"]) for row in rows if row["cause"] == "probing"]
+    found.named = sum(
+        any(one == group_id and 0 <= at_ms - due < _ON_TIME_MS for one, at_ms in probings)
         for group_id, due in found.due
     )
-    return f"history (exit code {code}): {dict(causes)}; probing named {told} of {len(found.due)}"
+    found.add(f"history: {dict(found.causes)}; named {found.named} of {len(found.due)} probings")
 
 
 def _await_final(run: _Run, stages: list[Stage]) -> dict[str, tuple[GroupSpec, Replay]]:

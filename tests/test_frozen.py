@@ -11,6 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from threading import Barrier
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from kafka_rebalance.frozen import Frozen, Message
 from kafka_rebalance.plans.changes.members import AddMembers
 
 
-def pair() -> tuple[type, type]:
+def pair() -> tuple[Any, Any]:
     """Returns two equal classes: a lazy one, and a dataclass."""
 
     class Base(Frozen):
@@ -67,7 +68,7 @@ def test_it_is_the_class_that_dataclass_makes() -> None:
 
     assert (Named(x=2), hash(Named(x=2))) == (Named(x=2), hash(Named(x=2)))
     with pytest.raises(TypeError):
-        Named(2)  # type: ignore[misc]
+        Named(2)  # type: ignore[call-arg]
 
 
 def test_threads_that_use_a_class_first_see_it_whole() -> None:

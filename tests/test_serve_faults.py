@@ -168,7 +168,7 @@ def test_a_commit_on_a_slow_disk_is_answered_later(tmp_path: Path) -> None:
     ):
         broker.slow_disk(60_000)
         one.send("offset_commit", 2, **asked, retention_time=-1)
-        until(lambda: bool(broker._server._asleep))
+        until("a write that waits for the disk", lambda: bool(broker._server._asleep))
         broker.advance(59_999)
         assert not readable([one], 0.2)
         broker.advance(1)
@@ -177,7 +177,7 @@ def test_a_commit_on_a_slow_disk_is_answered_later(tmp_path: Path) -> None:
         assert answer is not None
         assert list(codes(answer)) == ["none"]
         one.send("offset_commit", 2, **asked, retention_time=-1)  # the broker ends in the midst
-        until(lambda: bool(broker._server._asleep))
+        until("a write that waits for the disk", lambda: bool(broker._server._asleep))
     with RunningBroker(TOPICS) as broker, pytest.raises(ValueError, match="log_dir: "):
         broker.slow_disk(1)
 

@@ -22,7 +22,8 @@ from kafka_rebalance.serve.partition_log import PartitionLog
 from kafka_rebalance.testing import Limits, RunningBroker
 from tests.parity import wire as parity_wire
 from tests.parity.wire import Connection, readable
-from tests.support.served_broker import REQUESTS, connection, until
+from tests.support.served_broker import REQUESTS, connection
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -294,7 +295,7 @@ def test_a_deletion_of_the_topic_ends_the_wait_of_a_fetch() -> None:
         ThreadPoolExecutor() as pool,
     ):
         waiting = pool.submit(fetch, one, 0, max_wait=20_000)
-        until(lambda: bool(broker._server.records.log("t", 0).waiting))
+        until("a Fetch that waits", lambda: bool(broker._server.records.log("t", 0).waiting))
         other.ask("delete_topics", 5, topic_names=["t"], timeout=1)
         assert waiting.result(5).error_code.name == "unknown_topic_or_partition"
 

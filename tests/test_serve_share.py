@@ -18,7 +18,8 @@ pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve
 from kafka_rebalance.serve import share
 from kafka_rebalance.serve.batches import StoredRecord, marker, new_batch, received
 from kafka_rebalance.testing import RunningBroker
-from tests.support.served_broker import REQUESTS, connection, until
+from tests.support.served_broker import REQUESTS, connection
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -181,7 +182,7 @@ def test_a_fetch_waits_for_a_record_or_a_release() -> None:
             (lambda: one.acknowledge((3, 3, (RELEASE,))), [(3, 3, 2)]),
         ):
             waiting = pool.submit(other.fetch, max_wait=20_000)
-            until(lambda: bool(broker._server.records.log("t", 0).waiting))
+            until("a Fetch that waits", lambda: bool(broker._server.records.log("t", 0).waiting))
             wakes()
             assert waiting.result(10) == got
 

@@ -4,8 +4,8 @@
 from dataclasses import fields
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.declared_types import check_fields
-from kafka_rebalance.wire.messages import Message
 
 # The first JoinGroup of a new member may be parked this long; Kafka has no setting for this time.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000

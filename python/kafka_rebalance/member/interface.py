@@ -10,9 +10,10 @@ An event reports something that happened; an effect asks the host to do somethin
 """
 
 from kafka_rebalance.assignors.connect.work import Work
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Frozen, Request, Response, Tick
+from kafka_rebalance.wire.messages import Request, Response, Tick
 
 from .consumer_group.states import ConsumerMemberState
 from .states import MemberState

@@ -17,10 +17,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError, MissingExtra, WireError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.declared_types import field_hints
 from kafka_rebalance.wire import broker_groups, streams_groups
 from kafka_rebalance.wire.layout import layout_of
-from kafka_rebalance.wire.messages import Message, Response
+from kafka_rebalance.wire.messages import Response
 
 try:
     from kio.index import load_entity_schema

@@ -8,8 +8,9 @@ from kafka_rebalance.coordinator.broker_assigned.group import AssigningGroup
 from kafka_rebalance.coordinator.classic_group.group import Group
 from kafka_rebalance.coordinator.streams_group.group import MemberTasks
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.wire.consumer_protocol import by_topic, decode_assignment
-from kafka_rebalance.wire.messages import Frozen, GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from .cluster import Cluster
 

@@ -16,7 +16,7 @@ from itertools import islice
 from operator import attrgetter
 
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.wire.messages import Frozen
+from kafka_rebalance.frozen import Frozen
 
 from .batches import NO_PRODUCER, Batch, Refused
 from .frames import KafkaError

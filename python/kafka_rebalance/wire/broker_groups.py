@@ -10,12 +10,13 @@ Source   the schemas of ConsumerGroupHeartbeat, ConsumerGroupDescribe, ShareGrou
 
 from typing import Annotated, Any, ClassVar, NamedTuple
 
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
 
 from .error_codes import ErrorCode, ErrorField
 from .layout import Boxed, Int8, Int32, Since
-from .messages import Message, Request, Response
+from .messages import Request, Response
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1

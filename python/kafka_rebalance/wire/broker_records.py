@@ -16,6 +16,7 @@ Source   ConsumerGroup*, ShareGroup*, StreamsGroup*{Key,Value}.json of Kafka's g
 from enum import IntEnum
 from typing import Annotated, Any, NamedTuple
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.hash_map import Uuid
 
 from .broker_groups import DescribedPartitions, TopicPartitions
@@ -32,7 +33,6 @@ from .layout import (
     layout_of,
     read_version,
 )
-from .messages import Frozen
 from .streams_groups import KeyValue, StreamsTopology, UserEndpoint
 
 NO_TOPOLOGY = -1

@@ -15,9 +15,10 @@ Differs  null or missing lists and a missing delay are refused; Kafka reads them
 from typing import Annotated, NamedTuple, TypeVar
 
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.frozen import Message
 
 from .layout import VERSION_BYTES, Int16, Int32, Int64, Name, Since, layout_of, read_version
-from .messages import Message, common_fields
+from .messages import common_fields
 
 EAGER, COMPATIBLE, SESSIONED = 0, 1, 2
 NO_ERROR, CONFIG_MISMATCH = 0, 1

@@ -4,9 +4,8 @@
 from collections.abc import Iterable, Sequence
 
 import kafka_rebalance._core as _core
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
-
-from .messages import Frozen
 
 HIGHEST_VERSION = 3
 

@@ -12,6 +12,7 @@ Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's g
 import struct
 from typing import Annotated, NamedTuple
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.order import string_hash
 
 from .layout import (
@@ -25,7 +26,6 @@ from .layout import (
     layout_of,
     read_version,
 )
-from .messages import Frozen
 
 _OFFSET_KEYS = (0, 1)
 _GROUP_KEY = 2

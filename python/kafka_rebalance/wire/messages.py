@@ -5,8 +5,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from kafka_rebalance.frozen import Frozen as Frozen
-from kafka_rebalance.frozen import Message
+from kafka_rebalance.frozen import Frozen, Message
 
 from .error_codes import ErrorCode
 

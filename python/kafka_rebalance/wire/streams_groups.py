@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Annotated, NamedTuple
 
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.model import TopicPartition
 
 from .broker_groups import JOIN_EPOCH, NO_OPERATIONS, DescribeRequest, DescribeResponse
 from .error_codes import ErrorCode, ErrorField
 from .layout import Int16, Int32, Int64, Name, Uint16
-from .messages import Message, Request, Response, common_fields
+from .messages import Request, Response, common_fields
 
 
 class KeyValue(NamedTuple):

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.messages import Frozen, GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 
 class IllegalRecord(ValueError):

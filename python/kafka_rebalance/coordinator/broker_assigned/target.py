@@ -14,11 +14,11 @@ from typing import Any
 
 from kafka_rebalance.assignors.consumer import targets
 from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash
 from kafka_rebalance.wire.broker_groups import DescribedPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Frozen
 
 from ..machine.state import Shard
 from . import log

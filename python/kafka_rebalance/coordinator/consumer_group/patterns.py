@@ -18,11 +18,11 @@ Source   GroupMetadataManager (maybeUpdateRegularExpressions, handleRegularExpre
 from collections.abc import Iterable
 from enum import Enum
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.hash_map import HashMap, slots_for
 from kafka_rebalance.java.order import string_hash
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned import log
 from ..broker_assigned.members import RequestRefused

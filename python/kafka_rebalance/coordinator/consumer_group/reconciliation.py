@@ -16,11 +16,11 @@ Source   CurrentAssignmentBuilder (Kafka 4.4.0); KIP-848;
 
 from collections.abc import Mapping
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, uuid_hash
 from kafka_rebalance.java.hash_table import DEFAULT_SLOTS
 from kafka_rebalance.wire.broker_groups import TopicPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned.group import Names, ReconciliationState
 from ..broker_assigned.members import RequestRefused, stepped

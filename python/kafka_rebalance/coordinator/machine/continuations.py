@@ -7,8 +7,9 @@ have a `Continuation` of their own, beside their handler.
 
 from typing import Any
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
-from kafka_rebalance.wire.messages import Frozen, Request, Response
+from kafka_rebalance.wire.messages import Request, Response
 
 from .deadlines import DeadlineKey
 from .events import ShareStateDue

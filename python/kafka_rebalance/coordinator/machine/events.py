@@ -6,9 +6,10 @@ An event reports something that happened; an effect asks the host to do somethin
 
 from typing import NamedTuple
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Frozen, GroupState, Request, Response, Tick
+from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 
 from ..config import CoordinatorConfig
 from .deadlines import DeadlineKey

@@ -12,12 +12,13 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import id_text
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Frozen, GroupState, Request, Response
+from kafka_rebalance.wire.messages import GroupState, Request, Response
 from kafka_rebalance.wire.offsets import CommitRequest, OffsetDelete, OffsetFetch, OffsetToCommit
 
 from ..broker_assigned.group import AssigningGroup

@@ -18,12 +18,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_groups import DescribedPartitions
 from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType
-from kafka_rebalance.wire.messages import Frozen, GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned.group import AssignedMember, AssigningGroup, Names
 from ..broker_assigned.records import record_types, target_topics

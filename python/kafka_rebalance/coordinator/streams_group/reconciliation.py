@@ -15,8 +15,8 @@ Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); KIP-1071;
          docs/behaviour/streams-groups.md#4-reconciliation.
 """
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned.members import RequestRefused, stepped
 from .group import (

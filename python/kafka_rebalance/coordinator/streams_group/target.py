@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafka_rebalance.assignors.streams import sticky
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_records import BrokerRecord
-from kafka_rebalance.wire.messages import Frozen
 from kafka_rebalance.wire.streams_groups import StreamsStatus
 
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey

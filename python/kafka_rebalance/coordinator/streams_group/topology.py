@@ -16,12 +16,12 @@ Source   InternalTopicManager, ConfiguredTopology, StreamsTopology, RepartitionT
 
 from collections.abc import Iterable, Mapping
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Subtopology
 from kafka_rebalance.java.order import java_hash_order, name_key
 from kafka_rebalance.wire import streams_groups as wire
 from kafka_rebalance.wire.broker_records import NO_TOPOLOGY
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Frozen
 
 from ..broker_assigned.members import RequestRefused
 from ..machine.cluster import ClusterTopics

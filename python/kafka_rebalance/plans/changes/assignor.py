@@ -84,10 +84,10 @@ class SwitchAssignor(Change, Frozen):
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         old, new = group.assignor or "", self.assignor
         if old == new:
-            problem = f"{quoted(new)} is the group's assignor already"
+            present = f"{quoted(new)} is the group's assignor already"
             if group.rebalance_protocol == "eager":
-                raise error(problem + _ENDS_EAGER)
-            raise NotAffected("change", problem)
+                raise error(present + _ENDS_EAGER)
+            raise NotAffected("change", present)
         if problem := never_runs(group, new):
             raise error(problem)
         if protocol := by_switch_protocol(old, new):

@@ -59,9 +59,10 @@ def test_it_is_the_class_that_dataclass_makes() -> None:
     assert not hasattr(lazy, "b")
     with pytest.raises(TypeError):
         hash(one)
-    for wrong in (lambda: setattr(one, "a", 2), lambda: delattr(one, "a")):
-        with pytest.raises(FrozenInstanceError):
-            wrong()
+    with pytest.raises(FrozenInstanceError):
+        one.a = 2
+    with pytest.raises(FrozenInstanceError):
+        del one.a
 
     class Named(Message):
         x: int = 1

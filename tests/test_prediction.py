@@ -359,5 +359,7 @@ def test_what_a_group_still_waits_for() -> None:
     assert replace(there, staying=parts).away([record]) is None
     fourth = replace(parts[0], number=4)
     assert "was away" in str(replace(there, staying=[fourth]).away([record]))
+    assert replace(there, keeping=["a-1"]).away([record]) is None
+    assert "another id" in str(replace(there, keeping=["a-0"]).away([record]))
     elsewhere = [*parts[:2], replace(parts[2], topics=("t",))]
     assert "has not subscribed anew" in str(replace(there, parts=elsewhere).problem([record]))

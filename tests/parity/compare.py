@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .cast import Command, Observation
     from .scenarios import Accepted, Scenario
 
-PATIENCE_S = 15.0
+PATIENCE_S = 4.0
 """How long to wait for a broker's answer if our coordinator gave it at once."""
 
 LOOK_AGAIN_S = 0.01

@@ -33,7 +33,7 @@ class Expected:
 
     `at_least` is the number of records before the change; only newer records count. The member ids
     in `replaced` must be gone. The members in `staying` must be in every generation since the
-    change.
+    change, those in `keeping` with their present ids.
     """
 
     parts: Sequence[Part]
@@ -41,6 +41,7 @@ class Expected:
     replaced: Collection[str] = ()
     at_least: int = 0
     staying: Sequence[Part] = ()
+    keeping: Collection[str] = ()
 
     def problem(self, records: Sequence[Written]) -> str | None:
         """Returns the reason why condition 1 does not hold, or None if it holds."""
@@ -63,13 +64,16 @@ class Expected:
     def away(self, records: Sequence[Written]) -> str | None:
         """Returns a sentence about a `staying` member that a later generation lacks, or None.
 
-        On a busy machine, a member can miss its heartbeats; then it is removed and joins again.
+        On a busy machine, a member can miss its heartbeats; then it is removed and joins again,
+        with another id, perhaps even in the same generation.
         """
         wanted = {part.session_timeout_ms: part.name for part in self.staying}
         for record in records[self.at_least :]:
             there = {member.session_timeout_ms for member in record.value.members}
             for number in wanted.keys() - there:
                 return f"{wanted[number]} was away in generation {record.generation_id}"
+            for lost in {*self.keeping} - {member.member_id for member in record.value.members}:
+                return f"{lost} has another id in generation {record.generation_id}"
         return None
 
     def holes(self, record: Written) -> int:

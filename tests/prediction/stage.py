@@ -137,7 +137,8 @@ class Stage:
             counts = {name: len(at) for name, at in cast.topics.items()}
             starting = {part.number for part in step.starts if part.number not in ids}
             staying = [part for part in cast.parts if part.number not in starting]
-            expected = Expected(cast.parts, counts, replaced, there, staying)
+            keeping = {ids[one.number] for one in staying if one.number in ids} - {*replaced}
+            expected = Expected(cast.parts, counts, replaced, there, staying, keeping)
             try:
                 settle(cast.group_id, expected, self._log, self._describe, self._stop)
             except NotSettledError as error:

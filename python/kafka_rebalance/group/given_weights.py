@@ -84,8 +84,7 @@ class GivenWeights:
 def read_weights(lines: Iterable[str], kind: Kind, name: str) -> GivenWeights:
     """Reads the lines of the file `name`, which hold numbers of one kind.
 
-    Errors   GroupError at `NAME line N` for a line that cannot be read, or says again what another
-             line has said.
+    Errors   GroupError at `NAME line N` for a line that cannot be read, or repeats another line.
     """
     found, first = GivenWeights(), dict[_Key, int]()
     into: dict[Any, float] = found.weights if kind == "weight" else found.capacities

@@ -42,7 +42,7 @@ class Answer(Continuation):
 
 
 class SendResponse(Answer):
-    """Sends the response; for a share group's member, the host must then do what `due` tells."""
+    """Sends the response; for a share group's member, the host must then carry out `due`."""
 
     due: ShareStateDue | None = None
 

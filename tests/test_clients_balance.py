@@ -280,7 +280,7 @@ def test_only_the_leader_of_the_last_rebalance_reads_weights() -> None:
         assert [p.partition for p in partitions] == list(range(12))
         return EVEN
 
-    one = Leading(PlugInOptions("weighted", weights=source), no_request)
+    one = Leading(PlugInOptions("weighted", weights=source), lambda: None)
     one.decide("g", TOPICS, UNEVEN, "")
     thread = one._thread
     assert thread is not None

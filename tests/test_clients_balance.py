@@ -176,11 +176,14 @@ def test_random_groups_settle_in_two_rounds_and_nobody_shares(assignor: str, clo
 def test_members_without_a_partition_get_a_share_beyond_the_budget(clock: Clock) -> None:
     """As after members started one after another: without weights, the first one keeps all."""
     members = claiming(a=owned(*range(12)), b=(), c=())
-    one = leader(clock, "budget=1")
+    asked: list[float] = []
+    options = PlugInOptions("weighted", "budget=1", clock, is_cooperative=True)
+    one = Leading(options, lambda: asked.append(clock.now))
     assert taken(members, one.decide("g", TOPICS, members, "")) == set()
-    one.read()
-    clock.now += 3600
-    one.read()
+    for _ in range(3):
+        clock.now += 10
+        one.read()
+    assert asked == [1010.0]  # once
     first = one.decide("g", TOPICS, members, "")
     assert len(first["a"]) <= 4
     revoked = claiming(a=tuple(first["a"]), b=(), c=())
@@ -277,7 +280,7 @@ def test_only_the_leader_of_the_last_rebalance_reads_weights() -> None:
         assert [p.partition for p in partitions] == list(range(12))
         return EVEN
 
-    one = Leading(PlugInOptions("weighted", weights=source), no_request)
+    one = Leading(PlugInOptions("weighted", weights=source), lambda: None)
     one.decide("g", TOPICS, UNEVEN, "")
     thread = one._thread
     assert thread is not None

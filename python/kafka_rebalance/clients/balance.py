@@ -10,7 +10,8 @@ Each rebalance is answered in these steps:
 2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
    nothing from its owner; it hands out partitions without an owner, by their number. With weights,
    members without any partition first get an even share, by number, whatever the budget: else
-   those that join late would wait for many rebalances.
+   those that join late would wait for many rebalances. The leader requests that rebalance as soon
+   as it has weights, once for these members.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
    member does, however old that claim is: the other member may still read it.
 
@@ -48,7 +49,7 @@ COOPERATIVE, EAGER = (
 
 FREEZE_S = 60.0
 MAX_AGE_S = 600.0
-READ_EVERY_S = 60.0
+READ_EVERY_S, FIRST_AFTER_S = 60.0, 10.0
 PAYS_IN_A_ROW, MOST_IN_A_ROW = 3, 24
 _MOST_WEIGHT = 2**53
 
@@ -125,6 +126,7 @@ class Leading:
         self.options, self._rejoin = options, rejoin
         self._last: LastAnswer | None = None
         self._read: tuple[Weights, float] | None = None
+        self._shared: set[str] | None = None
         self._has_led = False
         self._forget_readings()
         self._stop = threading.Event()
@@ -139,7 +141,9 @@ class Leading:
         last, now = self._last, time.monotonic()
         # 1.
         frozen = last is not None and last.is_of(topics, members)
-        if last is not None and frozen and (last.withheld or now - last.since < FREEZE_S):
+        known = self.options.assignor == BALANCED or (last is not None and last.weights)
+        recent = last is not None and known and now - last.since < FREEZE_S
+        if last is not None and frozen and (last.withheld or recent):
             weights, since = last.weights, last.since
             target = last.target if last.agrees(members) else None
         else:
@@ -231,8 +235,17 @@ class Leading:
 
     def _request(self, last: LastAnswer, weights: Weights) -> None:
         every = self.options.rebalance_every
-        if every is None or last.withheld:
+        if last.withheld:
             return
+        names, held = {one.member_id for one in last.members}, _holding(last)
+        if names != self._shared and _with_shares(last.group_id, last.topics, held) is not held:
+            self._shared = names
+            log.info("group %s: members have no partition; the leader rejoins", last.group_id)
+            self._rejoin()
+        elif every is not None:
+            self._request_by_load(last, weights, every)
+
+    def _request_by_load(self, last: LastAnswer, weights: Weights, every: float) -> None:
         pays = self._would_pay(last, weights)
         if self._good is not None:
             self._good += not pays
@@ -251,10 +264,13 @@ class Leading:
             self._rejoin()
 
     def _would_pay(self, last: LastAnswer, weights: Weights) -> bool:
-        held = tuple(one.owning(tuple(last.target[one.member_id]), 0) for one in last.members)
-        held = tuple(replace(one, subscription_version=None, user_data=None) for one in held)
-        target = self._target(last.group_id, last.topics, held, weights)
+        target = self._target(last.group_id, last.topics, _holding(last), weights)
         return any(set(last.target[who]) != set(owned) for who, owned in target.items())
+
+
+def _holding(last: LastAnswer) -> tuple[Member, ...]:
+    held = (one.owning(tuple(last.target[one.member_id]), 0) for one in last.members)
+    return tuple(replace(one, subscription_version=None, user_data=None) for one in held)
 
 
 def _with_shares(
@@ -275,6 +291,8 @@ def _with_shares(
         return members
     answer = legal(group_id, topics, members, f"{BALANCED}?budget={most}")
     given = {tp for who in idle for tp in answer[who]}
+    if not given:
+        return members
     newest = max((one.generation_id or 0 for one in members), default=0)
     return tuple(
         one.owning(tuple(answer[one.member_id]), newest)
@@ -289,8 +307,9 @@ def _with_shares(
 def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> None:
     while (one := leading()) is not None and not stop.is_set():
         one.read()
+        wait_s = READ_EVERY_S if one.fresh(time.monotonic()) else min(FIRST_AFTER_S, READ_EVERY_S)
         del one
-        stop.wait(READ_EVERY_S)
+        stop.wait(wait_s)
 
 
 def _sound(weights: Weights) -> Weights:

@@ -101,12 +101,14 @@ def recommend(
         return None, f"{' and '.join(lacking)} {verb} none of these assignors that settles"
     possible = [one for one in had if one in ranked] or had
     best = possible[0]
-    reason = _reason(group, best, possible[1:], alone)
+    is_ours = bare(best.assignor) in OURS
+    others = [one for one in had if one is not best] if is_ours else possible[1:]
+    reason = _reason(group, best, others, alone)
     if len(candidates) == 1:
         reason = f"{best.assignor} is the only one that was compared"
-    elif len(possible) == 1 < len(had):
+    elif len(possible) == 1 < len(had) and not is_ours:
         reason = f"{best.assignor} is the only one here of the kind that the group runs"
-    elif len(possible) == 1 < len(settled):
+    elif len(possible) == 1 < len(settled) and not others:
         reason = f"{best.assignor} is the only one that settles and that the clients have"
     if settled.index(ranked[0]) < settled.index(best):
         reason += f"; {ranked[0].assignor} would do better{_why_not(group, ranked[0].assignor)}"

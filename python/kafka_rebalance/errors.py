@@ -55,8 +55,9 @@ class NeverEnds(AssignorThrows):
 
 
 class NotAffected(GroupError):
-    """A change refers to a topic, member, client or rack that this group does not have, or switches
-    to the assignor or the protocol that it has.
+    """A change refers to a topic, member, client or rack that this group does not have.
+
+    Or it switches to the assignor or the protocol that the group has.
     """
 
 

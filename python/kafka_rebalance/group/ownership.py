@@ -305,8 +305,8 @@ class Delta:
     @classmethod
     def between(cls, before: Assignment, after: Assignment) -> "Delta":
         member_ids = list(dict.fromkeys([*before, *after]))
-        old = {member_id: before.get(member_id, ()) for member_id in member_ids}
-        new = {member_id: after.get(member_id, ()) for member_id in member_ids}
+        nothing = dict.fromkeys(member_ids, ())
+        old, new = nothing | dict(before.items()), nothing | dict(after.items())
         revoked = {m: _without(old[m], new[m]) for m in member_ids}
         gained = {m: _without(new[m], old[m]) for m in member_ids}
         given_up = {tp for partitions in revoked.values() for tp in partitions}
@@ -339,8 +339,10 @@ class Delta:
 
 
 def _without(
-    partitions: Sequence[TopicPartition], others: Iterable[TopicPartition]
+    partitions: Sequence[TopicPartition], others: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
+    if not others or partitions == others:  # most members keep what they have
+        return [] if others else [*partitions]
     gone = set(others)
     return [tp for tp in partitions if tp not in gone]
 

@@ -62,21 +62,3 @@ def test_kafkas_commands_produce_consume_and_describe(tmp_path: Path) -> None:
             "DeleteRecordsCommand", broker, "--offset-json-file", path
         )
         assert "orders:0:2" in command("GetOffsetShell", broker, *orders, "--time", "-2")
-
-
-def test_kafkas_commands_share_records() -> None:
-    if missing := missing_tools():
-        pytest.skip(missing)
-    with RunningBroker({"orders": 2}) as broker:
-        broker.produce("orders", b"a", b"b", partition=0)
-        broker.produce("orders", b"c", partition=1)
-        broker.configure("s", {"share.auto.offset.reset": "earliest"})
-        read = command(
-            "consumer.ConsoleShareConsumer", broker, "--topic", "orders", "--group", "s",
-            "--max-messages", "3", "--timeout-ms", "30000",
-        )  # fmt: skip
-        assert sorted(read.split()) == ["a", "b", "c"]
-        parts = broker._server.shares._partitions
-        assert {p: parts["s", ("orders", p)].start for p in range(2)} == {0: 2, 1: 1}
-        listed = command("consumer.group.ShareGroupCommand", broker, "--list")
-        assert listed.split() == ["s"]

@@ -178,6 +178,7 @@ def _check_step(step: Step, engine: str, forgetting: set[str]) -> None:
     cooperative = ours or assignor.endswith("cooperative-sticky")
     librdkafka = assignor.startswith("librdkafka/")
     eager = cooperative and group.rebalance_protocol == "eager"
+    cooperative &= not lists_eager_plug_in(group, assignor)
     if eager or (forgetting and step.rounds[0].kind == "eager"):
         cooperative = False
         members = tuple(

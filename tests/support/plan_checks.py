@@ -16,6 +16,7 @@ import kafka_rebalance as kr
 from kafka_rebalance import Assignment, GroupSpec, RebalancePlan, TopicPartition
 from kafka_rebalance.assignors.registry import OURS
 from kafka_rebalance.plans import Level, Possible, Step
+from kafka_rebalance.plans.clients import lists_eager_plug_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,6 +16,7 @@ import kafka_rebalance as kr
 from kafka_rebalance import Assignment, GroupSpec, RebalancePlan, TopicPartition
 from kafka_rebalance.assignors.registry import OURS
 from kafka_rebalance.plans import Level, Possible, Step
+from kafka_rebalance.plans.clients import lists_eager_plug_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -178,6 +179,7 @@ def _check_step(step: Step, engine: str, forgetting: set[str]) -> None:
     cooperative = ours or assignor.endswith("cooperative-sticky")
     librdkafka = assignor.startswith("librdkafka/")
     eager = cooperative and group.rebalance_protocol == "eager"
+    cooperative &= not lists_eager_plug_in(group, assignor)
     if eager or (forgetting and step.rounds[0].kind == "eager"):
         cooperative = False
         members = tuple(

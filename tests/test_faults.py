@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.support.imports import MODULES, ROOT
 from tools.faults import FAULTS, place
 
-WITHOUT = {"data", "errors", "lazy", "testing"}
+WITHOUT = {"data", "errors", "frozen", "lazy", "testing"}
 """No code, or code that the faults of other rooms and the tests of processes reach."""
 
 

@@ -113,8 +113,9 @@ def run(args: argparse.Namespace) -> int:
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args, tally)):
         if not isinstance(answer, _Answer):
             if args.output is not None or args.curve:
-                why = "it shows no classic Kafka Streams application"
-                args.parser.error(f"{args.one_group}; {why}")
+                args.parser.error(
+                    f"{args.one_group}; no classic Kafka Streams application is shown"
+                )
             show_plan(answer, args)
             continue
         if has_no_answer(answer.led):

@@ -31,7 +31,7 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import field, fields
+from dataclasses import field
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -110,9 +110,9 @@ class RebalancePlan(Frozen):
     def __hash__(self) -> int:
         return hash((self.group, self.assignor, self.changes))  # these determine the other fields
 
-    def __getstate__(self) -> list[Any]:
+    def __getstate__(self) -> dict[str, Any]:
         """Returns the fields for a copy or a pickle; without `_core`, a copy computes in Python."""
-        return [None if one.name == "_core" else getattr(self, one.name) for one in fields(self)]
+        return vars(self) | {"_core": None}
 
     def __repr__(self) -> str:
         rounds, moves = counted(len(self.rounds), "rebalance"), counted(self.moves, "move")

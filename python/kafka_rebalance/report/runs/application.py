@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from kafka_rebalance.applications.plan import ApplicationPlan
-from kafka_rebalance.report.plans.application import print_assumed, tasks_text, time_text
+from kafka_rebalance.report.groups.application import print_assumed, tasks_text, time_text
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table

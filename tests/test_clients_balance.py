@@ -224,33 +224,6 @@ def test_the_leader_requests_a_rebalance_when_it_pays_three_times(clock: Clock) 
     assert asked == [clock.now]
 
 
-@pytest.mark.parametrize(("lasts", "least", "most"), [(4, 3, 8), (12, 9, 10)])
-def test_a_leader_that_the_load_outruns_requests_fewer_rebalances(
-    lasts: int, least: int, most: int, clock: Clock
-) -> None:
-    """After so many of 120 readings, the heavy partitions are three others of one member."""
-    rng, heavy = random.Random(lasts), set[int]()
-    asked: list[float] = []
-    options = PlugInOptions("weighted", "budget=none", clock, 61.0)
-    one = Leading(options, lambda: asked.append(clock.now))
-    held = {name: owned(*range(12)[n::3]) for n, name in enumerate("abc")}
-    answered = 0
-    for n in range(120):
-        if answered < len(asked) or n == 0:
-            answered = len(asked)
-            held = {
-                who: tuple(tps)
-                for who, tps in one.decide("g", TOPICS, claiming(**held), "").items()
-            }
-        if n % lasts == 0:
-            crowded = rng.choice([tps for tps in held.values() if len(tps) > 2])
-            heavy = {tp.partition for tp in rng.sample(crowded, 3)}
-        clock.weights = {("t", p): 100.0 if p in heavy else 1.0 for p in range(12)}
-        clock.now += 60
-        one.read()
-    assert least <= len(asked) <= most
-
-
 def test_no_rebalance_is_requested_by_default(clock: Clock) -> None:
     asked: list[float] = []
     one = Leading(PlugInOptions("weighted", "budget=none", clock), lambda: asked.append(1.0))

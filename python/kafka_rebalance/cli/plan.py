@@ -113,9 +113,7 @@ def run(args: argparse.Namespace) -> int:
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args, tally)):
         if not isinstance(answer, _Answer):
             if args.output is not None or args.curve:
-                args.parser.error(
-                    f"{args.one_group}; no classic Kafka Streams application is shown"
-                )
+                args.parser.error(f"{args.one_group}; it shows no Kafka Streams application")
             show_plan(answer, args)
             continue
         if has_no_answer(answer.led):

@@ -18,11 +18,6 @@ Each rebalance is answered in these steps:
 While the consumer leads, a thread reads the weights. A consumer that led the last rebalance but not
 this one ends its thread, so a group's offsets are read by one member only.
 
-If the leader may request rebalances, it does so when `PAYS_IN_A_ROW` readings show that one pays. A
-load can change faster than that: the answer then is for a load that is over soon, and the rebalance
-cost more than it brought. So if an answer was good for fewer readings than were needed for it, the
-next one needs twice as many, and its weights are their mean; else half as many.
-
 Source   docs/balance.md; for step 3, KIP-429 and CooperativeStickyAssignor (Kafka 4.4.0).
 """
 
@@ -31,7 +26,6 @@ import math
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -50,7 +44,7 @@ COOPERATIVE, EAGER = (
 FREEZE_S = 60.0
 MAX_AGE_S = 600.0
 READ_EVERY_S, FIRST_AFTER_S = 60.0, 10.0
-PAYS_IN_A_ROW, MOST_IN_A_ROW = 3, 24
+PAYS_IN_A_ROW = 3
 _MOST_WEIGHT = 2**53
 
 Weights = Mapping[tuple[str, int], float]
@@ -128,7 +122,7 @@ class Leading:
         self._read: tuple[Weights, float] | None = None
         self._shared: set[str] | None = None
         self._has_led = False
-        self._forget_readings()
+        self._pays = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -196,15 +190,14 @@ class Leading:
             self._thread is not None and self._thread.is_alive() and not self._stop.is_set()
         )
         if callable(self.options.weights) and not is_running:
-            self._stop = threading.Event()
-            self._forget_readings()
+            self._stop, self._pays = threading.Event(), 0
             # The thread must not keep a consumer alive that its application has dropped.
             given = weakref.ref(self), self._stop
             self._thread = threading.Thread(target=_keep_reading, args=given, daemon=True)
             self._thread.start()
 
     def read(self) -> None:
-        """Reads the weights; requests a rebalance if it would pay by enough readings."""
+        """Reads the weights; requests a rebalance if it would pay by `PAYS_IN_A_ROW` readings."""
         last, source = self._last, self.options.weights
         if last is None or not callable(source):
             return
@@ -215,23 +208,8 @@ class Leading:
             log.warning("group %s: the weights cannot be read: %s", last.group_id, error)
             return
         if weights:
-            self._readings.append(weights)
-            self._read = self._mean(), time.monotonic()
+            self._read = weights, time.monotonic()
             self._request(last, weights)
-
-    def _mean(self) -> Weights:
-        """Returns the last weights; or a mean, if a rebalance needs more readings than usual."""
-        count = 1 if self._needed == PAYS_IN_A_ROW else self._needed
-        used = [*self._readings][-count:]
-        return {
-            tp: sum(one.get(tp, weight) for one in used) / len(used)
-            for tp, weight in used[-1].items()
-        }
-
-    def _forget_readings(self) -> None:
-        self._pays, self._needed = 0, PAYS_IN_A_ROW
-        self._readings = deque[Weights](maxlen=MOST_IN_A_ROW)
-        self._good: int | None = None  # readings since a requested answer by which none paid
 
     def _request(self, last: LastAnswer, weights: Weights) -> None:
         every = self.options.rebalance_every
@@ -243,29 +221,13 @@ class Leading:
             log.info("group %s: members have no partition; the leader rejoins", last.group_id)
             self._rejoin()
         elif every is not None:
-            self._request_by_load(last, weights, every)
-
-    def _request_by_load(self, last: LastAnswer, weights: Weights, every: float) -> None:
-        pays = self._would_pay(last, weights)
-        if self._good is not None:
-            self._good += not pays
-            if self._good == self._needed:
-                self._needed, self._good = max(PAYS_IN_A_ROW, self._needed // 2), None
-            elif pays:
-                self._needed, self._good = min(MOST_IN_A_ROW, self._needed * 2), None
-        self._pays = self._pays + 1 if pays else 0
-        if (
-            self._pays >= self._needed
-            and time.monotonic() - last.since >= every
-            and self._would_pay(last, self.fresh(time.monotonic()))
-        ):
-            self._pays, self._good = 0, 0
-            log.info("group %s: the load is uneven; the leader rejoins", last.group_id)
-            self._rejoin()
-
-    def _would_pay(self, last: LastAnswer, weights: Weights) -> bool:
-        target = self._target(last.group_id, last.topics, _holding(last), weights)
-        return any(set(last.target[who]) != set(owned) for who, owned in target.items())
+            target = self._target(last.group_id, last.topics, held, weights)
+            pays = any(set(last.target[who]) != set(owned) for who, owned in target.items())
+            self._pays = self._pays + 1 if pays else 0
+            if self._pays >= PAYS_IN_A_ROW and time.monotonic() - last.since >= every:
+                self._pays = 0
+                log.info("group %s: the load is uneven; the leader rejoins", last.group_id)
+                self._rejoin()
 
 
 def _holding(last: LastAnswer) -> tuple[Member, ...]:

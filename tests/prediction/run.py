@@ -90,6 +90,8 @@ def run(
     def seen(observed: Observed, foreseen: Foreseen | None) -> None:
         one = result(observed, foreseen)
         with lock:
+            if stop.is_set():  # the end has cut it off: not all of its members are known
+                return
             results.append(one)
             progress(one)
             if sum(each.told is not None for each in results) == enough:

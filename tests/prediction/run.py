@@ -90,7 +90,7 @@ def run(
     def seen(observed: Observed, foreseen: Foreseen | None) -> None:
         one = result(observed, foreseen)
         with lock:
-            if stop.is_set():  # the end has cut it off: not all of its members are known
+            if enough and stop.is_set():  # cut off by the end: not all of its members are known
                 return
             results.append(one)
             progress(one)

@@ -90,6 +90,8 @@ def run(
     def seen(observed: Observed, foreseen: Foreseen | None) -> None:
         one = result(observed, foreseen)
         with lock:
+            if enough and stop.is_set():  # cut off by the end: not all of its members are known
+                return
             results.append(one)
             progress(one)
             if sum(each.told is not None for each in results) == enough:

@@ -25,7 +25,9 @@ class ComparedSettings(NamedTuple):
     @property
     def copies(self) -> int:
         """Returns how many standby tasks there are in the end."""
-        return sum(len(of.standby) for of in self.plan.likeliest.tasks.values())
+        course = self.plan.likeliest
+        warming = len(course.calls[-1].warming) if course.calls else 0
+        return sum(len(of.standby) for of in course.tasks.values()) - warming
 
     @property
     def per_thread(self) -> tuple[int, int]:

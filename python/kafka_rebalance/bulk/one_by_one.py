@@ -182,9 +182,9 @@ def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
         members = group.members if change.protocol == CONSUMER else ()
         why = Counter(lacks_consumer_protocol(one, group.group_id) for one in members)
         del why[None]
-        for problem, count in why.most_common(1):
-            of = f"{count} of {counted(len(members), 'member')}"
-            text = f"{of} cannot restart with group.protocol=consumer: {problem}"
+        if why:
+            of = f"{why.total()} of {counted(len(members), 'member')}"
+            text = f"{of} cannot restart with group.protocol=consumer: {'; '.join(map(str, why))}"
             raise SwitchRefused(f"changes[{i}]", text)
     if by_python:
         raise GroupError("assignor", f"{quoted(name)} {ONLY_PYTHON.decode()}")

@@ -30,12 +30,10 @@ def _partitions(tasks: Iterable[TaskId]) -> tuple[TopicPartition, ...]:
 
 
 def _never_warm(one: Replay, rates: Rates | None) -> Iterator[Note]:
-    waiting = one.waiting()
-    if waiting and rates is not None and rates.write_rate >= rates.restore_rate:
-        least = "at least " * rates.is_bound
-        text = (
-            f"a copy restores {least}{counted(rates.restore_rate, 'record')} a second, and up to "
-        )
+    if rates is None or rates.is_bound:  # a copy may restore more than a bound
+        return
+    if (waiting := one.waiting()) and rates.write_rate >= rates.restore_rate:
+        text = f"a copy restores {counted(rates.restore_rate, 'record')} a second, and up to "
         text += f"{rates.write_rate:,} are written for a task: it probes for ever"
         yield Note("never warm", text, partitions=_partitions(task for task, *_ in waiting))
 

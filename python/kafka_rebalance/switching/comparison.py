@@ -220,7 +220,7 @@ def compare(
     )
     keeps = _why_all_are_equal(group, changes)
     is_listed = group.assignor in names and keeps is None
-    alone = _listed_alone(group, changes, engine) if is_listed else None
+    alone = _listed_alone(group, changes, engine, by_load=by_load) if is_listed else None
     recommended, reason = recommend(group, candidates, alone, keeps)
     texts = tuple(str(change) for change in changes)
     return Comparison(group, texts, candidates, recommended, reason, engine, alone)
@@ -271,13 +271,14 @@ def _met_by(group: GroupSpec) -> list[str]:
 
 
 def _listed_alone(
-    group: GroupSpec, changes: tuple[Change, ...], engine: Engine
+    group: GroupSpec, changes: tuple[Change, ...], engine: Engine, *, by_load: bool
 ) -> Candidate | None:
     """Returns an eager group's own assignor, as if members listed only this one; else None."""
     own = group.assignor
     if own is None or group.rebalance_protocol != "eager" or not lists_eager(group, own):
         return None
-    one = _candidate(group.edited(rebalance_protocol="cooperative"), own, changes, engine)
+    alone = group.edited(rebalance_protocol="cooperative")
+    one = _candidate(alone, own, changes, engine, by_load=by_load)
     return one if one.settles else None
 
 
@@ -287,7 +288,7 @@ def _candidate(
     changes: tuple[Change, ...],
     engine: Engine,
     *,
-    by_load: bool = False,
+    by_load: bool,
 ) -> Candidate:
     try:
         planned = plan(group, name, changes, engine=engine)

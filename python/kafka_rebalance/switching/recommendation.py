@@ -217,6 +217,7 @@ def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
     return (
         *(measure.of(figures, candidate.load or 0.0) for measure in _MEASURES),
         float(candidate.assignor != group.assignor),
+        float(bare(candidate.assignor) in OURS),
     )
 
 
@@ -245,4 +246,5 @@ def _reason(
         return f"no other does better than {name}"
     if best.assignor == group.assignor:
         return f"{best.assignor} is what the group runs, and no other does better"
-    return f"{best.assignor} does as well as {other.assignor} and comes first in Kafka's order"
+    where = "in the list" if bare(other.assignor) in OURS else "in Kafka's order"
+    return f"{best.assignor} does as well as {other.assignor} and comes first {where}"

@@ -332,6 +332,6 @@ def tasks_text(tasks: Iterable[TaskId]) -> str:
 
 def time_text(ms: int) -> str:
     """Returns `45 s`, `20 min` or `11 min 30 s`."""
-    minutes, left = divmod(ms, 60_000)
-    seconds = f"{left / 1000:.0f} s" if minutes or left % 100 else f"{left / 1000:g} s"
+    minutes, left = divmod(round(ms, -3) if ms >= 60_000 or ms % 100 else ms, 60_000)
+    seconds = f"{left / 1000:g} s"
     return " ".join([f"{minutes} min"] * (minutes > 0) + [seconds] * (left >= 500 or not minutes))

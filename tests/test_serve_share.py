@@ -16,7 +16,9 @@ import kafka_rebalance as kr
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
 from kafka_rebalance.serve import share
-from kafka_rebalance.serve.batches import StoredRecord, marker, new_batch, received
+from kafka_rebalance.serve.batches import Refused, StoredRecord, marker, new_batch, received
+from kafka_rebalance.serve.partition_log import PartitionLog
+from kafka_rebalance.serve.share import SharePartition, Wanted
 from kafka_rebalance.testing import RunningBroker
 from tests.support.served_broker import REQUESTS, connection
 from tests.support.waiting import until
@@ -203,6 +205,23 @@ def test_records_in_flight_have_a_bound() -> None:
         for _ in range(20):
             broker.produce("t", *[b"f"] * 10)
         assert Member(made).fetch(max_records=1000) == [(0, 104, 1)]
+
+
+def hostile(records: int) -> bytes:
+    """Returns a batch of gzip whose header has another number of records than its one."""
+    header = {"attributes": 1, "last_delta": records - 1, "record_count": records}
+    return new_batch([StoredRecord(0, 0, 0, None, b"x")], **header).data
+
+
+def test_the_records_acquired_at_once_have_a_bound() -> None:
+    with pytest.raises(Refused, match="invalid_record"):
+        received(hostile(1_500_000), 9)
+    log, group = PartitionLog(1_000), SharePartition(0)
+    for records in (1_000_000, 1):
+        log.append(received(hostile(records), 9))
+    wanted = Wanted(2**31 - 1, 2**31 - 1, exact=True, committed=False, most_locks=2_000)
+    assert group.acquire(log, "m", 1, wanted)[0] == [(0, 99_999, 1)]
+    assert group.acquire(log, "m", 1, wanted)[0] == []  # the window is full
 
 
 def test_markers_and_aborted_records_are_not_delivered() -> None:

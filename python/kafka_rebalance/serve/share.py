@@ -35,7 +35,7 @@ _FIRST, _LAST = 0, -1
 """The epochs of a request that opens a session, and of one that closes it."""
 _GAP, _ACCEPT, _RELEASE, _REJECT, _RENEW = range(5)
 _MOST_AT_ONCE = 100_000
-"""The most records of one batch that a member gets at a time."""
+"""The most records that a member gets at a time."""
 _RECORD_LIMIT = 1
 """The mode in which a fetch gets at most `max_records`, even if a batch has more."""
 
@@ -78,7 +78,7 @@ class SharePartition:
         acquired: list[Acquired] = []
         data: list[bytes] = []
         before = log.last_stable if wanted.committed else log.end
-        records, size = wanted.records, wanted.bytes
+        records, size = min(wanted.records, _MOST_AT_ONCE), wanted.bytes
         for batch in log.after(self.start):
             is_full = batch.last_offset >= self.end and self.end - self.start >= wanted.most_locks
             if records <= 0 or size <= 0 or batch.base_offset >= before or is_full:

@@ -288,9 +288,11 @@ def test_settings_of_a_group_are_changed_and_described() -> None:
         assert described(one, name) == {name: ("45000", 5)}
         assert alter(one, name, "1000") == "none"
         assert described(one, name) == {name: ("1000", 8)}
-        for wrong in ("x", "0", "-1", "500", str(2**31)):  # 500 is the interval of heartbeats
+        # 500 is the interval of heartbeats
+        for wrong in ("x", "0", "-1", "500", str(2**31), "9" * 4_301):
             assert alter(one, name, wrong) == "invalid_config"
         assert alter(one, "no.such", "1") == "invalid_config"
+        assert alter(one, "share.delivery.count.limit", "32768") == "invalid_config"
         assert alter(one, name, "1", operation=2) == "invalid_request"
         assert alter(one, name, None, operation=1) == "none"
         assert described(one, name) == {name: ("45000", 5)}

@@ -21,6 +21,8 @@ from .frames import Asked, KafkaError
 GROUP = 32
 """The number of a group as a resource."""
 _MOST = 10_000
+_MOST_DIGITS = 4_000
+"""Python reads no number of more than 4,300 digits."""
 _SET, _DELETE = 0, 1
 _BY_GROUP, _DEFAULT = 8, 5
 _TYPES = {int: 3, str: 2, tuple: 7}
@@ -31,6 +33,7 @@ class _Setting(NamedTuple):
     default: int | str | tuple[str, ...]
     least: int = 0
     choices: tuple[str, ...] = ()
+    most: int = 2**31 - 1
 
 
 def _of_coordinator(least: int, *names: str) -> dict[str, _Setting]:
@@ -53,7 +56,7 @@ SETTINGS = {
     **_of_coordinator(0, "streams.num.warmup.replicas", "streams.rack.aware.assignment.tags"),
     "share.auto.offset.reset": _Setting("latest", choices=("latest", "earliest")),
     "share.isolation.level": _Setting("read_uncommitted", choices=_LEVELS),
-    "share.delivery.count.limit": _Setting(5, 2),
+    "share.delivery.count.limit": _Setting(5, 2, most=2**15 - 1),  # the responses have 16 bits
     "share.partition.max.record.locks": _Setting(2_000, 100),
     "share.record.lock.duration.ms": _Setting(30_000, 1_000),
 }
@@ -164,7 +167,8 @@ def _parsed(name: str, text: str | None) -> Any:
         if text not in setting.choices:
             raise wrong
         return text
-    if not text.isascii() or not text.isdigit() or not setting.least <= int(text) < 2**31:
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    if not is_number or not setting.least <= int(text) <= setting.most:
         raise wrong
     return int(text)
 

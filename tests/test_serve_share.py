@@ -296,6 +296,7 @@ def test_settings_of_a_group_are_changed_and_described() -> None:
         assert alter(one, name, "1", operation=2) == "invalid_request"
         assert alter(one, name, None, operation=1) == "none"
         assert described(one, name) == {name: ("45000", 5)}
+        assert broker._server.coordinator._state.group_configs == {}
         assert len(described(one)) == 18
         with pytest.raises(kr.GroupError, match=r"share.auto.offset.reset: 'first' is not a value"):
             broker.configure("s", {"share.auto.offset.reset": "first"})

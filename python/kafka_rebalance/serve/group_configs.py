@@ -68,13 +68,10 @@ class GroupConfigs:
     def __init__(self, default: CoordinatorConfig, tell: Callable[[GroupConfigured], None]) -> None:
         self._default, self._tell = default, tell
         self._groups: dict[str, dict[str, Any]] = {}
+        self._defaults = {n: getattr(default, _field(n), s.default) for n, s in SETTINGS.items()}
 
     def value(self, group_id: str, name: str) -> Any:
-        given = self._groups.get(group_id, {})
-        return given[name] if name in given else self._defaults()[name]
-
-    def _defaults(self) -> dict[str, Any]:
-        return {n: getattr(self._default, _field(n), one.default) for n, one in SETTINGS.items()}
+        return self._groups.get(group_id, self._defaults).get(name, self._defaults[name])
 
     def altered(self, one: Any, asked: Asked) -> dict[str, Any]:
         """Answers for one resource of IncrementalAlterConfigs."""
@@ -130,7 +127,7 @@ class GroupConfigs:
 
     def described(self, one: Any) -> list[dict[str, Any]]:
         """Returns the settings of a group as DescribeConfigs has them."""
-        given, defaults = self._groups.get(one.resource_name, {}), self._defaults()
+        given, defaults = self._groups.get(one.resource_name, {}), self._defaults
         asked = one.configuration_keys
         return [
             {

@@ -146,6 +146,17 @@ def test_a_record_is_delivered_five_times_at_most() -> None:
         assert state(broker) == (1, 1)
 
 
+def test_a_session_that_closes_gives_its_deliveries_back() -> None:
+    with shared() as broker, connection(broker) as made:
+        broker.configure("s", {"share.delivery.count.limit": "2"})
+        one = Member(made)
+        for _ in range(3):
+            assert one.fetch() == [(0, 4, 1)]
+            assert one.ask("share_fetch", share_session_epoch=-1)[0] == "none"
+            one.epoch = 0
+        assert state(broker) == (0, 5)
+
+
 def test_sessions_have_epochs_and_end_with_their_connection() -> None:
     with shared() as broker, connection(broker) as first, connection(broker) as second:
         one, other = Member(first), Member(second)
@@ -157,7 +168,7 @@ def test_sessions_have_epochs_and_end_with_their_connection() -> None:
         assert one.ask("share_fetch", group_id="no")[0] == "group_id_not_found"
         assert other.fetch() == []
         first.close()
-        assert other.fetch(max_wait=20_000) == [(0, 4, 2)]
+        assert other.fetch(max_wait=20_000) == [(0, 4, 1)]
         assert other.ask("share_fetch", (0, 0, (ACCEPT,)), share_session_epoch=-1)[0] == "none"
         assert broker._server.shares._sessions == {}
         assert state(broker) == (1, 5)

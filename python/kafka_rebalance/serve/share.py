@@ -130,16 +130,18 @@ class SharePartition:
         self._wake()
         return KafkaError.none
 
-    def release(self, limit: int, *, member: str | None = None, until: int | None = None) -> None:
-        """Releases what a member has in flight, or what has a lock that ended at `until`."""
-        found = [
-            offset
-            for offset, one in self._offsets.items()
-            if one.member is not None
-            and (one.member == member if until is None else one.due <= until)
-        ]
-        for offset in found:
-            self._release(offset, limit)
+    def release(self, member: str) -> None:
+        """Releases what a member has in flight, as if it had not been delivered."""
+        for one in self._offsets.values():
+            if one.member == member:
+                one.member, one.deliveries = None, one.deliveries - 1
+        self._wake()
+
+    def expire(self, until: int, limit: int) -> None:
+        """Releases what has a lock that ended at `until`."""
+        for offset, one in list(self._offsets.items()):
+            if one.member is not None and one.due <= until:
+                self._release(offset, limit)
         self._begin_at(self.start)
         self._wake()
 
@@ -278,10 +280,9 @@ class Shares:
         """Ends a session; what the member has in flight is available again."""
         if self._sessions.pop(key, None) is not None:
             group_id, member = key
-            limit = self._configs.value(group_id, "share.delivery.count.limit")
             for (group, _), partition in self._partitions.items():
                 if group == group_id:
-                    partition.release(limit, member=member)
+                    partition.release(member)
 
     def disconnected(self, connection: int) -> None:
         """Ends the sessions of a connection."""
@@ -319,7 +320,7 @@ class Shares:
             partition = self._partitions.get((group_id, place))
             if partition is not None:
                 limit = self._configs.value(group_id, "share.delivery.count.limit")
-                partition.release(limit, until=now)
+                partition.expire(now, limit)
 
     def _due(self, group_id: str) -> int:
         """Returns the time until which records are locked from now on."""

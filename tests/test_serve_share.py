@@ -111,10 +111,14 @@ def test_records_are_acquired_and_acknowledged(version: int) -> None:
 def test_acknowledgements_that_kafka_refuses() -> None:
     with shared() as broker, connection(broker) as first, connection(broker) as second:
         one, other = Member(first), Member(second, version=1)
+        assert one.ask("share_fetch", max_records=0)[0] == "none"
+        assert one.acknowledge((0, 0, (ACCEPT,))) == "invalid_record_state"
         assert one.fetch(max_records=2) == [(0, 1, 1)]
         assert other.fetch(max_records=1) == [(2, 2, 1)]
-        for batch in ((0, 2, (ACCEPT,)), (2, 2, (ACCEPT,)), (3, 3, (ACCEPT,)), (0, 9, (ACCEPT,))):
+        for batch in ((0, 2, (ACCEPT,)), (2, 2, (ACCEPT,))):
             assert one.acknowledge(batch) == "invalid_record_state"
+        for batch in ((3, 3, (ACCEPT,)), (0, 9, (ACCEPT,))):
+            assert one.acknowledge(batch) == "invalid_request"
         for wrong in ((1, 0, (ACCEPT,)), (0, 1, ()), (0, 1, (1, 1, 1)), (0, 0, (5,))):
             assert one.acknowledge(wrong) == "invalid_request"
         assert one.acknowledge((1, 1, (ACCEPT,)), (0, 0, (ACCEPT,))) == "invalid_request"

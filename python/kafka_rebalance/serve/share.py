@@ -112,6 +112,8 @@ class SharePartition:
         changes: list[tuple[int, int]] = []
         for batch in batches:
             first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
+            if last >= self.end and self._offsets:
+                return KafkaError.invalid_request
             if last >= self.end:
                 return KafkaError.invalid_record_state
             for offset in range(max(first, self.start), last + 1):

@@ -204,6 +204,15 @@ def test_a_fetch_waits_for_a_record_or_a_release() -> None:
             assert waiting.result(10) == got
 
 
+def test_the_bytes_of_an_answer_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    with shared() as broker, connection(broker) as made:
+        one = Member(made)
+        assert one.fetch(max_bytes=1) == [(0, 0, 1)]
+        assert one.fetch(max_bytes=2 * 69 + 68) == [(1, 2, 1)]
+        monkeypatch.setattr(share, "FETCH_BYTES", 69)
+        assert one.fetch(max_bytes=2**31 - 1) == [(3, 3, 1)]
+
+
 def test_a_batch_is_acquired_whole_unless_the_limit_is_exact() -> None:
     with shared() as broker, connection(broker) as made:
         broker.produce("t", *[b"f"] * 10)

@@ -27,7 +27,7 @@ from .connections import Limits
 from .frames import Asked, KafkaError
 from .group_configs import GroupConfigs
 from .partition_log import PartitionLog, Waiter
-from .records import Records
+from .records import FETCH_BYTES, Records
 
 MOST_SESSIONS = 2_000
 """The most share sessions, as Kafka's `group.share.max.share.sessions`."""
@@ -85,6 +85,8 @@ class SharePartition:
                 break
             available = self._available(batch, log, wanted)
             offsets = list(islice(available, records if wanted.exact else _MOST_AT_ONCE))
+            if offsets and len(batch.data) > size and (data or not wanted.whole):
+                break
             is_whole = next(available, None) is None
             self.end = max(self.end, (batch.last_offset if is_whole else offsets[-1]) + 1)
             for offset in offsets:
@@ -174,13 +176,14 @@ def _join(acquired: list[Acquired], offset: int, deliveries: int) -> None:
 
 
 class Wanted(NamedTuple):
-    """How much a fetch may take of a partition."""
+    """How much a fetch may take of a partition; with `whole`, the first batch in any case."""
 
     records: int
     bytes: int
     exact: bool
     committed: bool
     most_locks: int
+    whole: bool = True
 
 
 class _Session:
@@ -378,7 +381,8 @@ class Shares:
         """Adds records and errors to the answers; returns whether there are any."""
         group_id, member = key
         body, configs = asked.body, self._configs
-        records, size, some = body.max_records, body.max_bytes, False
+        records, some = body.max_records, False
+        size = most = min(body.max_bytes, FETCH_BYTES)
         for topic_id, index in list(session.places):
             topic = _Topic(topic_id)
             error = self._cluster.error(asked, topic, index)
@@ -393,6 +397,7 @@ class Shares:
                     getattr(body, "share_acquire_mode", 0) == _RECORD_LIMIT,
                     configs.value(group_id, "share.isolation.level") == "read_committed",
                     configs.value(group_id, "share.partition.max.record.locks"),
+                    whole=size == most,
                 )
                 log, partition = self._records.log(*place), self._partition(group_id, place)
                 due = self._due(group_id)

@@ -265,6 +265,21 @@ def test_markers_and_aborted_records_are_not_delivered() -> None:
         assert one.fetch() == [(0, 4, 2), (7, 7, 2)]
 
 
+def test_aborted_records_do_not_fill_the_window() -> None:
+    with shared() as broker, connection(broker) as made:
+        one = Member(made)
+        assert one.fetch() == [(0, 4, 1)]
+        assert one.acknowledge((0, 4, (ACCEPT,))) == "none"
+        broker.configure("s", {"share.isolation.level": "read_committed"})
+        log = broker._server.records.log("t", 0)
+        header = {"producer_id": 7, "producer_epoch": 0, "attributes": 0x10, "base_sequence": 0}
+        aborted = new_batch([StoredRecord(0, 0, 0, None, b"x")] * 2_500, **header)
+        log.append(received(aborted.data, 9))
+        log.end_transaction(marker(7, 0, False, 0), False)
+        broker.produce("t", b"f")
+        assert one.fetch() == [(2_506, 2_506, 1)]
+
+
 def test_a_group_begins_at_the_end_by_default_and_moves_with_the_start_of_the_log() -> None:
     with shared() as broker, connection(broker) as made:
         broker.configure("s", {"share.auto.offset.reset": None})

@@ -96,7 +96,8 @@ class SharePartition:
             if offsets:
                 records, size = records - len(offsets), size - len(batch.data)
                 data.append(batch.data)
-        self._begin_at(self.start)
+            else:
+                self._begin_at(self.start)  # what nobody gets does not fill the window
         return acquired, b"".join(data)
 
     def _available(self, batch: Batch, log: PartitionLog, wanted: "Wanted") -> Iterator[int]:

@@ -248,6 +248,21 @@ def test_the_records_acquired_at_once_have_a_bound() -> None:
     assert group.acquire(log, "m", 1, wanted)[0] == []  # the window is full
 
 
+@pytest.mark.parametrize("start", [99_999, 100_000])
+def test_a_log_that_loses_most_records_does_not_hold_up_its_group(start: int) -> None:
+    log, group = PartitionLog(1_000), SharePartition(0)
+    for records in (start, 100_000 - start, 1):
+        if records:
+            log.append(received(hostile(records), 9))
+    wanted = Wanted(2**31 - 1, 2**31 - 1, exact=False, committed=False, most_locks=100_000)
+    group.acquire(log, "m", 1, wanted)
+    log.delete_before(start)
+    began = time.process_time()
+    assert group.acquire(log, "m", 1, wanted)[0] == [(100_000, 100_000, 1)]
+    assert group.start == start
+    assert time.process_time() - began < 1
+
+
 def test_markers_and_aborted_records_are_not_delivered() -> None:
     with shared() as broker, connection(broker) as made:
         log = broker._server.records.log("t", 0)

@@ -18,7 +18,7 @@ Source   SharePartition, SharePartitionManager, ShareSessionContext of Kafka; KI
 import asyncio
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from .batches import Batch, Refused
@@ -158,8 +158,10 @@ class SharePartition:
 
     def _begin_at(self, start: int) -> None:
         """Moves the start to the first offset from `start` on that is not done."""
-        while self._offsets and (first := next(iter(self._offsets))) < start:
-            del self._offsets[first]
+        if start >= self.end:
+            self._offsets.clear()
+        for offset in list(takewhile(start.__gt__, self._offsets)):
+            del self._offsets[offset]
         self.end = max(self.end, start)
         self.start = next(iter(self._offsets), self.end)
 

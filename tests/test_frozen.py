@@ -17,6 +17,7 @@ import pytest
 
 from kafka_rebalance.frozen import Frozen, Message
 from kafka_rebalance.plans.changes.members import AddMembers
+from kafka_rebalance.wire.messages import Tick
 
 
 def pair() -> tuple[Any, Any]:
@@ -90,8 +91,13 @@ def test_threads_that_use_a_class_first_see_it_whole() -> None:
     assert runs == [[(kind(1), True) for kind in kinds]] * 4
 
 
-def test_a_pickled_value_is_whole_in_a_process_that_made_none() -> None:
-    script = "import pickle, sys; one, other = pickle.load(sys.stdin.buffer); print(one == other)"
-    pickled = pickle.dumps((AddMembers(2), AddMembers(2)))
+@pytest.mark.parametrize("value", [AddMembers(2), Tick()], ids=str)
+def test_a_pickled_value_is_whole_in_a_process_that_made_none(value: object) -> None:
+    script = """
+import pickle, sys
+one, other = pickle.load(sys.stdin.buffer)
+print(one == other, hash(one) == hash(other), one)
+"""
+    pickled = pickle.dumps((value, copy.deepcopy(value)))
     ran = subprocess.run([sys.executable, "-c", script], input=pickled, capture_output=True)
-    assert ran.stdout.split() == [b"True"]
+    assert ran.stdout.decode() == f"True True {value}\n"

@@ -16,7 +16,9 @@ import kafka_rebalance as kr
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
 from kafka_rebalance.serve import share
-from kafka_rebalance.serve.batches import StoredRecord, marker, new_batch, received
+from kafka_rebalance.serve.batches import Refused, StoredRecord, marker, new_batch, received
+from kafka_rebalance.serve.partition_log import PartitionLog
+from kafka_rebalance.serve.share import SharePartition, Wanted
 from kafka_rebalance.testing import RunningBroker
 from tests.support.served_broker import REQUESTS, connection
 from tests.support.waiting import until
@@ -109,10 +111,14 @@ def test_records_are_acquired_and_acknowledged(version: int) -> None:
 def test_acknowledgements_that_kafka_refuses() -> None:
     with shared() as broker, connection(broker) as first, connection(broker) as second:
         one, other = Member(first), Member(second, version=1)
+        assert one.ask("share_fetch", max_records=0)[0] == "none"
+        assert one.acknowledge((0, 0, (ACCEPT,))) == "invalid_record_state"
         assert one.fetch(max_records=2) == [(0, 1, 1)]
         assert other.fetch(max_records=1) == [(2, 2, 1)]
-        for batch in ((0, 2, (ACCEPT,)), (2, 2, (ACCEPT,)), (3, 3, (ACCEPT,)), (0, 9, (ACCEPT,))):
+        for batch in ((0, 2, (ACCEPT,)), (2, 2, (ACCEPT,))):
             assert one.acknowledge(batch) == "invalid_record_state"
+        for batch in ((3, 3, (ACCEPT,)), (0, 9, (ACCEPT,))):
+            assert one.acknowledge(batch) == "invalid_request"
         for wrong in ((1, 0, (ACCEPT,)), (0, 1, ()), (0, 1, (1, 1, 1)), (0, 0, (5,))):
             assert one.acknowledge(wrong) == "invalid_request"
         assert one.acknowledge((1, 1, (ACCEPT,)), (0, 0, (ACCEPT,))) == "invalid_request"
@@ -144,6 +150,17 @@ def test_a_record_is_delivered_five_times_at_most() -> None:
         assert state(broker) == (1, 1)
 
 
+def test_a_session_that_closes_gives_its_deliveries_back() -> None:
+    with shared() as broker, connection(broker) as made:
+        broker.configure("s", {"share.delivery.count.limit": "2"})
+        one = Member(made)
+        for _ in range(3):
+            assert one.fetch() == [(0, 4, 1)]
+            assert one.ask("share_fetch", share_session_epoch=-1)[0] == "none"
+            one.epoch = 0
+        assert state(broker) == (0, 5)
+
+
 def test_sessions_have_epochs_and_end_with_their_connection() -> None:
     with shared() as broker, connection(broker) as first, connection(broker) as second:
         one, other = Member(first), Member(second)
@@ -155,7 +172,7 @@ def test_sessions_have_epochs_and_end_with_their_connection() -> None:
         assert one.ask("share_fetch", group_id="no")[0] == "group_id_not_found"
         assert other.fetch() == []
         first.close()
-        assert other.fetch(max_wait=20_000) == [(0, 4, 2)]
+        assert other.fetch(max_wait=20_000) == [(0, 4, 1)]
         assert other.ask("share_fetch", (0, 0, (ACCEPT,)), share_session_epoch=-1)[0] == "none"
         assert broker._server.shares._sessions == {}
         assert state(broker) == (1, 5)
@@ -187,6 +204,15 @@ def test_a_fetch_waits_for_a_record_or_a_release() -> None:
             assert waiting.result(10) == got
 
 
+def test_the_bytes_of_an_answer_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    with shared() as broker, connection(broker) as made:
+        one = Member(made)
+        assert one.fetch(max_bytes=1) == [(0, 0, 1)]
+        assert one.fetch(max_bytes=2 * 69 + 68) == [(1, 2, 1)]
+        monkeypatch.setattr(share, "FETCH_BYTES", 69)
+        assert one.fetch(max_bytes=2**31 - 1) == [(3, 3, 1)]
+
+
 def test_a_batch_is_acquired_whole_unless_the_limit_is_exact() -> None:
     with shared() as broker, connection(broker) as made:
         broker.produce("t", *[b"f"] * 10)
@@ -205,6 +231,38 @@ def test_records_in_flight_have_a_bound() -> None:
         assert Member(made).fetch(max_records=1000) == [(0, 104, 1)]
 
 
+def hostile(records: int) -> bytes:
+    """Returns a batch of gzip whose header has another number of records than its one."""
+    header = {"attributes": 1, "last_delta": records - 1, "record_count": records}
+    return new_batch([StoredRecord(0, 0, 0, None, b"x")], **header).data
+
+
+def test_the_records_acquired_at_once_have_a_bound() -> None:
+    with pytest.raises(Refused, match="invalid_record"):
+        received(hostile(1_500_000), 9)
+    log, group = PartitionLog(1_000), SharePartition(0)
+    for records in (1_000_000, 1):
+        log.append(received(hostile(records), 9))
+    wanted = Wanted(2**31 - 1, 2**31 - 1, exact=True, committed=False, most_locks=2_000)
+    assert group.acquire(log, "m", 1, wanted)[0] == [(0, 99_999, 1)]
+    assert group.acquire(log, "m", 1, wanted)[0] == []  # the window is full
+
+
+@pytest.mark.parametrize("start", [99_999, 100_000])
+def test_a_log_that_loses_most_records_does_not_hold_up_its_group(start: int) -> None:
+    log, group = PartitionLog(1_000), SharePartition(0)
+    for records in (start, 100_000 - start, 1):
+        if records:
+            log.append(received(hostile(records), 9))
+    wanted = Wanted(2**31 - 1, 2**31 - 1, exact=False, committed=False, most_locks=100_000)
+    group.acquire(log, "m", 1, wanted)
+    log.delete_before(start)
+    began = time.process_time()
+    assert group.acquire(log, "m", 1, wanted)[0] == [(100_000, 100_000, 1)]
+    assert group.start == start
+    assert time.process_time() - began < 1
+
+
 def test_markers_and_aborted_records_are_not_delivered() -> None:
     with shared() as broker, connection(broker) as made:
         log = broker._server.records.log("t", 0)
@@ -220,6 +278,21 @@ def test_markers_and_aborted_records_are_not_delivered() -> None:
         assert one.acknowledge((0, 5, (RELEASE,)), (7, 7, (RELEASE,))) == "none"
         broker.configure("s", {"share.isolation.level": "read_committed"})
         assert one.fetch() == [(0, 4, 2), (7, 7, 2)]
+
+
+def test_aborted_records_do_not_fill_the_window() -> None:
+    with shared() as broker, connection(broker) as made:
+        one = Member(made)
+        assert one.fetch() == [(0, 4, 1)]
+        assert one.acknowledge((0, 4, (ACCEPT,))) == "none"
+        broker.configure("s", {"share.isolation.level": "read_committed"})
+        log = broker._server.records.log("t", 0)
+        header = {"producer_id": 7, "producer_epoch": 0, "attributes": 0x10, "base_sequence": 0}
+        aborted = new_batch([StoredRecord(0, 0, 0, None, b"x")] * 2_500, **header)
+        log.append(received(aborted.data, 9))
+        log.end_transaction(marker(7, 0, False, 0), False)
+        broker.produce("t", b"f")
+        assert one.fetch() == [(2_506, 2_506, 1)]
 
 
 def test_a_group_begins_at_the_end_by_default_and_moves_with_the_start_of_the_log() -> None:
@@ -269,12 +342,15 @@ def test_settings_of_a_group_are_changed_and_described() -> None:
         assert described(one, name) == {name: ("45000", 5)}
         assert alter(one, name, "1000") == "none"
         assert described(one, name) == {name: ("1000", 8)}
-        for wrong in ("x", "0", "-1", "500", str(2**31)):  # 500 is the interval of heartbeats
+        # 500 is the interval of heartbeats
+        for wrong in ("x", "0", "-1", "500", str(2**31), "9" * 4_301):
             assert alter(one, name, wrong) == "invalid_config"
         assert alter(one, "no.such", "1") == "invalid_config"
+        assert alter(one, "share.delivery.count.limit", "32768") == "invalid_config"
         assert alter(one, name, "1", operation=2) == "invalid_request"
         assert alter(one, name, None, operation=1) == "none"
         assert described(one, name) == {name: ("45000", 5)}
+        assert broker._server.coordinator._state.group_configs == {}
         assert len(described(one)) == 18
         with pytest.raises(kr.GroupError, match=r"share.auto.offset.reset: 'first' is not a value"):
             broker.configure("s", {"share.auto.offset.reset": "first"})

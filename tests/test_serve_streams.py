@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,9 @@ pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection
 from tests.support.served_broker import REQUESTS, TOPICS, connection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _NO_TASKS: dict[str, Any] = dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks"), ())
 
@@ -32,7 +35,8 @@ class Member:
         ids = {"member_id": self.member_id, "process_id": self.member_id}
         asked |= {**ids, "member_epoch": self.epoch} | more
         answer = self.one.ask("streams_group_heartbeat", 0, **asked)
-        assert answer.error_code.name == "none"
+        if answer.error_code:
+            return [answer.error_code.name]
         self.epoch = answer.member_epoch
         if answer.active_tasks is not None:
             self.tasks = {p for one in answer.active_tasks for p in one.partitions}
@@ -81,3 +85,21 @@ def test_the_settings_of_a_streams_group() -> None:
         standby = [p for each in group.members for task in each.assignment.standby_tasks
                    for p in task.partitions]  # fmt: skip
         assert sorted(standby) == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("ids", "partitions", "standbys"),
+    [("00", 1, 0), (map(str, range(1_001)), 100, 0), ("0", 1, 2**31 - 1)],
+    ids=["equal ids", "too many tasks", "too many standbys"],
+)
+def test_a_group_that_cannot_be_assigned_is_refused(
+    ids: Iterable[str], partitions: int, standbys: int
+) -> None:
+    (part,) = REQUESTS["streams_group_heartbeat"]["topology"]["subtopologies"]
+    parts = [part | {"subtopology_id": one, "source_topics": ["t"]} for one in ids]
+    with RunningBroker({"t": partitions, "log": partitions}) as broker, connection(broker) as one:
+        broker.configure("k", {"streams.initial.rebalance.delay.ms": "0"})
+        broker.configure("k", {"streams.num.standby.replicas": str(standbys)})
+        topology = {"epoch": 0, "subtopologies": parts}
+        assert Member(one, "a").beat(topology=topology) == ["streams_invalid_topology"]
+        assert broker._server._parked == {}

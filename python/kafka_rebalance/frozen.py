@@ -60,6 +60,9 @@ class Frozen:
     def __delattr__(self, name: str) -> None:
         raise FrozenInstanceError(f"cannot delete field {name!r}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self)  # also without fields, so that `__setstate__` is called
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         is_dataclass(self)  # no `__init__` is called for an object that was pickled
         vars(self).update(state)

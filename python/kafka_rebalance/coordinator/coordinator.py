@@ -137,8 +137,10 @@ class Coordinator:
                 share_state_initialized(state, event)
             case events.Sweep():
                 offset_delete.sweep(state)
-            case events.GroupConfigured(group_id, config):
-                state.group_configs[group_id] = config or state.config
+            case events.GroupConfigured(group_id, CoordinatorConfig() as config):
+                state.group_configs[group_id] = config
+            case events.GroupConfigured(group_id):
+                state.group_configs.pop(group_id, None)
             case events.Silent():
                 _fall_silent(state, event)
             case events.Heard(group_id, member_id):

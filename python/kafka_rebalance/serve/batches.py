@@ -102,7 +102,8 @@ class Batch(NamedTuple):
         """
         count, data, end = self.record_count, self.data, len(self.data)
         if count < 1 or self.last_delta != count - 1 or self.is_compressed:
-            return 1 <= count == self.last_delta + 1 and end > _HEADER_BYTES
+            most = MOST_BATCH_BYTES  # no bound of Kafka, but a record has more than a byte
+            return 1 <= count == self.last_delta + 1 <= most and end > _HEADER_BYTES
         at = _HEADER_BYTES
         try:
             for _ in range(count):

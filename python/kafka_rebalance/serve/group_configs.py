@@ -21,6 +21,8 @@ from .frames import Asked, KafkaError
 GROUP = 32
 """The number of a group as a resource."""
 _MOST = 10_000
+_MOST_DIGITS = 4_000
+"""Python reads no number of more than 4,300 digits."""
 _SET, _DELETE = 0, 1
 _BY_GROUP, _DEFAULT = 8, 5
 _TYPES = {int: 3, str: 2, tuple: 7}
@@ -31,6 +33,7 @@ class _Setting(NamedTuple):
     default: int | str | tuple[str, ...]
     least: int = 0
     choices: tuple[str, ...] = ()
+    most: int = 2**31 - 1
 
 
 def _of_coordinator(least: int, *names: str) -> dict[str, _Setting]:
@@ -53,7 +56,7 @@ SETTINGS = {
     **_of_coordinator(0, "streams.num.warmup.replicas", "streams.rack.aware.assignment.tags"),
     "share.auto.offset.reset": _Setting("latest", choices=("latest", "earliest")),
     "share.isolation.level": _Setting("read_uncommitted", choices=_LEVELS),
-    "share.delivery.count.limit": _Setting(5, 2),
+    "share.delivery.count.limit": _Setting(5, 2, most=2**15 - 1),  # the responses have 16 bits
     "share.partition.max.record.locks": _Setting(2_000, 100),
     "share.record.lock.duration.ms": _Setting(30_000, 1_000),
 }
@@ -65,13 +68,10 @@ class GroupConfigs:
     def __init__(self, default: CoordinatorConfig, tell: Callable[[GroupConfigured], None]) -> None:
         self._default, self._tell = default, tell
         self._groups: dict[str, dict[str, Any]] = {}
+        self._defaults = {n: getattr(default, _field(n), s.default) for n, s in SETTINGS.items()}
 
     def value(self, group_id: str, name: str) -> Any:
-        given = self._groups.get(group_id, {})
-        return given[name] if name in given else self._defaults()[name]
-
-    def _defaults(self) -> dict[str, Any]:
-        return {n: getattr(self._default, _field(n), one.default) for n, one in SETTINGS.items()}
+        return self._groups.get(group_id, self._defaults).get(name, self._defaults[name])
 
     def altered(self, one: Any, asked: Asked) -> dict[str, Any]:
         """Answers for one resource of IncrementalAlterConfigs."""
@@ -127,7 +127,7 @@ class GroupConfigs:
 
     def described(self, one: Any) -> list[dict[str, Any]]:
         """Returns the settings of a group as DescribeConfigs has them."""
-        given, defaults = self._groups.get(one.resource_name, {}), self._defaults()
+        given, defaults = self._groups.get(one.resource_name, {}), self._defaults
         asked = one.configuration_keys
         return [
             {
@@ -164,7 +164,8 @@ def _parsed(name: str, text: str | None) -> Any:
         if text not in setting.choices:
             raise wrong
         return text
-    if not text.isascii() or not text.isdigit() or not setting.least <= int(text) < 2**31:
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    if not is_number or not setting.least <= int(text) <= setting.most:
         raise wrong
     return int(text)
 

@@ -17,7 +17,8 @@ from .frames import Asked, KafkaError
 from .partition_log import KEPT, PartitionLog, Waiter
 from .transactions import Ended, Place
 
-_FETCH_BYTES = 50 * 1024 * 1024
+FETCH_BYTES = 50 * 1024 * 1024
+"""The most bytes of records in an answer, unless one batch is longer."""
 _READ_COMMITTED = 1
 _ACKS = (-1, 0, 1)
 _ENDS = (-1, -2, -4)
@@ -209,7 +210,7 @@ class Records:
         self, asked: Asked, waiter: Waiter, least_bytes: int | None = None
     ) -> list[dict[str, Any]] | None:
         """Returns the answers for all partitions; None for fewer bytes and without an error."""
-        left = most = min(asked.body.max_bytes, _FETCH_BYTES)
+        left = most = min(asked.body.max_bytes, FETCH_BYTES)
         least = min(most, asked.body.min_bytes if least_bytes is None else least_bytes)
         waiter.missing = least
         waiter.clear()

@@ -266,8 +266,11 @@ class Server:
             return request.refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         request_id = next(self._request_ids)
         answer = self._parked[request_id] = asyncio.get_running_loop().create_future()
-        self._handle(events.Received(request_id, request, asked.version, asked.client_id, host))
-        return await answer
+        try:
+            self._handle(events.Received(request_id, request, asked.version, asked.client_id, host))
+            return await answer
+        finally:
+            self._parked.pop(request_id, None)
 
     # The coordinator ------------------------------------------------------------------------------
 

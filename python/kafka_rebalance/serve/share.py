@@ -18,7 +18,7 @@ Source   SharePartition, SharePartitionManager, ShareSessionContext of Kafka; KI
 import asyncio
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from .batches import Batch, Refused
@@ -27,7 +27,7 @@ from .connections import Limits
 from .frames import Asked, KafkaError
 from .group_configs import GroupConfigs
 from .partition_log import PartitionLog, Waiter
-from .records import Records
+from .records import FETCH_BYTES, Records
 
 MOST_SESSIONS = 2_000
 """The most share sessions, as Kafka's `group.share.max.share.sessions`."""
@@ -35,7 +35,7 @@ _FIRST, _LAST = 0, -1
 """The epochs of a request that opens a session, and of one that closes it."""
 _GAP, _ACCEPT, _RELEASE, _REJECT, _RENEW = range(5)
 _MOST_AT_ONCE = 100_000
-"""The most records of one batch that a member gets at a time."""
+"""The most records that a member gets at a time."""
 _RECORD_LIMIT = 1
 """The mode in which a fetch gets at most `max_records`, even if a batch has more."""
 
@@ -78,13 +78,15 @@ class SharePartition:
         acquired: list[Acquired] = []
         data: list[bytes] = []
         before = log.last_stable if wanted.committed else log.end
-        records, size = wanted.records, wanted.bytes
+        records, size = min(wanted.records, _MOST_AT_ONCE), wanted.bytes
         for batch in log.after(self.start):
             is_full = batch.last_offset >= self.end and self.end - self.start >= wanted.most_locks
             if records <= 0 or size <= 0 or batch.base_offset >= before or is_full:
                 break
             available = self._available(batch, log, wanted)
             offsets = list(islice(available, records if wanted.exact else _MOST_AT_ONCE))
+            if offsets and len(batch.data) > size and (data or not wanted.whole):
+                break
             is_whole = next(available, None) is None
             self.end = max(self.end, (batch.last_offset if is_whole else offsets[-1]) + 1)
             for offset in offsets:
@@ -94,7 +96,8 @@ class SharePartition:
             if offsets:
                 records, size = records - len(offsets), size - len(batch.data)
                 data.append(batch.data)
-        self._begin_at(self.start)
+            else:
+                self._begin_at(self.start)  # what nobody gets does not fill the window
         return acquired, b"".join(data)
 
     def _available(self, batch: Batch, log: PartitionLog, wanted: "Wanted") -> Iterator[int]:
@@ -112,6 +115,8 @@ class SharePartition:
         changes: list[tuple[int, int]] = []
         for batch in batches:
             first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
+            if last >= self.end and self._offsets:
+                return KafkaError.invalid_request
             if last >= self.end:
                 return KafkaError.invalid_record_state
             for offset in range(max(first, self.start), last + 1):
@@ -130,16 +135,18 @@ class SharePartition:
         self._wake()
         return KafkaError.none
 
-    def release(self, limit: int, *, member: str | None = None, until: int | None = None) -> None:
-        """Releases what a member has in flight, or what has a lock that ended at `until`."""
-        found = [
-            offset
-            for offset, one in self._offsets.items()
-            if one.member is not None
-            and (one.member == member if until is None else one.due <= until)
-        ]
-        for offset in found:
-            self._release(offset, limit)
+    def release(self, member: str) -> None:
+        """Releases what a member has in flight, as if it had not been delivered."""
+        for one in self._offsets.values():
+            if one.member == member:
+                one.member, one.deliveries = None, one.deliveries - 1
+        self._wake()
+
+    def expire(self, until: int, limit: int) -> None:
+        """Releases what has a lock that ended at `until`."""
+        for offset, one in list(self._offsets.items()):
+            if one.member is not None and one.due <= until:
+                self._release(offset, limit)
         self._begin_at(self.start)
         self._wake()
 
@@ -151,8 +158,10 @@ class SharePartition:
 
     def _begin_at(self, start: int) -> None:
         """Moves the start to the first offset from `start` on that is not done."""
-        while self._offsets and (first := next(iter(self._offsets))) < start:
-            del self._offsets[first]
+        if start >= self.end:
+            self._offsets.clear()
+        for offset in list(takewhile(start.__gt__, self._offsets)):
+            del self._offsets[offset]
         self.end = max(self.end, start)
         self.start = next(iter(self._offsets), self.end)
 
@@ -170,13 +179,14 @@ def _join(acquired: list[Acquired], offset: int, deliveries: int) -> None:
 
 
 class Wanted(NamedTuple):
-    """How much a fetch may take of a partition."""
+    """How much a fetch may take of a partition; with `whole`, the first batch in any case."""
 
     records: int
     bytes: int
     exact: bool
     committed: bool
     most_locks: int
+    whole: bool = True
 
 
 class _Session:
@@ -278,10 +288,9 @@ class Shares:
         """Ends a session; what the member has in flight is available again."""
         if self._sessions.pop(key, None) is not None:
             group_id, member = key
-            limit = self._configs.value(group_id, "share.delivery.count.limit")
             for (group, _), partition in self._partitions.items():
                 if group == group_id:
-                    partition.release(limit, member=member)
+                    partition.release(member)
 
     def disconnected(self, connection: int) -> None:
         """Ends the sessions of a connection."""
@@ -319,7 +328,7 @@ class Shares:
             partition = self._partitions.get((group_id, place))
             if partition is not None:
                 limit = self._configs.value(group_id, "share.delivery.count.limit")
-                partition.release(limit, until=now)
+                partition.expire(now, limit)
 
     def _due(self, group_id: str) -> int:
         """Returns the time until which records are locked from now on."""
@@ -375,7 +384,8 @@ class Shares:
         """Adds records and errors to the answers; returns whether there are any."""
         group_id, member = key
         body, configs = asked.body, self._configs
-        records, size, some = body.max_records, body.max_bytes, False
+        records, some = body.max_records, False
+        size = most = min(body.max_bytes, FETCH_BYTES)
         for topic_id, index in list(session.places):
             topic = _Topic(topic_id)
             error = self._cluster.error(asked, topic, index)
@@ -390,6 +400,7 @@ class Shares:
                     getattr(body, "share_acquire_mode", 0) == _RECORD_LIMIT,
                     configs.value(group_id, "share.isolation.level") == "read_committed",
                     configs.value(group_id, "share.partition.max.record.locks"),
+                    whole=size == most,
                 )
                 log, partition = self._records.log(*place), self._partition(group_id, place)
                 due = self._due(group_id)

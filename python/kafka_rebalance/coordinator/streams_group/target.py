@@ -16,20 +16,24 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafka_rebalance.assignors.streams import sticky
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_records import BrokerRecord
+from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.streams_groups import StreamsStatus
 
+from ..broker_assigned.members import RequestRefused
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
 from ..machine.state import Shard
 from .group import NOTHING, RECORDS, GroupTasks, StreamsGroup, StreamsGroupMember, Task
 from .topology import ConfiguredTopology
 
 NUM_STANDBY_REPLICAS = "num.standby.replicas"
-_NO_LIMIT = 2**31 - 1
+MOST_TASKS = 100_000
+"""The most active and standby tasks of a group together; Kafka has no such bound."""
 
 
 class StreamsChange(Frozen):
@@ -61,7 +65,7 @@ def initial_key(group_id: str) -> DeadlineKey:
 
 
 def targets_for(state: Shard, change: StreamsChange) -> Targets:
-    """Returns the targets with which members are reconciled."""
+    """Returns the targets with which members are reconciled. Errors: RequestRefused."""
     group, group_id, epoch = change.group, change.group.group_id, change.group.assignment_epoch
     delayed = (StreamsStatus.ASSIGNMENT_DELAYED,)
     # 1.
@@ -104,15 +108,18 @@ def _present(change: StreamsChange) -> dict[str, GroupTasks]:
 def _computed(change: StreamsChange, members: list[StreamsGroupMember]) -> dict[str, GroupTasks]:
     if not change.topology.is_ready:
         return {one.member_id: NOTHING for one in members}
-    group = GroupSpec(
-        change.group.group_id,
-        (),
-        tuple(Member(one.member_id, (), streams=_seen(one)) for one in members),
-        subtopologies=change.topology.subtopologies,
-        num_standby_replicas=int(change.configs.get(NUM_STANDBY_REPLICAS, 0)),
-        max_partitions=_NO_LIMIT,
-    )
-    answer = sticky.assign(group)
+    try:
+        group = GroupSpec(
+            change.group.group_id,
+            (),
+            tuple(Member(one.member_id, (), streams=_seen(one)) for one in members),
+            subtopologies=change.topology.subtopologies,
+            num_standby_replicas=int(change.configs.get(NUM_STANDBY_REPLICAS, 0)),
+            max_partitions=MOST_TASKS,
+        )
+        answer = sticky.assign(group)
+    except GroupError as error:
+        raise RequestRefused(ErrorCode.STREAMS_INVALID_TOPOLOGY) from error
     return {
         one.member_id: GroupTasks(
             _task_set(answer.active[one.member_id]), _task_set(answer.standby[one.member_id])

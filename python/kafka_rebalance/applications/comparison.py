@@ -25,9 +25,7 @@ class ComparedSettings(NamedTuple):
     @property
     def copies(self) -> int:
         """Returns how many standby tasks there are in the end."""
-        course = self.plan.likeliest
-        warming = len(course.calls[-1].warming) if course.calls else 0
-        return sum(len(of.standby) for of in course.tasks.values()) - warming
+        return sum(len(of.standby) for of in self.plan.likeliest.tasks.values())
 
     @property
     def per_thread(self) -> tuple[int, int]:

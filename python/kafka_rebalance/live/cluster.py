@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra, NotReachedError
@@ -113,9 +113,14 @@ def _connected(
     for logger in loggers:
         logger.addFilter(hidden)
     closing = ExitStack()
+
+    def close() -> None:
+        with suppress(Exception):  # a signal may have come in the midst of a request
+            closing.close()
+
     # If the caller does not read the generator to its end, the interpreter would close it at
     # exit, after the client's thread has ended. Then close() would fail.
-    atexit.register(closing.close)
+    atexit.register(close)
     try:
         with closing:
             yield closing.enter_context(
@@ -129,7 +134,7 @@ def _connected(
             raise ClusterError(text) from None
         raise NotReachedError(text, none_answered=not watched.has_begun) from None
     finally:
-        atexit.unregister(closing.close)
+        atexit.unregister(close)
         watched.stop()
         for logger in loggers:
             logger.removeFilter(hidden)

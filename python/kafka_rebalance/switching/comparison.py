@@ -10,7 +10,6 @@ planned twice: for the present lists, and as if its members listed only this ass
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kafka_rebalance.assignors.balance.weights import loads_of
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import (
     KAFKAS,
@@ -38,7 +37,7 @@ from kafka_rebalance.plans.changes.members import AddMembers
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.changes.topics import AddPartitions, AddTopics
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
-from kafka_rebalance.plans.rebalance_plan import parse_changes, plan
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 from kafka_rebalance.plans.rounds import lists_eager
 
 from .migrations import Migration, migration
@@ -292,9 +291,15 @@ def _candidate(
 ) -> Candidate:
     try:
         planned = plan(group, name, changes, engine=engine)
-        load = loads_of(planned.final).fullest(planned.final, planned.after)[1] if by_load else None
+        load = _fullest(planned) if by_load else None
         return Candidate(name, planned.figures(), load=load)
     except GroupError as error:
         if error.path.startswith("changes["):
             raise
         return Candidate(name, None, str(error), error_kind=error_kind(error))
+
+
+def _fullest(planned: RebalancePlan) -> float | None:
+    from kafka_rebalance.assignors.balance.weights import loads_of
+
+    return loads_of(planned.final).fullest(planned.final, planned.after)[1]

@@ -36,7 +36,7 @@ PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
 
 def drawn(plans: int, seed: int) -> Iterator[PLANS]:
-    """Yields cases with plans, without those that both engines, or Java's classes, cannot answer."""
+    """Yields cases with plans, without those that no engine or no class of Java can answer."""
     rng, protocols = random.Random(f"plans/{seed}"), random.Random(f"protocols/{seed}")
     made = 0
     for case in generate(seed, 100 * plans, KAFKAS, _answer):

@@ -24,6 +24,7 @@ from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
 from tests.support.recorded_applications import recorded_line
+from tests.support.waiting import FAR_S
 from tools import api_page, balance_evidence, llms, rooms, settings_page
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def test_the_pages_tests_pass(tmp_path: Path) -> None:
     for name in OF_PYTEST:
         (tmp_path / name).write_text(EXAMPLES[name], encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FAR_S)
     assert "3 passed" in ran.stdout, ran.stdout + ran.stderr
 
 

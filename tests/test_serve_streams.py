@@ -20,7 +20,7 @@ _NO_TASKS: dict[str, Any] = dict.fromkeys(("active_tasks", "standby_tasks", "war
 
 
 class Member:
-    """A member of the group "k", by hand; `tasks` are the active ones."""
+    """A member of the group "k" whose requests the test writes; `tasks` are its active tasks."""
 
     def __init__(self, one: Connection, member_id: str) -> None:
         self.one, self.member_id, self.epoch = one, member_id, 0

@@ -188,7 +188,7 @@ def uuid_text(one: Uuid) -> str:
 
 
 def utc_text(at_ms: int) -> str:
-    """Returns a time in words; what Python's dates lack is shown as their last second."""
+    """Returns a time in words. A time after Python's last date is shown as that date."""
     seconds = min(max(0, at_ms) // 1000, _LAST_S)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 

@@ -187,7 +187,7 @@ class PartitionLog:
         return found
 
     def after(self, offset: int) -> Iterator[Batch]:
-        """Yields the batches from the one with `offset` on; the log must not change meanwhile."""
+        """Yields the batches from the one that contains `offset`; read them before an append."""
         return islice(self._batches, self._index(offset), None)
 
     def aborted(self, offset: int, before: int) -> list[Aborted]:

@@ -180,7 +180,7 @@ class Records:
     # Fetch ----------------------------------------------------------------------------------------
 
     async def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Answers when `min_bytes` are there, a partition has an error, or `max_wait` is over.
+        """Returns the answer at `min_bytes`, at an error of a partition, or after `max_wait`.
 
         It waits for at most `request_s`: a client that left is not noticed meanwhile.
         """

@@ -63,7 +63,7 @@ class Acquired(NamedTuple):
 
 
 class SharePartition:
-    """A partition in one group; the times are those of the server's clock."""
+    """The state of a partition in one share group; its times are those of the server's clock."""
 
     def __init__(self, start: int) -> None:
         self.start = self.end = start

@@ -61,6 +61,15 @@ class Unknown(Fact):
         return f"{text} another member, so its steps (--assignor {self.kafkas}) are not these"
 
 
+class Remembered(Fact):
+    """The leader computes nothing in this round: it gives the rest of its earlier answer."""
+
+    assignor: str
+    step = "assignor"
+
+    text = "the leader, {0.assignor}, gives what it withheld until nobody claimed it"
+
+
 class Alike(Fact):
     """The steps are unknown. Kafka's assignor `kafkas` has the same answer; its facts follow.
 

@@ -15,11 +15,13 @@ from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
     OURS,
+    bare,
     library_of,
     protocol_name,
 )
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition, UserData, static_first
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
 
@@ -30,17 +32,27 @@ from .facts import Fact, holders
 _Steps = Callable[[GroupSpec, TopicPartition], Iterable[Fact] | None]
 
 
-def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
-    """Returns the facts about a partition, which must exist and have a subscriber."""
+def reasons(
+    group: GroupSpec, assignor: str, tp: TopicPartition, remembered: Assignment | None = None
+) -> list[Fact]:
+    """Returns the facts about a partition, which must exist and have a subscriber.
+
+    `remembered` is the assignment of a round that follows another one: `balanced` and `weighted`
+    then compute nothing, but give what they withheld.
+    """
     steps = _STEPS.get(assignor)
     if steps is not None and (facts_found := steps(group, tp)) is not None:
         return list(facts_found)
     if library_of(assignor) not in _CLIENTS:
         unknown: list[Fact] = [_unknown(group, assignor, tp)]
-        return [*unknown, _outcome(group, assignor, tp)] if assignor in OURS else unknown
+        if bare(assignor) not in OURS:
+            return unknown
+        if remembered is not None:
+            return [facts.Remembered(assignor), _outcome(group, remembered, tp)]
+        return [*unknown, _outcome(group, assign(group, assignor), tp)]
     found = list(_by_most_like(group, assignor, protocol_name(assignor), tp))
     if isinstance(found[0], facts.Unknown | facts.NotAlike):
-        found.append(_outcome(group, assignor, tp))
+        found.append(_outcome(group, assign(group, assignor), tp))
     return found
 
 
@@ -105,8 +117,7 @@ def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
     return group.edited(members=members)
 
 
-def _outcome(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Outcome:
-    answer = assign(group, assignor)
+def _outcome(group: GroupSpec, answer: Assignment, tp: TopicPartition) -> facts.Outcome:
     (holder, *_) = holders(answer, tp)
     claims = {member.member_id: len(member.owned_partitions) for member in group.members}
     subscribers = [one.member_id for one in group.members if tp.topic in one.topics]
@@ -121,7 +132,7 @@ def _outcome(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Outco
 
 
 def _page(assignor: str) -> str:
-    return _PAGES.get(library_of(assignor) or assignor, "")
+    return _PAGES.get(library_of(assignor) or bare(assignor), "")
 
 
 def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unknown:

@@ -68,7 +68,7 @@ def explain(
             text.append(f"{step.cause}: {tp} stays with {_names(stays)}")
         for number, one in enumerate(step.rounds, 1):
             text.append(f"{step.cause}, round {number} ({one.kind}):")
-            text += [f"  {line}" for line in _round(step, one, tp)]
+            text += [f"  {line}" for line in _round(step, one, tp, follows=number > 1)]
     return text
 
 
@@ -98,7 +98,7 @@ def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
     raise TypeError(f"partition: {a_type(given)} {problem}")
 
 
-def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
+def _round(step: Step, one: Round, tp: TopicPartition, *, follows: bool) -> list[str]:
     from kafka_rebalance.explain.facts import holders, lines
     from kafka_rebalance.explain.reasons import reasons
 
@@ -110,7 +110,8 @@ def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
     ):
         return [f"nobody subscribes to {tp.topic}"]
     before, after = holders(one.held, tp), holders(one.assignment, tp)
-    steps = lines(reasons(group, step.before.assignor or "", tp))
+    earlier_answer = one.assignment if follows else None
+    steps = lines(reasons(group, step.before.assignor or "", tp, earlier_answer))
     return [*steps, f"{_names(before)} -> {_names(after)}"]
 
 

@@ -260,7 +260,7 @@ class EpochInputs:
         return counts
 
     def _whole_counts(self) -> dict[Any, int]:
-        """Returns the counts of the new targets. Errors: GroupError if one lacks a partition."""
+        """Returns the targets' partition counts. Errors: GroupError if a partition is missing."""
         counts = self._counts(self.targets)
         runs = [run for target in self.targets.values() for run in given(target)]
         found = Counter(topic_of(run, {}) for run in runs for _ in run.partitions)

@@ -110,7 +110,7 @@ def assign(group: GroupSpec, objective: Objective = OBJECTIVE) -> dict[str, list
 
 
 def _targets(group: GroupSpec, classes: Classes, objective: Objective) -> list[ClassLevel]:
-    """Returns the levels of the best balance; if the budget is too small, one with given loads."""
+    """Returns the best balance's levels; if the budget is too small, one level with fixed loads."""
     best = levels(classes)
     most = objective.most_taken(sum(classes.supply))
     if most is None or fewest_taken(group, classes, best) <= most:

@@ -32,8 +32,8 @@ def balance_figures(
     moves        `taken` and the partitions without a present owner
     in_rack      partitions whose reader's rack is that of a replica
     topic_pairs  pairs of partitions of one topic at one member
-    exact        whether each criterion is proven to be best, given those before it kept_because
-                 "budget" if a larger budget allows a more even load
+    exact        whether each criterion is proven to be best, given those before it
+    kept_because "budget" if a larger budget allows a more even load
     """
     classes = classify(group)
     counts = _counts(group, classes, assignment)

@@ -163,7 +163,7 @@ class _Loads:
         return sum(x * x for x in self.loads)
 
     def lower(self) -> bool:
-        """Lowers the cap by 1; returns False, in a useless state, if the partitions do not fit."""
+        """Lowers the cap by 1; returns False, and is then useless, if not all partitions fit."""
         # 2.
         if self.cap == 0:
             return False

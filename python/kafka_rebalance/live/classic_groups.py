@@ -116,8 +116,8 @@ def subscribed_protocol(
     An eager member revokes all partitions before it joins, so it claims none; a cooperative member
     claims those that it keeps. But a member without partitions claims none either. `sent` are the
     members with what they sent, `assigned` is the number of partitions that they were then
-    assigned. A member *rejoined* if it sent a generation, and if any generation in its user data is
-    a real one, too: it had an assignment before. If the next rebalance begins before a member's
+    assigned. A member *rejoined* if it sent a generation, and neither this one nor one in its user
+    data is negative: it had an assignment before. If the next rebalance begins before a member's
     SyncGroup is answered, the member sends that generation although it was assigned nothing in it.
 
     1. None under an eager assignor, and if no member's client allows lists that mix eager and

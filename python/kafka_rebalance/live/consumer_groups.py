@@ -147,8 +147,8 @@ def snapshot_lines(
     the user lacks a permission. A group named by the caller always yields a line, if necessary
     `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a rebalance yields
     an error line in both cases, because its members' subscriptions and assignments are unavailable
-    then. If brokers are down, no broker lists the groups that they coordinate: a line `{"group_id":
-    null, "error": "brokers: ..."}` reports this, or the error line of a group that the caller
+    then. If brokers are down, no broker lists the groups that they coordinate. This is reported by
+    a line `{"group_id": null, "error": "brokers: ..."}`, or by the line of a group that the caller
     named. `on_progress` is called at the start, after every 200 groups, and at the end. `on_listed`
     is called first, with all groups of the cluster.
 

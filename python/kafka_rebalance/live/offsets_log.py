@@ -11,7 +11,8 @@
 
 Each broker lists the groups whose partition of this topic it leads. So groups are missing
 (`problems`) if a broker does not answer, or if a partition has no leader: the broker that led it is
-then no longer in the metadata, so no broker fails to answer. The ids of these groups are unknown.
+then no longer in the metadata, and all brokers that are there answer. The ids of these groups are
+unknown.
 
 Order    partitions by number; records by offset.
 Errors   ClusterError: no connection, or no progress within the request timeout; NotReachedError: no

@@ -70,8 +70,8 @@ class RecordedGroups:
         self._coordinator.handle(TopicsChanged(tuple(known), 1), 0)
 
     def line(self, group_id: str, records: Iterable[tuple[bytes, bytes]]) -> dict[str, Any] | None:
-        """Returns a group's line, with its `kind` and `state`; None without such a group. Errors:
-        GroupError for unreadable records, or if the id of one of its topics is wrong.
+        """Returns a group's line, with its `kind` and `state`; None if it is absent or classic.
+        Errors: GroupError for unreadable records, or if the id of one of its topics is wrong.
 
         `records` are (key, value), the last of each key; a group without members has neither
         topics nor an assignor.

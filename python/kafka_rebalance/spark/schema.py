@@ -150,7 +150,7 @@ _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
 def leaf_paths(drop: set[str]) -> Iterator[str]:
-    """Yields the leaf columns' paths as `bulk.splits.row_batches` names them, without `drop`."""
+    """Yields leaf columns' paths, as `bulk.splits.row_batches` names them; none below `drop`."""
     dropped = [f"{path.replace('[]', '')}." for path in drop]
     for _, path in leaves(contract_schema("all")):
         if not f"{path}.".startswith(tuple(dropped)):

@@ -61,7 +61,7 @@ class Listener(Protocol):
         """Called when all groups have been described; `group_ids` are those that exist."""
 
     def failed(self, what: str, error: Exception | None) -> None:
-        """Called with each new error of what is read, and with None when it is read again.
+        """Called with each new error of `what`, such as RECORDS; with None when it works again.
 
         After any error but a ClusterError, the thread has ended: no later attempt would succeed.
         """
@@ -255,7 +255,7 @@ class FollowedCluster:
             self._ended.wait(wait_s)
 
     def take(self, batch: Sequence[OffsetsRecord]) -> None:
-        """Takes records in the order of the log."""
+        """Passes the rebalances that records show to the listener, in the order of the log."""
         rows: list[FollowedRow] = []
         for record in batch:
             is_old = record.offset < self.log.old_before.get(record.partition, 0)

@@ -75,7 +75,7 @@ class UnreadTime:
     seconds: float = 0.0
 
     def becomes(self, number: int, at_ms: int) -> None:
-        """Called when `number` partitions have no reader; the clocks of brokers may differ."""
+        """Called when `number` partitions have no reader; `at_ms` can decrease: clocks differ."""
         self.seconds += self.now * max(0, at_ms - self.since_ms) / 1000
         self.now, self.since_ms = number, max(at_ms, self.since_ms)
 

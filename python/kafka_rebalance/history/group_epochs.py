@@ -178,7 +178,7 @@ class GroupEpochs:
             self._of_topics(name, read.value, record.timestamp_ms)
 
     def end(self) -> Iterator[_Row]:
-        """Yields the row of the last epoch: no more records come."""
+        """Called after the last record: yields the row of the last epoch."""
         if self._replaced is not None:
             yield from self._written_again(self._replaced)
         yield from self._close()

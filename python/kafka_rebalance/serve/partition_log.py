@@ -207,7 +207,8 @@ class PartitionLog:
         """Returns offset and time of the first record at or after the time; None if all are older.
 
         In a compressed batch, only the first record is looked at: otherwise a small request could
-        make the server unpack a batch of any size. So it is in a batch whose bytes are not records.
+        make the server unpack a batch of any size. The same holds for a batch whose bytes are not
+        records.
         """
         for batch in self._batches:
             if batch.max_timestamp < timestamp:

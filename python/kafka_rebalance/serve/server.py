@@ -442,8 +442,8 @@ class Server:
                 times.clear()
             self._move_to(due)
             times[key] += 1
-            # If a heartbeat does not move the deadline, it is due again at once. Without this, the
-            # clock could go on by 1 ms a step, for minutes.
+            # Only once: a deadline that is due again at once was not moved by the heartbeat. Else
+            # the clock could advance by 1 ms a step, for minutes.
             if heartbeats and times[key] == 1 and self._heartbeat(key):
                 continue
             self._handle(Tick())

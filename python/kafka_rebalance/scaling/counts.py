@@ -148,7 +148,8 @@ def scale(
         one = one if stays else replace(one, ranges=ranges_of(plans, samples))
         if how_long and plans[0].changes:
             times, text = timed_or_why(plans[0])
-            one, assumed = replace(one, times=times), text if times or not assumed else assumed
+            first_timed = times is not None and not any(each.times for each in found)
+            one, assumed = replace(one, times=times), text if first_timed else assumed or text
         found.append(replace(one, useful=all(_is_less(one, other) for other in found)))
     noun = "task" if group.subtopologies is not None else "partition"
     shown = tuple(one for one in found if one.members in wanted)

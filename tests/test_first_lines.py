@@ -161,10 +161,24 @@ def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -
     one = run["totals"]
     assert run["summary"] == first(capsys, "simulate", "rolling-bounce")
     assert run["summary"] == (
+        "Every member restarts, one after another: "
         f"{one['rebalances']} rebalances after the start-up; "
         f"{one['unavailable_ms'] / 1000:,.1f} partition-seconds without a reader, the longest "
         f"{one['longest_gap_ms'] / 1000:,.1f} s; settled at {one['settled_ms'] / 1000:,.1f} s."
     )
+
+
+def test_a_simulation_of_a_group_names_the_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "g.jsonl"
+    file.write_text(group(2, 5).to_json(), encoding="utf-8")
+    of = ("simulate", "--from", str(file))
+    assert first(capsys, *of, "--add-members", "1").startswith("g: adding 1 member: 1 rebalance ")
+    assert first(capsys, *of).startswith("g: as it is: 0 rebalances ")
+    several = (*of, "--bounce-members", "--compare", "eager,static")
+    assert first(capsys, *several).startswith("g: restarting every member: eager leaves ")
+    assert first(capsys, *of, "--add-members", "1", "--seeds", "2").startswith("g: adding 1 member")
 
 
 def test_a_run_is_the_median_of_five_seeds() -> None:

@@ -195,7 +195,13 @@ def test_the_command_begins_with_the_answer(
     from kafka_rebalance.cli import describe
     from kafka_rebalance.cli.groups import BadGroup
 
-    none = {"file": None, "command_config": None, "topic": [], "assume": [], "all": False}
+    none: dict[str, Any] = {
+        "file": None,
+        "command_config": None,
+        "topic": [],
+        "assume": [],
+        "all": False,
+    }
     where = {"bootstrap_server": "b:9092", "group": "connect", "timeout": 5.0}
     asked = argparse.Namespace(**none, **where)
     answers = (_recorded(), "nothing is wrong."), (_described(state="Empty"), "it has no members.")

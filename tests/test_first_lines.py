@@ -84,7 +84,7 @@ def test_a_switch_to_the_present_assignor_is_a_result(
         (
             2, 4, "cooperative-sticky", "remove-members=1",
             ("Removing 1 member moves 2 of 4 partitions in 1 rebalance; 2 of them have no reader "
-            "for one rebalance, the others are read on."),
+            "for one rebalance, the others keep their readers."),
         ),
         (
             2, 5, "range", "add-members=1",
@@ -152,7 +152,9 @@ def test_an_explanation_begins_with_the_owner(
     file.write_text(group(2, 5).to_json(), encoding="utf-8")
     assert first(capsys, "explain", "t-0", str(file)) == "t-0 stays with c-1-0000 in 1 rebalance."
     said = first(capsys, "explain", "t-4", str(file), "--add-members", "1")
-    assert said == "t-4 goes from c-1-0000 to c-3-1bc4* in 2 rebalances, nobody reads it in 1."
+    assert (
+        said == "t-4 goes from c-1-0000 to c-3-1bc4* in 2 rebalances; nobody reads it in 1 of them."
+    )
 
 
 def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,7 +84,7 @@ def test_a_switch_to_the_present_assignor_is_a_result(
         (
             2, 4, "cooperative-sticky", "remove-members=1",
             ("Removing 1 member moves 2 of 4 partitions in 1 rebalance; 2 of them have no reader "
-            "for one rebalance, the others keep their readers."),
+            "for one rebalance, the others keep theirs."),
         ),
         (
             2, 5, "range", "add-members=1",

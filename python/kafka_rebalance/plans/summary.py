@@ -108,9 +108,7 @@ def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
         said.append(f"{then}{every} {have} no reader meanwhile")
     elif silent:
         of_them = counted(silent, noun) if then else f"{silent} of them"
-        said.append(
-            f"{then}{of_them} {have} no reader for one rebalance, the others keep their readers"
-        )
+        said.append(f"{then}{of_them} {have} no reader for one rebalance, the others keep theirs")
     if figures.leaderless:
         said.append(f"{counted(figures.leaderless, noun)} without a leader")
     still = f"every {noun} has a reader all the time" if figures.rounds else "nothing moves"

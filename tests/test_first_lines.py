@@ -157,6 +157,15 @@ def test_an_explanation_begins_with_the_owner(
     )
 
 
+def test_members_without_a_rack_may_be_in_the_lost_one() -> None:
+    told = group(2, 2)
+    told = replace(told, topics=(kr.Topic("t", 2, racks=(("a", "b"), ("b",))),))
+    assert kr.plan(told, None, ["remove-rack=a"]).summary == (
+        "2 of 2 members have no client.rack; whether the rack holds them is not known, and this "
+        "plan keeps them. Losing rack a causes no rebalance; nothing moves."
+    )
+
+
 def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "rolling-bounce", "--json"]) == 0
     run = json.loads(capsys.readouterr().out)

@@ -41,9 +41,9 @@ def _unknown_racks(plan: "RebalancePlan") -> str:
     unknown = sum(not member.rack_id for member in plan.group.members) if lost else 0
     if not unknown:
         return ""
-    of = f"{unknown} of {counted(len(plan.group.members))}"
-    have, their = ("has", "its") if unknown == 1 else ("have", "their")
-    return f"{of} {have} no client.rack, so {their} rack is not known. "
+    have, them = ("has", "it") if unknown == 1 else ("have", "them")
+    of = f"{unknown} of {counted(len(plan.group.members))} {have} no client.rack"
+    return f"{of}; whether the rack holds {them} is not known, and this plan keeps {them}. "
 
 
 def _taken(plan: "RebalancePlan") -> str:

@@ -105,7 +105,7 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     frames = {"dataframes", "dataframes output"}
     assert EXAMPLES.keys() - run == {*FILES, *OF_PYTEST, "mcp settings", *on_spark, *frames}
     assert len(COMMANDS) == 36
-    assert len(SCRIPTS) == 7
+    assert len(SCRIPTS) == 10
     assert len(FILES) == 7
 
 

@@ -213,7 +213,7 @@ def _summary(counts: Sequence[Count], members: int, noun: str, *, knows_owners: 
         enough = (one.members for one in counts if one.catch_up_s != math.inf)
         said.append(f"{next(enough, 'no number')} is enough to read what arrives")
     if worth := _worth(counts):
-        said.append(f"every member helps with {', '.join(map(str, worth))}")
+        said.append(f"useful numbers: {', '.join(map(str, worth))}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
     return "; ".join(said)

@@ -23,6 +23,7 @@ from kafka_rebalance.applications.plan import ApplicationPlan
 from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, Call
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import counted
+from kafka_rebalance.plans.summary import in_words
 from kafka_rebalance.wire.streams_protocol import TaskId
 
 from .intervals import Holds
@@ -80,9 +81,8 @@ class _Played:
         until = max(self.now_ms, self.last_ms) + _AFTER_MS * self.course.settled
         holds = self.holds.finish(until)
         plan = self.plan
-        changes = ", ".join(map(str, plan.changes))
         return Run(
-            title=f"{plan.group.group_id}: {changes or 'the next rebalance'}",
+            title=f"{plan.group.group_id}: {in_words(plan.changes)}",
             until_ms=until,
             held="task",
             assumed=_assumed(plan),

@@ -21,8 +21,8 @@ from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.watch import courses as seen_target
 from kafka_rebalance.watch.verdict import (
     MORE_CHANGED,
-    NOT_ALL_TRIED,
     NO_TOPIC,
+    NOT_ALL_TRIED,
     OLD_COUNTS,
     is_reached,
     judged_rebalance,

@@ -63,8 +63,8 @@ def from_record(
 ) -> FollowedRebalance:
     """Judges a row by the present `topics`: name -> topic of a contract line.
 
-    A topic may have grown since then. If the present counts do not predict the rebalance, those that
-    the record shows are tried, too.
+    A topic may have grown since then: if the present counts do not predict the rebalance, those
+    that the record shows are tried, too.
     """
     row, _, after = found
     if after is None or not after.members or after.protocol_type != CONSUMER:

@@ -25,7 +25,7 @@ A topic's name is in the records of committed offsets (Kafka 4.4) and of share g
 its id stands for it.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -73,6 +73,9 @@ SESSION_MS = 45_000
 """The default of `group.consumer.session.timeout.ms`, and of the setting of share and of streams
 groups; no record has the session of a group."""
 
+Sessions = int | Mapping[str, int]
+"""The session of all groups in ms, or group -> session; other groups have the default."""
+
 _TYPES = {int(one): one for one in RecordType}
 _STATIC_LEAVE = -2  # the member epoch of a static member that has left and may come back
 
@@ -115,9 +118,9 @@ class GroupEpochs:
     """
 
     def __init__(
-        self, history: GroupHistory, names: MutableMapping[Uuid, str], session_ms: int
+        self, history: GroupHistory, names: MutableMapping[Uuid, str], sessions: Sessions
     ) -> None:
-        self._history, self._names, self._session_ms = history, names, session_ms
+        self._history, self._names, self._sessions = history, names, sessions
         self._begin()
 
     def _begin(self) -> None:
@@ -338,7 +341,8 @@ class GroupEpochs:
             return
         row, generation = self._row
         self._row = None
-        if next_ms is not None and next_ms - row.time_ms < self._session_ms / 4 and not row.gap:
+        soon_ms = row.time_ms + self._session_ms(row.group_id) / 4
+        if next_ms is not None and next_ms < soon_ms and not row.gap:
             row = self._with_returns(row, next_ms)
         row = replace(
             row,
@@ -397,7 +401,7 @@ class GroupEpochs:
             epoch.value.epoch,
             assignors[0].partition("/")[2] if is_named else None,
             None,
-            tuple(self._member(name, one) for name, one in members),
+            tuple(self._member(name, one, key.group_id) for name, one in members),
             group_type=key.type.group_type,
             metadata_hash=epoch.value.metadata_hash,
             settings=settings_of(epoch.value),
@@ -406,7 +410,11 @@ class GroupEpochs:
             assignors=assignors,
         )
 
-    def _member(self, name: str, value: AnyMember) -> RecordedMember:
+    def _session_ms(self, group_id: str) -> int:
+        of = self._sessions
+        return of if isinstance(of, int) else of.get(group_id, SESSION_MS)
+
+    def _member(self, name: str, value: AnyMember, group_id: str) -> RecordedMember:
         current, target = self._current.get(name), self._targets.get(name)
         classic = value.classic if isinstance(value, MemberValue) else None
         # A pattern counts as a topic: other topics that match it are no other subscription.
@@ -416,7 +424,7 @@ class GroupEpochs:
             instance_of(value),
             value.client_id,
             value.client_host,
-            classic.session_timeout_ms if classic else self._session_ms,
+            classic.session_timeout_ms if classic else self._session_ms(group_id),
             rebalance_timeout_ms(value),
             Subscription(topics, None, tuple(self._partitions(given(current)))),
             AssignmentData(tuple(self._partitions(given(target)))),

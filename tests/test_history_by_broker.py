@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_rebalance import live
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.history import (
@@ -114,6 +115,35 @@ def test_members_have_names_that_begin_with_their_client_ids(
     assert ": left? (java-1-opW8)" in page.read_text(encoding="utf-8")
     rows = rebalance_history(read_records(str(RUN)), session_ms=SESSIONS)
     assert all(row.clients for row in rows if row.group_type == "consumer" and row.joined)
+
+
+def test_sessions_are_read_from_the_brokers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A share group's member was killed: with a session of 45 s, it would have left."""
+    told = {}
+    for sessions in ({}, SESSIONS):
+        monkeypatch.setattr(live, "group_sessions", lambda *_, found=sessions, **__: found)
+        monkeypatch.setattr(
+            live, "offsets_records", lambda *_, **__: iter(sorted(read_records(str(RUN))))
+        )
+        assert main(["history", "--bootstrap-server", "b:1", "--group", "share"]) == 0
+        told[bool(sessions)] = " ".join(capsys.readouterr().out.split())
+    assert " left? (share-17-fUFQ)" in told[False]
+    assert " left or timed out (share-17-fUFQ)" in told[True]
+
+
+def test_settings_of_a_group_are_its_session() -> None:
+    pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
+    from kafka_rebalance.testing import RunningBroker
+    from tests.support.served_broker import _JOINS, connection
+
+    with RunningBroker({"orders": 1}) as broker:
+        connection(broker).ask("consumer_group_heartbeat", 1, **_JOINS)
+        assert live.group_sessions(broker.address) == {"h": 45_000}
+        broker.configure("h", {"consumer.session.timeout.ms": "50000"})
+        assert live.group_sessions(broker.address, "h") == {"h": 50_000}
+        assert live.group_sessions(broker.address, "other") == {}
 
 
 # Virtual time -------------------------------------------------------------------------------------

@@ -61,17 +61,12 @@ def topics_read(found: FollowedRow) -> frozenset[str]:
 def from_record(
     found: FollowedRow, topics: Mapping[str, Mapping[str, Any]], engine: Engine = "rust"
 ) -> FollowedRebalance:
-<<<<<<< HEAD
-    """Judges a row by the present `topics`: name -> topic of a contract line.
+    """Judges a row with the present `topics`: name -> topic, as in a line of docs/contract.md.
 
     A topic may have grown since then: if the present counts do not predict the rebalance, those
     that the record shows are tried, too.
     """
     row, _, after = found
-=======
-    """Judges a row with the present `topics`: name -> topic, as in a line of docs/contract.md."""
-    row, before, after = found
->>>>>>> main
     if after is None or not after.members or after.protocol_type != CONSUMER:
         return FollowedRebalance(row)
     counts = after.partition_counts

@@ -35,17 +35,10 @@ def rebalance_history(
     """Returns a row for each metadata record of a classic group, and for each epoch of a consumer,
     share or streams group, in order of time.
 
-<<<<<<< HEAD
     The records may come in any order; tombstones and records of other kinds have no row. No record
-    has the sessions of groups whose brokers assign: `session_ms` is the session of all, or group ->
-    session, as `group_sessions` reads them; else it is Kafka's default. A record whose value cannot
-    be read becomes a row with an `error`.
-=======
-    The records may come in any order; tombstones and records of other kinds have no row.
-    `session_ms` is the session timeout of members of groups whose broker assigns, which is in no
-    record; its default is Kafka's. A record whose value cannot be read becomes a row with an
-    `error`.
->>>>>>> main
+    has the session timeouts of groups whose broker assigns: `session_ms` is that of all of them, or
+    group -> timeout, as `group_sessions` reads them; its default is Kafka's. A record whose value
+    cannot be read becomes a row with an `error`.
 
     Errors   TypeError at `records` for anything but records.
     """

@@ -125,7 +125,7 @@ def _share_member(server: str) -> Iterator[None]:
             yield
         finally:
             ended.set()
-        beating.result(60)
+        beating.result(FAR_S)
 
 
 def _kafkas(server: str, group: str, command: str) -> dict[str, tuple[str, str]]:

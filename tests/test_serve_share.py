@@ -21,7 +21,7 @@ from kafka_rebalance.serve.partition_log import PartitionLog
 from kafka_rebalance.serve.share import SharePartition, Wanted
 from kafka_rebalance.testing import RunningBroker
 from tests.support.served_broker import REQUESTS, connection
-from tests.support.waiting import until
+from tests.support.waiting import FAR_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -201,7 +201,7 @@ def test_a_fetch_waits_for_a_record_or_a_release() -> None:
             waiting = pool.submit(other.fetch, max_wait=20_000)
             until("a Fetch that waits", lambda: bool(broker._server.records.log("t", 0).waiting))
             wakes()
-            assert waiting.result(10) == got
+            assert waiting.result(FAR_S) == got
 
 
 def test_the_bytes_of_an_answer_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

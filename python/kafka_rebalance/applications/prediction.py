@@ -111,7 +111,7 @@ class Running:
     `behind` counts the records between a copy of a task's state and the end of its changelogs.
     `owners` has the process of each active task after the last call; it may have left since, and
     `ended` are the active tasks of threads that have. `pauses` are the processes that were away
-    without a rebalance, each with the time in ms.
+    without a rebalance, each with the time in ms and the number of calls before.
     """
 
     application: Application
@@ -125,7 +125,7 @@ class Running:
     calls: list[Call] = field(default_factory=list)
     owners: dict[TaskId, str] = field(default_factory=dict)
     ended: list[TaskId] = field(default_factory=list)
-    pauses: list[tuple[str, int]] = field(default_factory=list)
+    pauses: list[tuple[str, int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.owners = self._owners()
@@ -156,8 +156,18 @@ class Running:
         self.application = self.application._replace(threads=(*self.application.threads, *new))
         self.tasks |= {one.member_id: ThreadTasks() for one in new}
 
-    def settle(self, cause: str, waited_ms: int, restore: Restore, *, engine: Engine) -> bool:
-        """Plays calls until none is due; returns False if that takes more than 200."""
+    def settle(
+        self,
+        cause: str,
+        waited_ms: int,
+        restore: Restore,
+        *,
+        engine: Engine,
+        within_ms: int | None = None,
+    ) -> bool:
+        """Plays calls until none is due, or none `within_ms` after the first; returns False if that
+        takes more than 200.
+        """
         interval = self.application.settings.probing_rebalance_interval_ms
         ideal = ideal_owners(self.application, engine=engine)
         for _ in range(_MOST_CALLS):
@@ -168,9 +178,13 @@ class Running:
                 if self.is_quick:
                     self.wait(FOLLOW_UP_MS, restore)
             # 4.
+            elif within_ms is not None and (within_ms < interval or later == {None}):
+                self.wait(within_ms, restore)
+                return True
             elif later - {None}:
                 cause, waited_ms = PROBING, interval
                 self.wait(interval, restore)
+                within_ms = None if within_ms is None else within_ms - interval
             else:
                 self.wait(interval, lambda *_: 0)
                 return True

@@ -27,6 +27,7 @@ from kafka_rebalance.assignors.streams.application import (
 )
 from kafka_rebalance.assignors.streams.leader import ASSIGNORS
 from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.group.field_paths import integer
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
@@ -34,6 +35,8 @@ from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
 from .lines import (
     FIELD,
     SentAssignment,
+    checked_assignor,
+    checked_settings,
     read_application,
     read_assigned,
     settings,
@@ -203,6 +206,15 @@ def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
     ideal = application._replace(settings=caught_up)
     answer = engines.assign(ideal, reference=engine == "reference")
     return {(one, task) for one, of in (answer.processes or {}).items() for task in of.active}
+
+
+def checked_given(given: Mapping[str, Any]) -> None:
+    """Checks settings, and the keys of the replay. Errors: GroupError at `given`."""
+    checked_settings({name: one for name, one in given.items() if name not in OF_REPLAY}, "given")
+    if ASSIGNOR in given:
+        checked_assignor(given[ASSIGNOR], f"given.{ASSIGNOR}")
+    for number in given.get(STATEFUL) or ():
+        integer(number, f"given.{STATEFUL}", "subtopology")
 
 
 def read_replay(

@@ -264,7 +264,9 @@ def file(tmp_path: Path) -> Path:
 def test_describe(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = _run(capsys, "describe", file)
     assert code == 0
-    assert out.startswith("shop: 2 processes, 4 threads, 14 tasks (7 stateful). Not final")
+    assert out.startswith(
+        "shop: 2 processes, 4 threads, 14 tasks (7 stateful), each with a thread."
+    )
     assert "2026-11-23 19:07:55 UTC, by process 164f9b9c" in " ".join(out.split())
     assert "Waiting: 1[2], from 164f9b9c to 0420a007, which was up to 863 records behind" in out
     assert "Checked: the last rebalance, played again, has the present assignment." in out

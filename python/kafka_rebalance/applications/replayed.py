@@ -42,7 +42,7 @@ from .lines import (
     settings,
     uuid_text,
 )
-from .topology import missing_tasks, present_tasks, topologies
+from .topology import ThreadTasks, missing_tasks, present_tasks, topologies
 
 Place = tuple[Uuid, TaskId]
 """A process and a task that it has."""
@@ -174,12 +174,8 @@ class Replay(NamedTuple):
         """
         if self.differing:
             return []
-        tasks = present_tasks(self.assigned)
-        now = {
-            task: one.info.process_id
-            for one in self.application.threads
-            for task in tasks[one.member_id].active
-        }
+        active = places(self.application, present_tasks(self.assigned), active=True)
+        now = {task: process_id for process_id, task in active}
         played = engines.assign(self.application, reference=engine == "reference").processes or {}
         stateful = {*self.topology.stateful}
         return [
@@ -192,12 +188,32 @@ class Replay(NamedTuple):
         """Returns the process and the task of each warm-up: the ideal owner has it as standby."""
         if self.differing:
             return set()
-        tasks = present_tasks(self.assigned)
-        return ideal_owners(self.application, engine=engine) & {
-            (one.info.process_id, task)
+        return ideal_owners(self.application, engine=engine) & self.standby()
+
+    def standby(self) -> set[Place]:
+        """Returns the process and the task of each standby task, also of warm-ups."""
+        return places(self.application, present_tasks(self.assigned), active=False)
+
+    def sums(self) -> dict[Place, int]:
+        """Returns what each process sent about its tasks in the last rebalance."""
+        return {
+            (one.info.process_id, task): total
             for one in self.application.threads
-            for task in tasks[one.member_id].standby
+            for task, total in one.info.offset_sums().items()
         }
+
+
+def places(
+    application: Application, tasks: Mapping[str, ThreadTasks], *, active: bool | None = None
+) -> set[Place]:
+    """Returns the places of the tasks of all threads; only active, or only standby ones."""
+    kinds = slice(None) if active is None else slice(not active, 2 - active)
+    return {
+        (one.info.process_id, task)
+        for one in application.threads
+        for of_kind in tuple(tasks[one.member_id])[kinds]
+        for task in of_kind
+    }
 
 
 def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:

@@ -33,7 +33,9 @@ def print_application(group: GroupSpec, one: Replay) -> None:
     print_wrapped(
         f"{group.group_id}: {len(names)} process{'es' * (len(names) > 1)}, "
         f"{counted(len(application.threads), 'thread')}, {counted(len(topology.tasks), 'task')} "
-        f"({len(topology.stateful)} stateful). {_state(one, names)}"
+        f"({len(topology.stateful)} stateful), "
+        f"{f'{len(unread)} read by nobody' if unread else 'each with a thread'}. "
+        f"{_state(one, names)}"
     )
     if unread:
         print_wrapped(f"Read by nobody until the next rebalance: {tasks_text(unread)}.")

@@ -40,7 +40,7 @@ QUICK = CHANGES.with_name("streams_classic_quick.jsonl.gz")
 FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
 HOSTS = 31
 STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
-WITHHELD = (47, 52)
+WITHHELD, UNREAD = (47, 52), 63
 
 
 def _replayed(key: int, engine: Engine = "rust", given: dict[str, int] = GIVEN) -> Replay:
@@ -274,6 +274,16 @@ def test_describe(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     application = json.loads(out)["application"]
     assert application["next_rebalance_ms"] == 1795460875093
     assert application["problem"] is None
+
+
+def test_tasks_that_nobody_reads_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "withheld.jsonl"
+    path.write_text(json.dumps(recorded_line(UNREAD)), encoding="utf-8")
+    told = " ".join(_run(capsys, "describe", path)[1].split())
+    assert "stateful), 1 read by nobody. It is about to rebalance again" in told
+    assert "Read by nobody until the next rebalance: 2[1]." in told
 
 
 def test_the_session_of_the_properties_counts(

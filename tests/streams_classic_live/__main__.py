@@ -19,7 +19,7 @@ from random import Random
 
 from tests.support.broker import Broker
 
-from .judge import Stage, judged
+from .judge import Stage, judged, judged_again
 from .questions import asked
 
 RECORD = Path("build") / "streams-classic-live.jsonl"
@@ -33,7 +33,12 @@ def main() -> int:
     parser.add_argument("--changes", type=int, default=2, help="of each application")
     parser.add_argument("--traffic", type=int, default=0, help="seconds with traffic at the end")
     parser.add_argument("--questions", action="store_true", help="ask those of docs/streams.md")
+    parser.add_argument("--again", type=Path, help="judge a recording again: all but times")
     args = parser.parse_args()
+    if args.again is not None:
+        with args.again.open(encoding="utf-8") as record:
+            print(judged_again(record))
+        return 0
     RECORD.parent.mkdir(exist_ok=True)
     random = Random(args.seed)
     with tempfile.TemporaryDirectory() as directory, Broker() as broker:

@@ -69,6 +69,14 @@ class Stage:
     next: Course | None = None
     there: set[str] = field(default_factory=set)
 
+    @property
+    def given(self) -> dict[str, Any]:
+        return {
+            "acceptable.recovery.lag": self.lag,
+            "probing.rebalance.interval.ms": PROBING_MS,
+            _TAGS: ["zone"] * self.is_tagged,
+        }
+
     @staticmethod
     def drawn(number: int, random: Random) -> Stage:
         a, b, c = random.sample(range(2, 7), 3)
@@ -222,12 +230,7 @@ class Run:
                 group, field_ = GroupSpec.from_dict(line), line["application"]
                 read, assigned = read_application(field_), read_assigned(field_)
                 stage = by_id[group.group_id]
-                given = {
-                    "acceptable.recovery.lag": stage.lag,
-                    "probing.rebalance.interval.ms": PROBING_MS,
-                    _TAGS: ["zone"] * stage.is_tagged,
-                }
-                one = replay(group.group_id, read, assigned, given)
+                one = replay(group.group_id, read, assigned, stage.given)
                 found[group.group_id] = group, one
                 is_now = one.application.end_offsets == read.end_offsets
                 self.bounds[group.group_id] = "the ends of now" if is_now else "reported ends"
@@ -413,10 +416,7 @@ def _change(run: Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Found
         texts = [f"remove-member={process_id}"]
         if kind == "restart":
             texts = [f"bounce-members={process_id},away=1s"]
-    changes = parse_changes(texts)
-    stage.planned = plan_application(group, one, changes, session_ms=SESSION_MS)
-    stage.there = {each.member_id for each in group.members}
-    stage.phase, stage.next = 0, None
+    _plan(stage, group, one, texts[0])
     found.add(f"{stage.group_id}: {texts[0]}, {stage.standbys} standbys")
     run.note(group_id=stage.group_id, change=texts[0])
     stage.changed_ms = time.time() * 1000
@@ -431,6 +431,40 @@ def _change(run: Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Found
     return kind != "restart"
 
 
+def _plan(stage: Stage, group: GroupSpec, one: Replay, change: str) -> None:
+    changes = parse_changes([change])
+    stage.planned = plan_application(group, one, changes, session_ms=SESSION_MS)
+    stage.there = {each.member_id for each in group.members}
+    stage.phase, stage.next = 0, None
+
+
+def _next(stage: Stage, group: GroupSpec, look: Replay) -> None:
+    """Plans the probing rebalance that is due."""
+    stage.phase += 1
+    stage.next = plan_application(group, look).likeliest if look.deadline else None
+
+
+def judged_again(record: TextIO) -> Found:
+    """Judges a recording: all but times."""
+    found, stages = Found(), dict[str, Stage]()
+    looks: dict[str, tuple[GroupSpec, Replay]] = {}
+    for line in map(json.loads, record):
+        group_id = line["group_id"]
+        stage = stages.setdefault(group_id, Stage(group_id, {}, 0, is_static=False))
+        if "change" in line:
+            found.changes += 1
+            _plan(stage, *looks[group_id], line["change"])
+        elif "compared" in line:
+            found.add(f"  {group_id}: {_judged(stage, looks[group_id][1], found)}")
+            _next(stage, *looks[group_id])
+        else:
+            read = read_application(line["application"])
+            stage.is_tagged = any(one.info.tags() for one in read.threads)
+            sent = read_assigned(line["application"])
+            looks[group_id] = GroupSpec.from_dict(line), replay(group_id, read, sent, stage.given)
+    return found
+
+
 def _compare(run: Run, stages: list[Stage], found: Found) -> None:
     """Compares all rebalances after the changes of these applications."""
     left = list(stages)
@@ -441,8 +475,7 @@ def _compare(run: Run, stages: list[Stage], found: Found) -> None:
             how = _judged(stage, look, found)
             run.note(group_id=stage.group_id, compared=how)
             found.add(f"  {stage.group_id}: {how}; probing {'not ' * (not look.deadline)}due")
-            stage.phase += 1
-            stage.next = plan_application(group, look).likeliest if look.deadline else None
+            _next(stage, group, look)
         left = [one for one in left if one.next]
         if left:
             due = {one.group_id: (looks[one.group_id][1].deadline or ("", 0))[1] for one in left}
@@ -487,8 +520,9 @@ def _judged(stage: Stage, look: Replay, found: Found) -> str:
         found.told_standby_again += not any(told)
     if look.deadline is None:
         found.ends += 1
-        found.right_ends += present == course.after and standby == bounds[0]
-        if stage.phase:
+        is_right = standby == _standbys(stage, look, course.tasks)
+        found.right_ends += present == course.after and is_right
+        if stage.phase and stage.changed_ms:
             took_ms, slack_ms = stage.probed_ms - stage.changed_ms, _ON_TIME_MS * (1 + stage.phase)
             found.warmed += 1
             found.right_times += quick.duration_ms <= took_ms <= course.duration_ms + slack_ms
@@ -502,11 +536,14 @@ def _judged(stage: Stage, look: Replay, found: Found) -> str:
 
 
 def _bounds(course: Course, phase: int) -> list[dict[str, ThreadTasks]]:
-    """Returns the tasks of all threads after a phase: of the course, and of its quick one."""
-    return [
-        one.phases[min(phase, len(one.phases) - 1)][-1].tasks
-        for one in (course, course.quick or course)
-    ]
+    """Returns the tasks of all threads after a phase, or, if some copies are restored before
+    follow-ups, those of a later phase, or of a call in the quick course.
+    """
+    later = [of[-1].tasks for of in course.phases[min(phase, len(course.phases) - 1) :]]
+    if course.quick is None:
+        return later[:1]
+    quick = course.quick.phases
+    return [*later, *(one.tasks for one in quick[min(phase, len(quick) - 1)])]
 
 
 def _standbys(stage: Stage, look: Replay, tasks: dict[str, ThreadTasks]) -> dict[TaskId, set[str]]:

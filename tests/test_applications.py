@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 CHANGES = Path(__file__).parent / "data" / "streams_classic_changes.jsonl.gz"
 QUICK = CHANGES.with_name("streams_classic_quick.jsonl.gz")
+TAGS = CHANGES.with_name("streams_classic_tags.jsonl.gz")
 FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
 HOSTS = 31
 STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
@@ -244,6 +245,21 @@ def test_changes_of_real_applications_go_as_planned(engine: Engine) -> None:
                 compared.append(group_id)
             before, group = after, GroupSpec.from_dict(line)
     assert len(compared) == 17
+
+
+def test_applications_with_client_tags_go_as_planned() -> None:
+    """Recorded by `python -m tests.streams_classic_live --seed 9`: three applications in two zones.
+
+    The tags decide where standby tasks are: without them, the leader would mostly answer otherwise.
+    """
+    pytest.importorskip("kafka")
+    from tests.streams_classic_live.judge import judged_again
+
+    with gzip.open(TAGS, "rt", encoding="utf-8") as file:
+        found = judged_again(file)
+    assert (found.changes, found.told_standby) == (6, found.compared), found.lines
+    assert (found.right_ends, found.right_lengths) == (found.ends, found.ends)
+    assert (found.decided, found.tagged) == (13, 16)
 
 
 # The commands -------------------------------------------------------------------------------------

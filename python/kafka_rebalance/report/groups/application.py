@@ -219,8 +219,10 @@ def _if_quick(course: Course, quick: Course) -> str:
     )
     text += "a follow-up; below, none. If all are, the plan has "
     text += f"{counted(quick.probings, 'probing rebalance')} in place of {course.probings}"
-    if depending := course.depending():
-        text += f", and {tasks_text(depending)} can be at another process in between"
+    found = [tasks_text(course.depending())] if course.depending() else []
+    found += ["standby tasks"] * any(of.standby for of in course.tasks.values())
+    if found:
+        text += f", and {' and '.join(found)} can be at another process in between"
     return f"{text}."
 
 

@@ -94,6 +94,9 @@ APIS: dict[str, Api] = {
     "share_acknowledge": Api(79, 1, 2),
     "streams_group_heartbeat": Api(88, 0, 0),
     "streams_group_describe": Api(89, 0, 0),
+    "describe_share_group_offsets": Api(90, 0, 1),
+    "alter_share_group_offsets": Api(91, 0, 0),
+    "delete_share_group_offsets": Api(92, 0, 0),
 }
 """Name -> number and versions, in the order of the numbers."""
 

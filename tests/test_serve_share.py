@@ -369,6 +369,16 @@ def test_an_admin_client_changes_the_settings_of_a_group() -> None:
         assert broker._server.group_configs.value("s", "share.auto.offset.reset") == "earliest"
 
 
+def test_what_has_settings_is_listed() -> None:
+    with RunningBroker({"t": 1}) as broker, connection(broker) as one:
+        broker.configure("s", EARLIEST)
+        for kinds, names in ([], ["t", "1", "1", "s"]), ([32], ["s"]), ([16], []):
+            found = one.ask("list_config_resources", 1, resource_types=kinds).config_resources
+            assert [each.resource_name for each in found] == names
+        refused = one.ask("list_config_resources", 1, resource_types=[1])
+        assert refused.error_code.name == "unsupported_version"
+
+
 def test_the_coordinator_follows_the_settings_of_a_group() -> None:
     with RunningBroker({"t": 1}, stopped_clock=True) as broker, connection(broker) as one:
         broker.configure("s", {"share.session.timeout.ms": "2000"})

@@ -187,6 +187,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         ],
         "validate_only": False,
     },
+    "list_config_resources": {"resource_types": []},
     "share_fetch": {
         **_SHARED,
         "max_wait": 1,

@@ -71,10 +71,10 @@ class ServedTopic(NamedTuple):
 class Cluster:
     """The brokers' address and the topics."""
 
-    def __init__(self, topics: Iterable[ServedTopic]) -> None:
+    def __init__(self, topics: Iterable[ServedTopic], auto_create: int = 0) -> None:
         self.host, self.port = "", 0
         self.apis: Mapping[str, Api] = APIS
-        self.auto_create = 0
+        self.auto_create = auto_create
         """The partitions of a topic that a client makes by asking for it; 0: none is made."""
         self.coordinator = NODE
         self._ports: dict[int, int] = {}

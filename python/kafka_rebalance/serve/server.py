@@ -100,8 +100,7 @@ class Server:
         kafka: str | None = None,
         auto_create: int = 0,
     ) -> None:
-        self.cluster = Cluster(topics)
-        self.cluster.auto_create = auto_create
+        self.cluster = Cluster(topics, auto_create)
         self.coordinator = Coordinator(config, lambda: str(uuid.uuid4()))
         self.connections = Connections(self._answer, host, port, limits)
         self.connections.apis = self.cluster.apis = apis_of(kafka)

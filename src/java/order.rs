@@ -190,8 +190,8 @@ pub fn grouping_order<'n>(
 }
 
 /// Returns the iteration order of `new HashSet(collection)` for distinct keys, as indices of the
-/// keys. The table of such a set never gets full. `hashes` contains the keys' hashes; `tie` orders keys
-/// with equal hashes.
+/// keys. The table of such a set never gets full. `hashes` contains the keys' hashes; `tie` orders
+/// keys with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
     if is_crowded(hashes, |&hash| hash, slots, MOST_AFTER_PUT) {

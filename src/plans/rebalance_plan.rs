@@ -108,8 +108,8 @@ impl<'a, 'i> Played<'a, 'i> {
     }
 
     /// 3. Returns the group at the end of the plan, but with the partitions that its members held
-    /// at the beginning (in `group`). The plan is compared with the best result that is possible
-    /// from this state.
+    ///    at the beginning (in `group`). The plan is compared with the best result that is possible
+    ///    from this state.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
         let now = self.draft.numbers_now();
         for member in &mut self.draft.members {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A note on a group or a plan; the findings of `describe` are notes on groups of all kinds.
+"""Defines `Note`, an observation on a plan or a group, and the kinds of notes on plans.
 
-The kinds of the notes on a plan are in docs/plans.md, those of findings in `notes/findings.py`.
+docs/plans.md has the kinds of notes on a plan, `notes/findings.py` those of `describe`'s findings.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ PlanKind = Literal[
 class Note(Frozen):
     """An observation on which a person who runs the group may want to act.
 
-    `text` has member ids, which reports shorten; that of "hangs", and of notes with recipes, has
-    several lines. `member_ids` and `partitions` are the members and partitions concerned.
-    `ask` is the subcommand that shows more, such as "plan" or "compare --assignors range", or
-    None. `detail` has figures for programs, by the kind of the note.
+    `text` contains member ids, which reports shorten; the text of "hangs", and of notes with
+    recipes, has several lines. `member_ids` and `partitions` are the members and partitions
+    concerned. `ask` is the subcommand that shows more, such as "plan" or "compare --assignors
+    range", or None. `detail` contains figures for programs, by the kind of the note.
     """
 
     kind: FindingKind | PlanKind

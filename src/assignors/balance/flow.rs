@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/flow.py`: Dinic's algorithm for the largest flow, and the primal-dual
-//! algorithm for the cheapest one. Once all arcs are added, an array lists the arcs of each node.
+//! Mirror of `assignors/balance/flow.py`: Dinic's algorithm for the largest flow, the primal-dual
+//! algorithm for the cheapest one. After all arcs are added, an array lists the arcs of each node.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

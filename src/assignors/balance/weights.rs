@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/weights.py`: the weights and capacities of a group in whole numbers.
+//! Mirror of `assignors/balance/weights.py`: a group's weights and capacities as integers.
 
 use std::cmp::Reverse;
 use std::ops::Deref;

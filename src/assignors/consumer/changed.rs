@@ -53,7 +53,7 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         }
     }
 
-    /// Appends the partitions of the m-th member's new target to `list`, in the order of its record.
+    /// Appends the m-th member's new target to `list`: its partitions in the order of its record.
     pub fn append(&mut self, m: usize, change: &Change, list: &mut Vec<TopicPartition>) {
         let start = list.len();
         if self.are_sound && self.append_sorted(m, change, list).is_some() {

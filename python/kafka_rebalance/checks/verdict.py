@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.model import quoted
-from kafka_rebalance.group.spec import counted
+from kafka_rebalance.group.spec import counted, first_of
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see, with_worse
-from kafka_rebalance.notes.note import first_of
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.present.overloaded import overloaded

@@ -27,8 +27,7 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
-from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.notes.note import first_of
+from kafka_rebalance.group.spec import GroupSpec, first_of
 from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.changes.text import change_from_text
 from kafka_rebalance.plans.leaders import plans_by_leader

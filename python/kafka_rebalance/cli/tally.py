@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from kafka_rebalance.assignors.registry import FOREIGN, IN_PLACE_OF_STREAM, STREAM
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.grown_sources import STOPS
-from kafka_rebalance.notes.note import first_of
 from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.group_kinds import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted

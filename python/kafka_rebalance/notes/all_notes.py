@@ -116,7 +116,7 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
         return
     further = None
     if extra.cause == "subscriptions" and not cheap:
-        from .met_apart import played_apart
+        from .mixed_subscriptions import played_apart
 
         further = played_apart(plan, draws)
     elif extra.cause == "metadata" and extra.may_move and not cheap:

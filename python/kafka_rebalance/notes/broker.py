@@ -15,7 +15,7 @@ from kafka_rebalance.assignors.registry import (
     shares_partitions,
 )
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.group.spec import GroupSpec, counted, first_of
 from kafka_rebalance.plans.broker_rounds import joined_together
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
@@ -25,7 +25,7 @@ from kafka_rebalance.plans.clients import lacks_consumer_protocol, library_evide
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
 from .consumer_protocol import doctor_notes
-from .note import Note, first_of
+from .note import Note
 from .other_courses import OtherPause, other_order, other_pause
 
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.plans.changes.topics import RemoveTopics
 from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Step
 
-from .note import Note, first_of
+from .note import Note
 
 _MOST_NAMED = 6
 _TIMES = {1: "", 2: "up to two times "}

@@ -31,9 +31,9 @@ from kafka_rebalance.group.spec import GroupSpec
 from .changes.assignor import SwitchAssignor
 from .changes.change import Change
 from .changes.edits import find_member
-from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by
 from .changes.protocol import SwitchProtocol, lacking
+from .changes.short_names import was_made_up
 from .clients import LACK_CONSUMER_PROTOCOL, client_of, library_evidence
 from .group_kinds import CONSUMER
 from .rebalance_plan import RebalancePlan, parse_changes, plan

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.note import Note, far_finding, leaderless_finding
+from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.figures import Reader, share_in_racks
+
+from .replica_findings import far_finding, leaderless_finding
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember

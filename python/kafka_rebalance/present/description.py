@@ -20,7 +20,7 @@ from kafka_rebalance.group.spec import GroupSpec, counted, require_group
 from kafka_rebalance.notes.findings import FINDINGS, rank
 from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.notes.never_ends import endless
-from kafka_rebalance.notes.note import Note, far_finding, leaderless_finding
+from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.figures import rack_share
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
@@ -30,6 +30,7 @@ from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
 from .broker_assigned import Lags, WithLag, lag_in
 from .overloaded import overloaded
+from .replica_findings import far_finding, leaderless_finding
 from .why_uneven import why_uneven
 
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::budget::best_within;
 use super::classes::Classes;
 use super::levels::{ClassLevel, levels};
-use super::network::{Criterion, Hub, Lots, fewest_taken, hub_members, level_flow};
+use super::network::{Criterion, HandedOut, Lots, fewest_taken, hub_members, level_flow};
 use crate::error::GroupError;
 use crate::group::model::{MemberId, NOBODY, TopicPartition, quoted};
 use crate::group::ownership::Assignment;
@@ -190,7 +190,7 @@ pub fn spreads_exactly(classes: &Classes) -> bool {
     cells.sum::<i64>() <= MOST_CELLS && classes.supply.iter().sum::<i64>() <= MOST_PARTITIONS
 }
 
-fn alike(classes: &Classes, lots: &Lots, level: &ClassLevel) -> Option<Hub> {
+fn alike(classes: &Classes, lots: &Lots, level: &ClassLevel) -> Option<HandedOut> {
     if level.members.len() > 1 || !level.loads.is_empty() {
         return None;
     }
@@ -211,7 +211,7 @@ fn alike(classes: &Classes, lots: &Lots, level: &ClassLevel) -> Option<Hub> {
             less
         }
     };
-    Some(Hub {
+    Some(HandedOut {
         wanted: members.map(|(i, &m)| (m, load(i))).collect(),
         lots: here
             .iter()
@@ -227,7 +227,7 @@ pub fn hand_out(
     classes: &Classes,
     lots: &Lots,
     level: &ClassLevel,
-    given: (FxHashMap<(u32, MemberId), i64>, &[Hub]),
+    given: (FxHashMap<(u32, MemberId), i64>, &[HandedOut]),
     answer: &mut [Vec<TopicPartition>],
 ) {
     let (keep, hubs) = given;

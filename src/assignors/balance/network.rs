@@ -119,7 +119,7 @@ fn held(classes: &Classes, partitions: &[TopicPartition], place: &[u32]) -> Vec<
     runs.map(|run| (run[0], run.len() as i64)).collect()
 }
 
-pub struct Hub {
+pub struct HandedOut {
     /// Members, and the number of partitions that each one gains.
     pub wanted: Vec<(MemberId, i64)>,
     /// Lots, and the number of each one's partitions that the hub hands out.
@@ -130,7 +130,7 @@ pub struct LevelFlow {
     pub moves: i64,
     /// By lot and member: how many of the lot's partitions stay with the member.
     pub keep: FxHashMap<(u32, MemberId), i64>,
-    pub hubs: Vec<Hub>,
+    pub hubs: Vec<HandedOut>,
     pub topic_prices: Vec<(u32, i64)>,
     pub member_prices: Vec<(MemberId, i64)>,
 }
@@ -290,7 +290,7 @@ pub fn level_flow(
     flow.cheapest(source, sink);
     let found = hubs.iter().zip(to_hub).zip(from_hub);
     let found = found.map(|((hub, into), out)| handed(&flow, hub, &into, &out));
-    let hubs: Vec<Hub> = found.collect();
+    let hubs: Vec<HandedOut> = found.collect();
     let potential = |node: u32| -flow.potential[node as usize];
     let class = |n: u32| lots.lots[n as usize].topic_class;
     LevelFlow {
@@ -316,7 +316,7 @@ pub fn level_flow(
 }
 
 /// Returns a hub with the amounts that flow through it. If the hub has one member, `out` is empty.
-fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -> Hub {
+fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -> HandedOut {
     let lots: Vec<(u32, i64)> = into
         .iter()
         .map(|&(n, arc)| (n, flow.sent(arc)))
@@ -329,7 +329,7 @@ fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -
             .collect(),
         _ => members.zip(out.iter().map(|&arc| flow.sent(arc))).collect(),
     };
-    Hub { wanted, lots }
+    HandedOut { wanted, lots }
 }
 
 /// The least number of partitions that their owners lose if all levels are reached.

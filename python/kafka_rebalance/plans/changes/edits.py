@@ -10,7 +10,8 @@ from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
-from .made_up import Basis, MadeUp, is_short_name, own_short_name, prefix_of
+from .made_up import Basis, MadeUp, prefix_of
+from .short_names import is_short_name, own_short_name
 
 
 class Edited(NamedTuple):

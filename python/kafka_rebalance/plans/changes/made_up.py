@@ -31,16 +31,10 @@ from typing import NamedTuple
 
 from kafka_rebalance.group.model import id_text
 
-_UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+UUID_AT_END = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _NUMBER = re.compile(r"[0-9]{0,9}\Z")
-_BARE_ID = 22
-"""The length of a bare id: a UUID in base64."""
-
 _OID = bytes.fromhex("6ba7b8129dad11d180b400c04fd430c8")
 """The namespace `uuid.NAMESPACE_OID`; to import the module uuid would take longer than a plan."""
-
-_MOST_LOOKED_AT = 10_000
-"""The largest number of ids that `was_made_up` makes again to compare them with a name."""
 
 
 class Basis(Enum):
@@ -115,9 +109,9 @@ class MadeUp:
     ) -> Newcomer:
         """Makes up an id that is not in `taken`. With `is_bare`, the id does not contain `name`."""
         while True:
-            chosen = _chosen(self._group_id, self._draw, self._count)
+            chosen = chosen_id(self._group_id, self._draw, self._count)
             self._count += 1
-            member_id = id_text(chosen) if is_bare else f"{name}-{_in_hex(chosen)}"
+            member_id = id_text(chosen) if is_bare else f"{name}-{in_hex(chosen)}"
             # A random Uuid of Kafka never begins with a dash, which would sort first.
             if member_id not in taken and not (is_bare and member_id.startswith("-")):
                 break
@@ -132,7 +126,7 @@ class MadeUp:
 
     def process_id(self, member_id: str) -> str:
         """Returns a made-up id of the process of a new member of a streams group: a UUID."""
-        return _in_hex(_random(f"{member_id}/process"))
+        return in_hex(_random(f"{member_id}/process"))
 
     def topic_id(self, name: str) -> str:
         """Returns a made-up id of a topic that does not exist yet: a random UUID in base64."""
@@ -198,19 +192,7 @@ class MadeUp:
         return drawn
 
 
-def was_made_up(name: str, group_id: str, members: int) -> bool:
-    """Returns whether a plan of this group makes up the id `name`, or an id that `name` shortens.
-
-    Compares `name` with the ids of a bounce of all members, and of a few more.
-    """
-    first = (_chosen(group_id, 0, number) for number in range(min(members, _MOST_LOOKED_AT) + 10))
-    written = ((_in_hex(one), id_text(one)) for one in first)
-    return any(
-        name.endswith((f"-{one}", f"-{one[:4]}", f"-{bare[:4]}", bare)) for one, bare in written
-    )
-
-
-def _chosen(group_id: str, draw: int, count: int) -> bytes:
+def chosen_id(group_id: str, draw: int, count: int) -> bytes:
     return _of_version(4, _random(f"{group_id}/{draw}/{count}"))
 
 
@@ -226,25 +208,14 @@ def _of_version(number: int, made: bytes) -> bytes:
     return bytes((*made[:6], version, made[7], variant, *made[9:]))
 
 
-def _in_hex(chosen: bytes) -> str:
+def in_hex(chosen: bytes) -> str:
     text = chosen.hex()
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:
     """Returns the client id, else the member id without its UUID; "consumer" if that is empty."""
-    return client_id or _UUID.sub("", member_id) or "consumer"
-
-
-def own_short_name(client_id: str | None, member_id: str) -> str | None:
-    """Returns a bare id's short name: client id and first characters; None for other ids."""
-    return f"{client_id}-{member_id[:4]}" if client_id and len(member_id) == _BARE_ID else None
-
-
-def is_short_name(name: str, member_id: str) -> bool:
-    """Returns whether `name` is a beginning of the member id with at least 4 digits of its UUID."""
-    uuid = _UUID.search(member_id)
-    return uuid is not None and len(name) >= uuid.start() + 5 and member_id.startswith(name)
+    return client_id or UUID_AT_END.sub("", member_id) or "consumer"
 
 
 def client_names(

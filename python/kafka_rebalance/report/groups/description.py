@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.listed import lists_notes
-from kafka_rebalance.notes.note import Note, first_of
+from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.clients import client_of, library_evidence
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import Lags

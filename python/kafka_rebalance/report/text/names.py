@@ -42,7 +42,7 @@ def member_names(
     A member of a group that the broker assigns chose a bare UUID: its name begins with its client
     id, unless two names were then alike.
     """
-    from kafka_rebalance.plans.changes.made_up import own_short_name
+    from kafka_rebalance.plans.changes.short_names import own_short_name
 
     made_up = set(made_up)
     names = short_names(client_ids, made_up)

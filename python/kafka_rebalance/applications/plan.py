@@ -5,9 +5,9 @@ A change is played to its end: its rebalance, the follow-up, and each probing re
 is due (`prediction.py`).
 
 added      N threads of one new process. Its id is random, and only its rank among the others' ids
-counts: a plan has a course for each rank, with its probability.
+           counts: a plan has a course for each rank, with its probability.
 removed    threads, or a whole process. None of them sends LeaveGroup: the rebalance comes when
-their session has timed out, and until then no thread reads their tasks.
+           their session has timed out, and until then no thread reads their tasks.
 restarted  a process with its disk. A static one is back before its session times out: no rebalance.
            A dynamic one joins with new member ids, and the rebalance ends when the old sessions
            have timed out; if it is away longer, the others rebalance without it first.

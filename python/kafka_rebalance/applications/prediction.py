@@ -13,8 +13,8 @@
    restores its tasks.
 5. Without either, the application is stable.
 
-Assumed  All active tasks run now, and all standby tasks are caught up, except warm-ups: their
-positions are those that were last sent. No records are written meanwhile.
+Assumed  now, all active tasks run, and all standby tasks are caught up, except warm-ups: their
+         positions are those that were last sent. No records are written meanwhile.
 """
 
 from collections.abc import Callable, Iterable

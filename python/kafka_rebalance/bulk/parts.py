@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the groups of splits, and writes the answers to a part, which is one Parquet file.
+"""Answers the groups of splits, and writes the answers into a part, a Parquet file.
 
 A task that runs twice leaves two parts; the caller takes the part that Spark reported.
 """
@@ -133,7 +133,7 @@ def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
 
 
 def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str, pa.Array]":
-    """Returns the kept columns, cast, or null. Errors: SchemaError if a value does not fit."""
+    """Returns the kept columns, cast; nulls for absent ones. Errors: SchemaError."""
     import pyarrow as pa
 
     columns = {}

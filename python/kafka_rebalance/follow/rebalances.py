@@ -40,7 +40,7 @@ _CAUSES = {
 
 
 class FollowedRebalance(NamedTuple):
-    """A rebalance that has ended; `judged` is None if it could not be played.
+    """A rebalance that has ended; `judged` is None if no plan could be compared with it.
 
     `before` and `after` are the group's states, None where they are unknown.
     """
@@ -60,7 +60,7 @@ def topics_read(found: FollowedRow) -> frozenset[str]:
 def from_record(
     found: FollowedRow, topics: Mapping[str, Mapping[str, Any]], engine: Engine = "rust"
 ) -> FollowedRebalance:
-    """Judges a row by the present `topics`: name -> topic of a contract line."""
+    """Judges a row with the present `topics`: name -> topic, as in a line of docs/contract.md."""
     row, before, after = found
     if after is None or not after.members or after.protocol_type != CONSUMER:
         return FollowedRebalance(row)
@@ -82,7 +82,7 @@ def from_record(
 
 
 def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupSpec, GroupSpec]:
-    """Returns the group after this generation's assignment, and as its leader's assignor saw it."""
+    """Returns the group with the generation's assignment, and as its leader's assignor saw it."""
     topics = [known[name] for name in sorted(one.topics) if name in known]
     sent = recorded_group(one, topics).edited(leader=one.leader)
     given = {m.member_id: m.assignment.partitions if m.assignment else () for m in one.members}
@@ -130,5 +130,5 @@ def from_descriptions(
 
 
 def _owners(group: GroupSpec) -> Owners:
-    """Returns the owners without those of standby tasks."""
+    """Returns the owners of each partition or task, without the members that hold standbys."""
     return owners_in(Assignment.of(Assignment.owned(group)))

@@ -13,8 +13,8 @@ _END = object()
 def yaml_documents(text: str, what: str) -> Iterator[tuple[str, Any]]:
     """Yields each document that is not empty, with its path, such as `documents[1]`.
 
-    A document that is not YAML is a GroupError, and the last one. Errors: MissingExtra without
-    PyYAML; it names `what` is read.
+    For a document that is not YAML, a GroupError is yielded, as the last one. Errors: MissingExtra
+    without PyYAML, with `what` in its text.
     """
     try:
         import yaml

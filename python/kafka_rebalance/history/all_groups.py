@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of all groups in records of `__consumer_offsets`, on one machine.
 
-Nearly all records are commits: the core decodes their keys, and Python sees only sums of them.
+Nearly all records are commits: the core decodes their keys, and hands Python only sums of them.
 """
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
@@ -33,11 +33,12 @@ def rebalance_history(
     records: Iterable[OffsetsRecord], *, session_ms: int = SESSION_MS
 ) -> list[RecordedRebalance]:
     """Returns a row for each metadata record of a classic group, and for each epoch of a consumer,
-    share or streams group, in the order of time.
+    share or streams group, in order of time.
 
-    The records may come in any order; tombstones and records of other kinds have no row. Without
-    `session_ms`, groups whose brokers assign have the default of Kafka's settings for sessions. A
-    record whose value cannot be read becomes a row with an `error`.
+    The records may come in any order; tombstones and records of other kinds have no row.
+    `session_ms` is the session timeout of members of groups whose broker assigns, which is in no
+    record; its default is Kafka's. A record whose value cannot be read becomes a row with an
+    `error`.
 
     Errors   TypeError at `records` for anything but records.
     """
@@ -73,8 +74,8 @@ def recorded_in_order(
 ) -> Iterator[_Row]:
     """Yields the rows of each partition; `records` are in the order of partition and offset.
 
-    Commits are summed up as they come, so the memory is that of one partition's group records. If
-    `group_id` is set, only this group's rows are returned.
+    Commits are summed up as they come, so memory holds one partition's group records at a time. If
+    `group_id` is set, only this group's rows are yielded.
     """
     for _, log in groupby(records, key=attrgetter("partition")):
         yield from _of_partition(log, group_id, session_ms)
@@ -118,7 +119,7 @@ class GroupReader:
         self.end = self._epochs.end
 
     def add(self, record: OffsetsRecord) -> Iterator[_Row]:
-        """Yields the rows that end with this record. Errors: WireError, its key is unreadable."""
+        """Yields the rows that this record completes. Errors: WireError: its key is unreadable."""
         key = read_key(record.key)
         if isinstance(key, GroupMetadataKey):
             yield from self._epochs.end()
@@ -128,7 +129,7 @@ class GroupReader:
 
 
 def group_of(key: Key, data: bytes) -> str | None:
-    """Returns the group id in the key of a group's own record, `data` as bytes; else None."""
+    """Returns the group id if the key, `data` undecoded, is of a group's own record; else None."""
     if isinstance(key, GroupMetadataKey):
         return key.group_id
     read = None if isinstance(key, OffsetCommitKey) else read_group_key(data)
@@ -158,9 +159,9 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
 
 
 class WholeFrom:
-    """Finds `offset`: from it to the last offset added, the records of a partition have no hole.
+    """Keeps `offset`: from it up to the last offset added, no record of the partition is missing.
 
-    Compaction makes holes. A hole of one offset does not count: it may be a transaction's marker.
+    Compaction removes records. One missing offset does not count: it may be a transaction's marker.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the records of a group whose broker assigns as generations: one for each group epoch.
 
-Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have records of
-equal roles: of the epoch, its members, their targets and their current assignments. A heartbeat
-that changes the group writes the member's record and the new epoch. Targets for the epoch follow at
+Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have the same kinds
+of records: of the epoch, its members, their targets and their current assignments. A heartbeat that
+changes the group writes the member's record and the new epoch. Targets for the epoch follow at
 once, or with a heartbeat within the assignment interval; if another epoch comes first, this one has
 no targets of its own. Then each member's record of its current assignment shows the way to its
 target. So:
@@ -19,8 +19,8 @@ target. So:
 In a streams group, a partition is an active task, with its subtopology's id as the topic. In a
 share group, several members own a partition, and nobody revokes.
 
-A topic's name is in the records of committed offsets (Kafka 4.4) and of share groups' states; else
-its id stands for it.
+A topic's name is in the records of committed offsets (Kafka 4.4) and of share groups' states;
+without one, the topic is shown by its id.
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -92,7 +92,7 @@ class _Epoch:
 
 @dataclass(slots=True)
 class _Reconciliation:
-    """The members' way to the targets of one epoch, whose record was written at `began_ms`."""
+    """How members reached the targets of one epoch, whose record was written at `began_ms`."""
 
     began_ms: int
     revocations: list[Revocation] = field(default_factory=list)
@@ -101,7 +101,7 @@ class _Reconciliation:
 
 
 class GroupEpochs:
-    """A `GroupHistory`'s part for groups whose broker assigns: reads records, yields their rows.
+    """The part of `GroupHistory` for groups whose broker assigns: reads records, yields their rows.
 
     A row is yielded when the next epoch begins, because only then all is known about it.
     """
@@ -134,7 +134,7 @@ class GroupEpochs:
         self._way = _Reconciliation(0)
 
     def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
-        """Called for commits. Those of an open epoch count after its members are compared."""
+        """Stores a commit; one in an open epoch counts only after its members are compared."""
         for tp in (committed,) if self._topology is None else self._tasks_of(committed):
             if self._open is not None:
                 self._open.commits.append((tp, committed, times))
@@ -149,7 +149,7 @@ class GroupEpochs:
                 yield TopicPartition(one.subtopology_id, tp.partition)
 
     def add(self, record: OffsetsRecord) -> Iterator[_Row]:
-        """Yields the rows that end with this record. A record that cannot be read has a row."""
+        """Yields the rows that this record completes; an unreadable record has an error row."""
         try:
             read = decode_record(record.key, record.value)
         except WireError as error:
@@ -220,7 +220,7 @@ class GroupEpochs:
 
     def _of_topics(self, name: str, value: Any, time_ms: int) -> None:
         if isinstance(value, ShareStateValue):
-            # A heartbeat that finds more partitions writes an epoch, and then begins with them.
+            # A heartbeat that finds more partitions writes an epoch, and then has them initialised.
             topics = {tp.topic for tp in self._ready}
             new = (one for one in value.initializing if one.topic_name in topics)
             self._added = {one.topic_name: max(one.partitions, default=0) + 1 for one in new}
@@ -249,7 +249,7 @@ class GroupEpochs:
                 self._old[name] = value
 
     def _of_targets(self, value: TargetEpochValue | None, time_ms: int) -> None:
-        """Called when all targets of an epoch are written; a group's last leave computes none."""
+        """Called when an epoch's targets are written; there are none after the last member left."""
         inputs = None
         epoch = self._open.value if self._open is not None else None
         if value and epoch and value.assignment_epoch == epoch.epoch and self._members:
@@ -310,7 +310,7 @@ class GroupEpochs:
         )
 
     def _complete(self, time_ms: int, inputs: EpochInputs | None = None) -> None:
-        """Compares the open epoch with the one before, as soon as its targets are known."""
+        """Compares the open epoch with the one before, once the open epoch's targets are known."""
         epoch = self._open
         if epoch is None or time_ms < epoch.record.timestamp_ms:
             return

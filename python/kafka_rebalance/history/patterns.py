@@ -11,9 +11,9 @@ never warm      `NEVER_WARM` probing rebalances of Kafka Streams in a row, or mo
 idle            a member had no partition in any of its generations (three or more)
 
 A pattern names the generations and times that show it. Static membership prevents the rebalances of
-an absence if the session timeout is longer than the absence, and if the member does not send
-LeaveGroup when it stops; Java's static members do not. An absence is measured from the member's
-last commit: an upper bound. Without a commit, it is measured from the first record without it.
+an absence if the session timeout is longer than the absence, and if the member sends no LeaveGroup
+when it stops; Java's static members send none. An absence is measured from the member's last
+commit: an upper bound. Without a commit, it is measured from the first record without the member.
 """
 
 from collections import Counter, defaultdict
@@ -231,12 +231,12 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def away_ms(one: BackMember) -> int:
-    """Returns an absence in ms, from the last commit, or else from the first record without it."""
+    """Returns an absence in ms: from the last commit, else from the record without the member."""
     return one.absent_ms if one.silent_ms is None else one.silent_ms
 
 
 def session_for(back: Sequence[BackMember]) -> int:
-    """Returns a session timeout in ms (whole seconds) that is not shorter than 95% of absences."""
+    """Returns the shortest session timeout, in ms of whole seconds, that covers 95% of absences."""
     absences = sorted(map(away_ms, back))
     longest = absences[-(-len(absences) * 95 // 100) - 1]
     return -(-longest // 1000) * 1000

@@ -24,7 +24,7 @@ from .oauth_tokens import token_source
 from .tls import ssl_context
 
 TIMEOUT_S = 5.0
-"""How many seconds a cluster may take for each answer."""
+"""How many seconds a cluster may take for an answer."""
 
 ENVIRONMENT = "KAFKA_REBALANCE_"
 

@@ -19,7 +19,7 @@ from kafka_rebalance.connect.cluster import RoundAnswer
 from kafka_rebalance.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # the most items times draws, unless _LEAST_DRAWS needs more
+_MOST_WORK = 200_000  # most product of items and draws, unless _LEAST_DRAWS needs more
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
@@ -30,7 +30,7 @@ ConnectChange = tuple[
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """The items that a worker starts (or stops) in one round, if they differ between draws.
+    """The items that a worker starts (or stops) in one round, which differ between draws.
 
     A draw contains `least` to `most` such items. The items in `sure` are in every draw; the items
     in `maybe` are only in some draws.
@@ -45,7 +45,7 @@ class Varying:
     maybe: frozenset[Item]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns this entry as in the output of `connect --json`."""
+        """Returns the fields of this entry as `connect --json` prints them."""
         return {**asdict(self), "sure": _items_dict(self.sure), "maybe": _items_dict(self.maybe)}
 
 
@@ -62,7 +62,7 @@ class Variation:
     varying: tuple[Varying, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns these entries as in the output of `connect --json`."""
+        """Returns the fields as `connect --json` prints them."""
         varying = [one.to_dict() for one in self.varying]
         return {"draws": self.draws, "rounds": list(self.rounds), "varying": varying}
 

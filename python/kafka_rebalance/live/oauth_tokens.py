@@ -29,7 +29,7 @@ _CREDENTIALS = "sasl.oauthbearer.client.credentials.client."
 _UNSECURED = "unsecuredLogin"
 _HINTS = {400: "the client's credentials or the scope are refused", 401: "the client is refused"}
 _LIFETIME_S = 3600.0
-_RENEW = 0.8  # share of a token's life, as `sasl.login.refresh.window.factor`'s default
+_RENEW = 0.8  # the part of a token's life after which it is renewed, as in Kafka
 
 
 class _Token(NamedTuple):

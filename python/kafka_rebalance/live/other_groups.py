@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads one live group that no classic assignor assigns, for `describe`.
+"""Reads one live group for `describe`: of Connect, or with a broker that assigns.
 
 Errors   GroupError if the group cannot be read; ClusterError if the cluster cannot be read.
 Source   Kafka's ListGroups, DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe and
@@ -64,7 +64,7 @@ def other_group(
 def connect_groups(
     bootstrap_server: str, group_ids: Sequence[str], *, configs: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[str, ConnectGroup | GroupError]]:
-    """Yields each group of Connect, or why it cannot be read, such as its rebalance."""
+    """Yields (group id, Connect group), or a GroupError if it cannot be read, as in a rebalance."""
     with admin_client(bootstrap_server, configs) as admin:
         leave_undecoded(admin)
         found = admin.describe_groups(list(group_ids))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads groups that the broker assigns from their records in `__consumer_offsets`.
+"""Reads groups whose broker assigns from their records in `__consumer_offsets`.
 
 1. A coordinator loads the last record of each key of one group, in the order of the log.
 2. It describes the group, and `broker_groups.py` makes the contract line of the description.
@@ -70,7 +70,7 @@ class RecordedGroups:
         self._coordinator.handle(TopicsChanged(tuple(known), 1), 0)
 
     def line(self, group_id: str, records: Iterable[tuple[bytes, bytes]]) -> dict[str, Any] | None:
-        """Returns the line of a group, with its `kind` and `state`; None if it does not exist.
+        """Returns a group's line, with its `kind` and `state`; None if it is absent or classic.
         Errors: GroupError for unreadable records, or if the id of one of its topics is wrong.
 
         `records` are (key, value), the last of each key; a group without members has neither

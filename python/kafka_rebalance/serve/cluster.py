@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers about the cluster: its topics and its brokers.
 
-One process stands for all brokers: each has a number and perhaps a rack, and all have the same
+One process stands for all brokers: each has a node id and perhaps a rack, and all have the same
 address. Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
 """
 
@@ -84,7 +84,7 @@ class Cluster:
             self.add(topic, "topics")
 
     def replace(self, topics: Iterable[ServedTopic]) -> None:
-        """Serves these topics in place of all others, even those that no real cluster allows."""
+        """Serves these topics in place of all others, even topics that no real cluster allows."""
         self.topics: dict[str, ServedTopic] = {}
         self.partitions = 0
         self._ids: dict[str, uuid.UUID] = {}
@@ -123,7 +123,7 @@ class Cluster:
         self.put(ServedTopic(name, partitions, racks))
 
     def put(self, topic: ServedTopic) -> None:
-        """Serves the topic without a check; it replaces a topic of this name, and keeps its id."""
+        """Serves the topic unchecked; it replaces a topic of its name, and takes over the id."""
         known = self.topics.get(topic.name)
         self.partitions += topic.partitions - (0 if known is None else known.partitions)
         if topic.name not in self._ids:
@@ -165,7 +165,7 @@ class Cluster:
         return self._names.get(uuid.UUID(int=number), "")
 
     def topics_changed(self) -> TopicsChanged:
-        """Returns the topics as the coordinator learns them."""
+        """Returns the event that reports all topics to the coordinator."""
         topics = tuple(
             ClusterTopic(
                 one.name,
@@ -289,7 +289,7 @@ class Cluster:
 
 
 def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
-    """Numbers the replicas of one partition within each rack, because each needs its own broker."""
+    """Returns pairs (rack, number in it) of a partition's replicas, each on its own broker."""
     seen: Counter[str | None] = Counter()
     replicas = []
     for rack in racks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads requests and writes responses of Kafka's protocol; kio has a dataclass for every version.
+"""Reads requests and writes responses with kio, which has a dataclass for each message's version.
 
 The bodies about groups that brokers assign are read and written as the coordinator's own classes.
 `filled` makes such a dataclass from a dictionary of fields. It leaves out fields that the version
@@ -101,7 +101,7 @@ _NONE = -1
 _SHARE_AND_STREAMS = dict.fromkeys(
     (name for name, api in APIS.items() if api.key >= APIS["share_group_heartbeat"].key), _NONE
 )
-# The newest version of each request that an older broker answers otherwise than APIS.
+# The newest version that an older broker answers of each request, where it is not that of APIS.
 _OLDER = {
     "2.8": {
         "produce": 9,
@@ -163,7 +163,7 @@ NAMES = {api.key: name for name, api in APIS.items()}
 
 
 class Asked(NamedTuple):
-    """One request; `body` is None if it is ApiVersions in a version that is unknown here.
+    """One request; `body` is None for ApiVersions in a version that is unknown here.
 
     A body about groups that brokers assign is a `Message`, each other one an object of kio's.
     """
@@ -222,7 +222,7 @@ def encoded(asked: Asked, fields: Mapping[str, Any] | Response) -> bytes:
 
 
 def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
-    """Returns the bytes of a consumer's subscription; lists keep their order."""
+    """Returns the bytes of a consumer's subscription; topics and partitions keep their order."""
     module = importlib.import_module(f"kio.schema.consumer_protocol_subscription.v{version}.data")
     schema = module.ConsumerProtocolSubscription
     buffer = io.BytesIO()
@@ -280,7 +280,7 @@ class _Field(NamedTuple):
 
 
 def _check_counts(schema: Any, frame: bytes, start: int) -> int:
-    """Returns the size in bytes of the message at `start`. Errors: WireError, and kio's errors.
+    """Checks the message at `start`; returns its size in bytes. Errors: WireError, kio's errors.
 
     kio reserves memory for as many entries as a request announces, and a process that asks for too
     much memory ends. An entry has at least one byte, so a count is refused if fewer bytes are

@@ -4,8 +4,8 @@
 The coordinator reads those of heartbeats, sessions and assignments; `share.py` reads those of
 records. Settings are in memory only.
 
-Source   GroupConfig of Kafka 4.4.0; its bounds between minimum and maximum settings of the broker
-         are not checked, so that tests can have short sessions.
+Source   GroupConfig of Kafka 4.4.0; the broker's minimum and maximum settings are not checked, so
+         that tests can have short sessions.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ def _of_coordinator(least: int, *names: str) -> dict[str, _Setting]:
 
 
 def _field(name: str) -> str:
-    """Returns the coordinator's name of a setting, which is that of the default for all groups."""
+    """Returns the setting's name in CoordinatorConfig, which has the default of all groups."""
     return "group_" + name.replace(".", "_")
 
 
@@ -63,7 +63,7 @@ SETTINGS = {
 
 
 class GroupConfigs:
-    """The settings of groups that differ from the defaults; `tell` takes the coordinator's."""
+    """Settings of groups that differ from the defaults; `tell` passes them to the coordinator."""
 
     def __init__(self, default: CoordinatorConfig, tell: Callable[[GroupConfigured], None]) -> None:
         self._default, self._tell = default, tell
@@ -74,7 +74,7 @@ class GroupConfigs:
         return self._groups.get(group_id, self._defaults).get(name, self._defaults[name])
 
     def altered(self, one: Any, asked: Asked) -> dict[str, Any]:
-        """Answers for one resource of IncrementalAlterConfigs."""
+        """Returns the answer for one resource of IncrementalAlterConfigs."""
         error, message = asked.error, None
         try:
             if error is KafkaError.none:
@@ -100,7 +100,7 @@ class GroupConfigs:
     def change(
         self, group_id: str, changes: Mapping[str, str | None], *, validate_only: bool = False
     ) -> None:
-        """Changes settings of a group, all or none; None: to the default. Errors: GroupError."""
+        """Changes settings of a group, all or none; None restores a default. Errors: GroupError."""
         new = dict(self._groups.get(group_id, {}))
         for name, text in changes.items():
             new[name] = _parsed(name, text)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a real client lead made-up groups; its SyncGroup request has the library's own assignment.
+"""Lets a real client lead made-up groups: its SyncGroup request contains its library's assignment.
 
-Each consumer of the client's process has a seat here, known by its client id, and leads one made-up
-group (case) after the other: its JoinGroup is answered when a case is there, its SyncGroup has the
+Each consumer of the client's process has a seat here, by its client id, and leads one made-up group
+(case) after another: its JoinGroup is answered when a case is waiting, its SyncGroup contains the
 assignment, and the error REBALANCE_IN_PROGRESS makes it rejoin.
 
-A library may compute from older metadata: it may read the response to JoinGroup before that to
-Metadata, which comes on another connection. So an assignment counts only if the consumer has joined
-twice since it was sent the metadata of the case's topics. librdkafka asks for metadata at each
-election, before it computes: there the first assignment after this metadata counts.
+A library may compute from older metadata: it may read the response to JoinGroup before the response
+to Metadata, which comes on another connection. So an assignment counts only if the consumer has
+joined twice since the metadata of the case's topics was sent. librdkafka requests metadata at each
+election, before it computes, so there the first assignment after this metadata counts.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class _Job:
 
 
 class _Seat:
-    """One consumer of the client; `own` contains the topics of its own subscriptions."""
+    """One consumer of the client; `own` contains the topics to which it really subscribes."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.cluster = Cluster(())

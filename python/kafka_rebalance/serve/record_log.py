@@ -3,7 +3,7 @@
 
 The file only grows, and a record is durable after `sync`. If the process is killed, the last
 batches may be torn (incomplete). `read` cuts the file at the first torn batch: no response has been
-sent for what follows.
+sent for records from there on.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ class RecordLog:
         """Returns all entries, and how many bytes of a torn tail were cut off."""
         entries: list[LogEntry] = []
         whole = 0
-        # The buffered reader continues after a short read: a system call returns 2 GiB at most.
+        # A system call reads 2 GiB at most; the buffered reader continues after such a short read.
         with open(self._file, "rb", _PIECE_BYTES, closefd=False) as file:
             file.seek(0)
             for batch, size in _batches(file, self._size):

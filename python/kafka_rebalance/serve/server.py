@@ -5,7 +5,8 @@
         consumer = AIOKafkaConsumer("orders", bootstrap_servers=server.address, …)
 
 Without a log on disk, an append counts as durable at once. With a log, a response that depends on
-an append is sent after a sync of the append; appends made during a sync share the next sync.
+an append is sent after the append was synced to disk; appends made during a sync share the next
+one.
 """
 
 import asyncio
@@ -70,7 +71,7 @@ def _epoch_clock() -> Callable[[], float]:
 
 
 def _check_unanswered(fields: Mapping[str, Any]) -> None:
-    """Ends the connection if a Produce without an answer had an error. Errors: WireError."""
+    """Raises a WireError, which ends the connection, if a Produce with acks 0 had an error."""
     for topic in fields["responses"]:
         for one in topic["partition_responses"]:
             if one["error_code"] is not KafkaError.none:
@@ -80,8 +81,8 @@ def _check_unanswered(fields: Mapping[str, Any]) -> None:
 class Server:
     """A broker with one coordinator; see the module. By default, it listens on loopback.
 
-    With `stopped_clock`, the clock begins at 0, and only `advance` moves it. `kafka` is the version
-    of an older broker whose versions of requests are answered: "2.8", "3.9" or "4.0".
+    With `stopped_clock`, the clock begins at 0, and only `advance` moves it. With `kafka` ("2.8",
+    "3.9" or "4.0"), only the versions of requests that such an older broker knows are answered.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class Server:
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes of a torn tail were cut."""
         self.sync_ms = 0
-        """How much longer each sync of the log lasts, by the server's clock."""
+        """By how many ms of the server's clock each sync of the log is made longer."""
         self.unreadable: list[str] = []
         self._log_dir = log_dir
         self._log: RecordLog | None = None
@@ -183,7 +184,7 @@ class Server:
     # Requests -------------------------------------------------------------------------------------
 
     async def _answer(self, asked: Asked, host: str) -> Answer:
-        """Answers a request, and does to the answer what a rule of `faults` demands."""
+        """Returns the answer to a request, changed by the rule of `faults` that applies, if any."""
         fault = self.faults.of(asked) or _NO_FAULT
         if fault.error is not None:
             asked = asked._replace(error=KafkaError(int(fault.error)))
@@ -328,7 +329,7 @@ class Server:
         await woken
 
     def _wake(self) -> None:
-        """Ends the sleep of those who slept long enough; sets the timer for the next deadline."""
+        """Ends each `_sleep` whose time is over; sets the timer for the next deadline."""
         if self._timer is not None:
             self._timer.cancel()
         self.shares.expire()
@@ -405,7 +406,7 @@ class Server:
         self._handle(events.Unloaded())
 
     def reload(self) -> None:
-        """Coordinates the groups again, in the state that the log has."""
+        """Coordinates the groups again, as the log has them. Errors: ValueError without a log."""
         if self._log is None:
             raise ValueError(_NO_LOG)
         self._handle(events.LoadStarted())
@@ -423,10 +424,10 @@ class Server:
     # Time -----------------------------------------------------------------------------------------
 
     def advance(self, ms: int, *, heartbeats: bool = True) -> None:
-        """Moves the clock by `ms`; each deadline in that time takes effect when it is due.
+        """Moves the clock by `ms`, and runs each deadline in that time when it is due.
 
-        With `heartbeats`, members with a connection send heartbeats meanwhile, so only sessions of
-        clients that have gone or were cut off expire.
+        With `heartbeats`, members with a connection count as sending heartbeats meanwhile, so only
+        the sessions of clients that left or were cut off expire.
         """
         end = self.now_ms() + ms
         times: Counter[DeadlineKey] = Counter()
@@ -466,10 +467,10 @@ class Server:
         self._moved_ms += max(0, at_ms - self.now_ms())
 
     def _heartbeat(self, key: DeadlineKey) -> bool:
-        """Starts a connected member's session again; returns whether its deadline moved.
+        """Restarts a connected member's session; returns whether the deadline `key` moved.
 
-        No request is made: its answer could have partitions for the member, which only the client
-        can take.
+        No Heartbeat is made up: its response could assign partitions, which only the client can
+        take.
         """
         group = self.coordinator.groups().get(key.group_id)
         if key.kind not in ("heartbeat", SESSION) or group is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that a controller answers: topics are made, grown and deleted; settings of groups."""
+"""Requests that a controller answers: to create, grow and delete topics; settings of groups."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def answer(
 
 
 def _described(cluster: Cluster, configs: GroupConfigs, one: Any, asked: Asked) -> dict[str, Any]:
-    """Returns the settings of a group; nothing else has others than the defaults of Kafka."""
+    """Returns a group's settings; for other resources none, because they all have the defaults."""
     unknown = one.resource_type == _TOPIC and one.resource_name not in cluster.topics
     return {
         "error_code": KafkaError.unknown_topic_or_partition if unknown else asked.error,

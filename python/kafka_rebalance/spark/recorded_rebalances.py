@@ -3,7 +3,7 @@
 
     rebalance_history(records).where("cause = 'timed out'").groupBy("group_id").count()
 
-1. A window over each partition of the log finds the offset after its last hole.
+1. A window over each partition of the log finds the offset after its last gap.
 2. A window over each group numbers its records. The commits of a partition between two records
    become one row with their first and last time, so few rows are left.
 3. The rows of a group are brought together, each record before the commits that follow it; one pass
@@ -105,7 +105,7 @@ def rebalance_history(records: DataFrame) -> DataFrame:
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
-    """Returns each log partition's first offset after its last hole of two offsets or more."""
+    """Returns each log partition's first offset after its last gap of two offsets or more."""
     before = f.lag("offset").over(Window.partitionBy(*log).orderBy("offset"))
     begins = f.coalesce(f.col("offset") - before > 2, f.lit(True))
     starts = records.select(*log, "offset", begins.alias("begins")).where("begins")
@@ -136,7 +136,7 @@ def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
 
 
 def _names(numbered: DataFrame, group: list[str]) -> DataFrame:
-    """Returns each group's `names`: a key of a commit without its partition, and its topic's id."""
+    """Returns each group's `names`: pairs of a commit's key without partition, and a topic id."""
     topic = f.expr("substring(key, 1, length(key) - 4)").alias("key")
     one = f.struct(topic, f.expr("substring(value, -16)").alias("id"))
     with_id = "substring(value, 1, 2) = X'0004' and substring(value, -19, 3) = X'010010'"
@@ -145,7 +145,7 @@ def _names(numbered: DataFrame, group: list[str]) -> DataFrame:
 
 
 def _inferred(keys: list[str], schema: "pa.Schema") -> Any:
-    """Returns the function that infers causes from sorted rows; a group may span batches."""
+    """Returns a function that infers causes from sorted batches; a group may span batches."""
     columns = ["partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
     columns += ["last_ms", "commits", "names", "whole_from"]
 

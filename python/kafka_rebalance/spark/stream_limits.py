@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which offsets the next micro-batch reads, within a limit for all partitions together.
+"""Decides which offsets the next micro-batch reads, within one limit for all partitions.
 
 Offsets are the JSON that Spark keeps, such as {"0": 183}: partition number -> next offset.
 """

@@ -14,7 +14,7 @@ _COLUMNS = ("topic", "partition", "weight")
 
 
 def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
-    """Returns the groups with the rows of `weights` in `topics[].weights`; unchanged for None.
+    """Returns the groups with the rows of `weights` in `topics[].weights`; as given for None.
 
     `weights` has the columns `topic`, `partition` and `weight`, and `cluster` if the groups have
     one. A row whose `partition` is null is for each other partition of the topic. The groups' own
@@ -64,7 +64,7 @@ def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
 
 
 def _weights(groups: t.StructType) -> Column:
-    """Returns the weights of the topic `one`: those of the joined rows, else its own."""
+    """Returns a column: the weights of the topic `one`, of the joined rows or else its own."""
     of = groups["topics"].dataType
     assert isinstance(of, t.ArrayType)
     assert isinstance(of.elementType, t.StructType)

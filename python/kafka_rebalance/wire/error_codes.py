@@ -69,7 +69,7 @@ ErrorField = Annotated[ErrorCode, struct.Struct(">h")]
 
 _E = ErrorCode
 
-# Maps the error of a failed append to the error of the response; other errors stay unchanged.
+# The error of a failed append -> the error of the response; other errors stay unchanged.
 _APPEND_ERRORS = {
     _E.UNKNOWN_TOPIC_OR_PARTITION: _E.COORDINATOR_NOT_AVAILABLE,
     _E.NOT_ENOUGH_REPLICAS: _E.COORDINATOR_NOT_AVAILABLE,

@@ -7,7 +7,7 @@ A message is a dataclass or a NamedTuple whose fields stand in the order of the 
     bool, an IntEnum                    a number of 8 bits, unless an annotation names another
     Uuid                                two numbers of 64 bits
     str, bytes                          a length and the data; "| None": the length may be -1
-    JavaString                          what `DataOutput.writeUTF` writes: 16 bits of length, then
+    JavaString                          as `DataOutput.writeUTF` writes: 16 bits of length, then
                                         each UTF-16 unit in 1 to 3 bytes
     JavaChars                           32 bits of length, then UTF-16 units of 16 bits
     tuple[T, ...]                       a count and the entries; "| None": the count may be -1
@@ -17,8 +17,8 @@ A message is a dataclass or a NamedTuple whose fields stand in the order of the 
 
     Annotated[T, Tag(0)]          one of the tagged fields; left out if it has its default
     Annotated[T, Since(3)]        in version 3 and later; `Since(1, last=1)`: in version 1 only
-    Annotated[T, Boxed()]         stands alone in a message of its own
-    Annotated[T, Name("group")]   the name in errors, where it is not that of the attribute
+    Annotated[T, Boxed()]         is wrapped in a message of its own
+    Annotated[T, Name("group")]   the name in errors, if it is not the attribute's
     Version                       the version of the message; it is not in the bytes
     Tagged                        unknown tagged fields, which are written as they were read
 
@@ -63,11 +63,11 @@ class Since(NamedTuple):
 
 
 class Boxed(NamedTuple):
-    """Marks a field that stands alone in a message of its own: tagged fields follow it."""
+    """Marks a field that is wrapped in a message of its own, whose tagged fields follow it."""
 
 
 class Name(NamedTuple):
-    """Marks a field whose name in errors is not that of its attribute."""
+    """Marks a field that has another name in errors than its attribute."""
 
     name: str
 
@@ -142,12 +142,12 @@ class _LayoutOf(Protocol):
 layout_of = cast(_LayoutOf, _compiled)
 """Returns the layout of a class's messages in one version.
 
-Layouts are compiled once and kept: call this only with versions that Kafka has.
+Layouts are compiled once and kept for ever: call this only with versions that Kafka has.
 """
 
 
 def read_version(data: bytes, what: str, known: range | None = None) -> int:
-    """Returns the version that begins a message; `known` None means any. Errors: WireError."""
+    """Returns the version at a message's beginning; `known` None allows any. Errors: WireError."""
     if len(data) < VERSION_BYTES:
         raise WireError(f"{what}.version: needs 2 bytes, {len(data)} are left")
     version: int = _INT16.unpack_from(data)[0]
@@ -472,7 +472,7 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
 
 
 def _nullable(read_fields: Read, write_fields: Write, is_tagged: bool) -> tuple[Read, Write]:
-    """Returns a reader and a writer for a message that may be null: the byte before it tells."""
+    """Returns a reader and a writer for a message that may be null, by the byte before it."""
     lowest, null = (1, b"\0") if is_tagged else (0, b"\xff")
 
     def read(source: Source) -> Any:

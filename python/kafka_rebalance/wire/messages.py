@@ -21,7 +21,7 @@ class Request(Message):
     """The class of the request's response."""
 
     def refused(self, error: ErrorCode) -> Response:
-        """Returns the response that contains only `error`."""
+        """Returns the response that refuses the request with `error`."""
         return self.response(error_code=error)  # type: ignore[call-arg]
 
 

@@ -11,7 +11,7 @@ _BYTES = [bytes([value]) for value in range(256)]
 
 
 class _Wrong(Exception):
-    """A problem of a field; each message around the field adds its part to `path`."""
+    """A problem of a field; each enclosing message adds its part to the front of `path`."""
 
     def __init__(self, problem: str) -> None:
         self.path = ""

@@ -70,7 +70,7 @@ class Lots:
 
 @dataclass(slots=True)
 class HandedOut:
-    """Members that gain partitions: `wanted` of each member, and from each lot a number."""
+    """Gains: `wanted` has pairs (member, number), `lots` has pairs (lot, number taken from it)."""
 
     wanted: list[tuple[int, int]]
     lots: list[tuple[int, int]]
@@ -92,7 +92,7 @@ class LevelFlow:
 
 
 def lots_of(group: GroupSpec, classes: Classes, *, racks: bool, by_topic: bool) -> Lots:
-    """Returns the lots. Without `racks`, partitions and members are as if they had none."""
+    """Returns the lots. Without `racks`, the racks of partitions and members are ignored."""
     of_members = {m.rack for m in group.members if racks and m.rack is not None}
     number = {name: n for n, name in enumerate(by_name(of_members))}
     given = {topic.name: topic for topic in group.topics}
@@ -228,7 +228,7 @@ def hub_members(
 
 
 def fewest_taken(group: GroupSpec, classes: Classes, best: Sequence[ClassLevel]) -> int:
-    """Returns how many partitions lose their owners, at least, where the levels are reached."""
+    """Returns how many partitions at least must leave their owners to reach the levels."""
     lots = lots_of(group, classes, racks=False, by_topic=False)
     moves = sum(level_flow(classes, lots, level, ["moves"]).moves for level in best)
     return moves - (sum(classes.supply) - len(classes.owner))

@@ -159,7 +159,7 @@ def field_generation(member: Member) -> int:
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Returns owned partitions in the user data's order: by topic in hash order, or as sent."""
+    """Returns owned partitions in the user data's order: topics in hash order, or as sent."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []

@@ -3,9 +3,9 @@
 
 Suppose that a partition is to move to member d, and that c is its first owner in this run of the
 assignor (its present owner, if it has not moved yet). If another partition of its topic moved from
-d to c in this run, that one moves back to d instead. If c is still the present owner, the numbers
-of partitions of c and d change as intended; if not, c loses a partition in place of the present
-owner.
+d to c in this run, that partition moves back to d instead. If c is still the present owner, the
+numbers of partitions of c and d change as intended; if not, c loses a partition in place of the
+present owner.
 
 If several such partitions exist, the first one in a Java HashSet moves back. The order of this set
 depends on all its insertions and removals.

@@ -58,7 +58,7 @@ class Racks:
         return bool(self.of_member)
 
     def mismatch(self, member_id: str, tp: TopicPartition) -> bool:
-        """Returns whether the member has a rack and no replica of the partition is in it."""
+        """Returns whether the member has a rack without a replica of the partition."""
         rack = self.of_member.get(member_id)
         return rack is not None and rack not in self.of_partition.get(tp, ())
 

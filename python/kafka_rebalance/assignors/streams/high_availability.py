@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The default task assignor of Kafka Streams: the ideal owner gets a task when it is caught up.
 
-1. Ideal active stateful tasks: tasks in order, one for each process in order, again and again.
+1. Ideal active stateful tasks: the tasks in order go to the processes in order, in turn.
 2. Balance them by load, the tasks of a process divided by its threads.
 3. Swap them for less traffic between racks, if that is enabled.
 4. Standby replicas, balanced and swapped likewise. Steps 1 to 4 do not read the previous tasks.
@@ -35,7 +35,7 @@ _TRAFFIC_COST, _NON_OVERLAP_COST = 10, 1
 
 
 def assign(processes: Sequence[StreamsProcess], topology: Topology, settings: Settings) -> bool:
-    """Gives all tasks to processes; returns whether a probing rebalance is needed."""
+    """Assigns all tasks to processes; returns whether a probing rebalance is needed."""
     processes = sorted(processes, key=lambda one: one.process_id)
     racks = _Racks(processes, topology, settings)
     # 1.

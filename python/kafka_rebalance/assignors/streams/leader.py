@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the leader of a classic Kafka Streams group computes in a rebalance (protocol `stream`).
+"""Computes the answer of the leader of a classic Kafka Streams group (protocol `stream`).
 
 1. Read each member's user data; members with one process id are the threads of a process. Members
    of a version above 11 are those of one more process, of which only owned partitions are known.
@@ -173,7 +173,7 @@ class _Threads:
         return True
 
     def _in_order(self, *, active: bool) -> list[TaskId]:
-        """Returns tasks sorted; those of KIP-924's form in the order of a copy of its map."""
+        """Returns the tasks, sorted; in KIP-924's form, in the order of a copy of its map."""
         if self._public:
             return _in_set(
                 task for task, is_active in self._process.placed.items() if is_active == active

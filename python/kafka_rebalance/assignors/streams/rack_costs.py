@@ -42,7 +42,7 @@ def is_known(
     changelogs: bool,
     public: bool = False,
 ) -> bool:
-    """Step 1; `public` is KIP-924's form."""
+    """Step 1: returns whether all racks are known; `public` is KIP-924's form."""
     if any(not one.rack or not (public or {*one.racks} == {one.rack}) for one in processes):
         return False
     counted = [
@@ -54,7 +54,7 @@ def is_known(
 
 
 class RackCosts:
-    """The swaps for one assignor: `partitions_of` a task are those that count."""
+    """The swaps for one assignor; `partitions_of` returns the partitions of a task that count."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class RackCosts:
         *,
         active: bool,
     ) -> bool:
-        """Moves tasks as the flow of minimum cost says; returns whether any moved."""
+        """Moves tasks by a flow of minimum cost; returns whether any task moved."""
         if not tasks:
             return False
         now = [

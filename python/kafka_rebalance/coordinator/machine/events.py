@@ -139,7 +139,7 @@ class ShareStateDue(_Event):
 
 
 class GroupConfigured(_Event):
-    """A group has settings of its own from now on; `config` None: no longer."""
+    """A group has settings of its own from now on; with `config` None, the broker's hold again."""
 
     group_id: str
     config: CoordinatorConfig | None

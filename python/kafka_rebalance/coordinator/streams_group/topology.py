@@ -45,7 +45,7 @@ class ConfiguredTopology(Frozen):
 
 
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
-    """Returns the topology over these topics. Errors: RequestRefused if it can never be right."""
+    """Returns the topology over these topics. Errors: RequestRefused if none can make it valid."""
     refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
     # 1.
@@ -149,7 +149,7 @@ def all_counts(topology: wire.StreamsTopology, existing: Counts) -> dict[str, in
 
 
 def refuse_wrong_places(topology: wire.StreamsTopology) -> None:
-    """Refuses an index in a co-partition group without a topic. Errors: RequestRefused."""
+    """Raises RequestRefused if a co-partition group has an index without a topic."""
     for one in topology.subtopologies:
         for group in one.copartition_groups:
             for places, topics in (

@@ -122,7 +122,7 @@ class SwitchPlan(NamedTuple):
 
     @classmethod
     def of(cls, line: Mapping[str, Any]) -> "SwitchPlan | None":
-        """Reads a line of `plan --json`; None if it holds an error or a reason instead of a plan."""
+        """Reads a line of `plan --json`; None if it holds an error or a reason, but no plan."""
         try:
             after, members = line["balance_after"], len(line["assignment"])
             before = frozenset(line["members"])

@@ -48,8 +48,8 @@ def print_notes(
     everything: bool = False,
 ) -> None:
     """Prints notes; `given` is the part of the command line that selects input and group.
-Prints notes; `given` is the part of the command line that selects the input and the group. `names`
-maps member ids to short names. If the plan has `made_up` ids, the last owners are a guess.
+
+    `names` maps member ids to short names. With `made_up` ids, the last owners are a guess.
     """
     for note in notes:
         text = note.text if note.kind in _MEANT_TO_BE_COPIED else shortened(note.text, names)

@@ -49,7 +49,7 @@ class BuiltIn(NamedTuple):
     sent        returns the claims of a member; None if the assignor uses no claims
     user_data   returns a consumer's user data, from its last assignment and its generation
     clients     the client libraries that can be configured with the assignor
-    java_class  empty for a dialect
+    java_class  "" if the assignor is not Kafka's
     """
 
     assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
@@ -159,10 +159,10 @@ KAFKAS = tuple(name for name, row in BUILT_IN.items() if row.java_class)
 """The names of Kafka's own assignors that members can list."""
 
 ONLY_PYTHON = b"runs in Python only, by the library's own class"
-"""In the core's error for an assignor that it lacks: `bulk/lines.py` then assigns in Python."""
+"""Part of the core's error for an assignor that it lacks; `bulk/lines.py` then uses Python."""
 
 ONE_AT_A_TIME = "one group at a time"
-"""In the core's error for a plan that it lacks: `bulk/one_by_one.py` then plays it in Python."""
+"""Part of the core's error for a plan that it lacks; `bulk/one_by_one.py` then uses Python."""
 
 FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",

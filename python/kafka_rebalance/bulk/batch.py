@@ -149,7 +149,7 @@ def _answers(groups: object, work: Callable[[object], Any]) -> Any:
 
 
 def _check(pa: Any, data: object) -> None:
-    """Raises a ValueError if offsets point beyond a buffer's end, whose size only pyarrow knows."""
+    """Raises a ValueError if offsets point beyond a buffer's end; only pyarrow knows its size."""
     if isinstance(data, pa.RecordBatch | pa.Table):
         try:
             data.validate()
@@ -200,7 +200,7 @@ def _wanted(pa: Any, schema: Any) -> Any:
 
 
 def _whole(pa: Any, found: Any, known: Any) -> Any:
-    """Returns the type `found`, but with integers where `known` has them, and its types for nulls.
+    """Returns the type `found`, but with integers and, for nulls, the types that `known` has.
 
     A field that is null in all rows has the null type. If such a field is not in the contract, it
     is left out, because `_cast` cannot handle it in a list. All other types stay the same.
@@ -228,7 +228,7 @@ def _types(fields: Any) -> dict[str, Any]:
 
 
 def contract_schema(of: str | None = None) -> "pa.Schema":
-    """Returns the contract's columns, `of` one of Spark's schemas or of any; see `Field.spark`."""
+    """Returns the contract's columns: those in Spark's schema `of` (see `Field.spark`), or all."""
     import pyarrow as pa
 
     plain = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}

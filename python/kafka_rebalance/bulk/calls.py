@@ -24,7 +24,7 @@ _NOT_PLANNED = NOT_COMPARED | {"leader_library", "members[].client_library"}
 _SWITCH = SwitchProtocol.VERBS[0].name
 
 Call = tuple[str, tuple[Any, ...]]
-"""A label (a change, or ""), and the arguments of the core's function after the batch."""
+"""A label (a change, or ""), and the arguments of the core's function that follow the batch."""
 
 
 def assign_call(assignor: str | None, max_partitions: int) -> Call:

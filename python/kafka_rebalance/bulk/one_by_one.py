@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers a batch of groups in the core, and the rows that the core refuses in Python.
+"""Answers a batch of groups: the core does, or Python for the rows that the core refuses.
 
 1. The core answers the batch, all rows at once.
 2. It refuses plans of groups that a broker assigns, and of the switch to another protocol: the
@@ -51,7 +51,8 @@ def answers(
 ) -> "pa.RecordBatch":
     """Returns the answers of `verb` ("assign", "owners", "plan" or "compare") to every row.
 
-    `arguments` are those of the core's function after the batch; `form` is "columns" or "lines".
+    `arguments` are those that follow the batch in the core's function; `form` is "columns" or
+    "lines".
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -25,7 +25,7 @@ _ROW_GROUP_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Job:
-    """The work on each group (`verb`: assign, plan or compare), and the place to write to."""
+    """What to do with each group (`verb`: assign, plan or compare), and where to write."""
 
     verb: str
     calls: Sequence[Call]
@@ -33,11 +33,11 @@ class Job:
     wanted: frozenset[str]
     """For Parquet, the paths of the columns to read, as in `row_batches`."""
     kept: "pa.Schema"
-    """For Parquet, columns that are copied after the answers, with their types in the output."""
+    """For Parquet, the input's columns that are copied behind the answers, with output types."""
     has_cluster: bool
     directory: str
     has_label: bool = False
-    """Whether the answers have a column `change`, which is the label of their call."""
+    """Whether the answers have a column `change`: the label of the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Done:
 
 @dataclass(frozen=True)
 class WrittenPart:
-    """The name of a part (None if there is no row), and the counts of its rows."""
+    """The name of a part file (None: without rows, none is written), and the counts of its rows."""
 
     name: str | None
     groups: int

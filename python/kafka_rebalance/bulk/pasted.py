@@ -39,7 +39,7 @@ ASSUMED = {
     "members.member_id": "members that own nothing, and whose ids the text does not show, are "
     "called idle-1, idle-2 and so on; ids break ties",
 }
-"""The path of a field -> what is assumed of it."""
+"""The path of a field -> what is assumed about it."""
 
 _HEADS = (
     {"GROUP", "CONSUMER-ID", "#PARTITIONS"},
@@ -72,7 +72,7 @@ _SHOW_MORE = (
 
 
 class Pasted(NamedTuple):
-    """Lines with their numbers in the text, keys of ASSUMED, and groups that have no members."""
+    """Pairs (number in the text, line); which keys of ASSUMED apply; groups without members."""
 
     lines: list[tuple[int, _Line]]
     assumed: list[str]
@@ -93,7 +93,7 @@ class _Head(NamedTuple):
         ends = (*self.starts[1:], None)
         cells = [line[a:b].strip() for a, b in zip(self.starts, ends, strict=True)]
         if any(line[start - 1 : start].strip() for start in self.starts[1:]):
-            cells = line.split(None, len(self.columns) - 1)  # a long cell has moved the later ones
+            cells = line.split(None, len(self.columns) - 1)  # a long cell has moved the next cells
         row = dict(zip(self.columns, cells, strict=False))
         is_row = all(_is_number(row[name], name) for name in _NUMBERS & row.keys())
         return row if is_row and len(row) == len(self.columns) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examines paths for Spark: whether they are local, and which clusters their directories name."""
+"""Looks at paths for Spark: are they local, and which clusters do their directories name?"""
 
 import os
 import posixpath
@@ -93,7 +93,7 @@ def _foreign_file(target: Path) -> Path | None:
 
 
 def overlaps(target: str, sources: Iterable[str]) -> bool:
-    """Returns whether the target is a source, contains one or is in one; no host means any host."""
+    """Returns whether the target is, contains or is in a source; a path without host fits any."""
     scheme, host, there = _resolved(target)
     for source in sources:
         other, other_host, here = _resolved(source)

@@ -29,7 +29,7 @@ number.
 """
 
 _LEAST_BYTES, _MOST_BYTES = 4 * 1024 * 1024, 128 * 1024 * 1024
-"""The least and the most bytes of the input that a task reads."""
+"""The least and the most bytes of input for a task."""
 _TASKS_A_CORE = 2
 
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
@@ -51,7 +51,7 @@ class Split:
 
 
 def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Split]]:
-    """Returns each task's splits, in the order of files; a task's have about `bytes_each` bytes."""
+    """Returns a list of splits, in file order, for each task: together about `bytes_each` bytes."""
     tasks: list[list[Split]] = [[]]
     left = bytes_each
     for file in files:
@@ -68,7 +68,7 @@ def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Sp
 
 
 def bytes_each(total: int, tasks: int | None, cores: int) -> int:
-    """Returns the bytes for a task. A task without bytes costs as much CPU as about a megabyte."""
+    """Returns how many bytes a task reads. Starting a task costs as much CPU as reading 1 MB."""
     if tasks is not None:
         return -(-total // tasks)
     return min(max(total // (_TASKS_A_CORE * cores), _LEAST_BYTES), _MOST_BYTES)

@@ -290,7 +290,7 @@ def has_target(line: Mapping[str, Any]) -> bool:
 
     consumer groups   if the newest target is that of the epoch. Members reach it later, in steps
     share groups      if all members have the epoch; descriptions have no target
-    streams groups    if both are so: the next target depends on the tasks that members then have
+    streams groups    if both hold: the next target depends on the tasks that members then have
     """
     epoch = line.get("assignment_epoch")
     if epoch is None:
@@ -309,7 +309,10 @@ def _read(line: str | None) -> GroupSpec | None:
 
 
 def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:
-    """Returns whether the group has rebalanced: other epoch or members, else assignor or owners."""
+    """Returns whether the group has rebalanced.
+
+    If the broker assigns, its epoch or its members have changed; else its assignor or owners.
+    """
 
     def state(group: GroupSpec | None) -> object:
         if group is None:

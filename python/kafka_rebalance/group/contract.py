@@ -42,7 +42,7 @@ def parse(line: str | bytes) -> Any:
     return value
 
 
-# The next four functions let Python read numbers and strings as the Rust core's parser does.
+# With the next four functions, Python reads numbers and strings as the Rust core's parser does.
 
 
 def _whole(text: str) -> int | float:

@@ -90,7 +90,7 @@ def field_hints(kind: type) -> dict[str, Any]:
 
 
 _PLAIN = frozenset((bool, int, str))
-"""The types of most fields: their values need no further check."""
+"""Types whose values need no further check; most fields have one of these."""
 
 
 @cache

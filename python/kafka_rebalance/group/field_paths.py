@@ -58,7 +58,7 @@ def array(value: Any, at: str) -> list[Any] | tuple[Any, ...]:
 
 
 def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
-    """Returns the list if all entries are of type `expected`. Errors: GroupError with `example`."""
+    """Returns the list. Errors: GroupError, with `example`, for an entry of another type."""
     for i, value in enumerate(list_or_tuple(values, at)):
         if not isinstance(value, expected):
             raise wrong(value, f"{at}[{i}]", expected.__name__, example)
@@ -74,12 +74,12 @@ def list_or_tuple(values: Any, at: str) -> Sequence[Any]:
 
 
 def wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
-    """Returns the error for a wrong value from Python code; `example` is code of a right value."""
+    """Returns the error for a wrong value from Python code; `example` is code for a right one."""
     return GroupError(at, f"{of_python(value)} is not a {noun}; give {example}")
 
 
 def of_python(value: Any) -> str:
-    """Returns the type of a value in words, as `kind` does, but in Python's words: None, tuple."""
+    """Returns the type of a value in words, as `kind` does, but in those of Python: None, tuple."""
     if isinstance(value, tuple):
         return "a tuple"
     return "None" if value is None else kind(value)

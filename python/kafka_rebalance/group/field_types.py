@@ -46,7 +46,7 @@ class Text:
         return value
 
     def exact(self) -> tuple[Any, ...]:
-        """Returns the type for `_core.FieldTypes`, which accepts values of exactly this type."""
+        """Returns this type's form for `_core.FieldTypes`, which accepts only exact types."""
         return ("text",)
 
 
@@ -175,7 +175,7 @@ class List(Text, Frozen):
 
 
 class UnreadNames(List):
-    """A list of strings on which no answer depends: any other value in a line is ignored."""
+    """A list of strings that affects no answer; in a line, a value of another type is ignored."""
 
     def read(self, value: Any, at: str) -> Any:
         names = value if isinstance(value, list) else []
@@ -201,7 +201,7 @@ class Record(Text, Frozen):
     of: type
     example: str
     attributes: tuple[Field, ...] = ()
-    """Attributes of the Python object that are elsewhere in a line."""
+    """Attributes of the Python object whose fields are elsewhere in a line."""
 
     def read(self, value: Any, at: str) -> Any:
         return self.of(**self.values(object_(value, at), at))
@@ -237,7 +237,7 @@ class Record(Text, Frozen):
         return line
 
     def given(self, value: Any, name: str) -> Any:
-        """Returns what a contract line contains in the field `name` for the object `value`."""
+        """Returns the value of the object `value` for the contract line's field `name`."""
         return getattr(value, name)
 
     def in_lines(self) -> tuple[Field, ...]:
@@ -256,7 +256,7 @@ class Record(Text, Frozen):
 
 
 class Entry(Record):
-    """A run: adjacent entries that are partitions of one topic, or tasks of one subtopology."""
+    """A run: a topic and consecutive entries of its partitions, or a subtopology and its tasks."""
 
     def read(self, value: Any, at: str) -> Any:
         found = self.values(object_(value, at), at)

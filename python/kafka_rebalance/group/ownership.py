@@ -35,7 +35,7 @@ class Balance:
 
     @classmethod
     def of(cls, counts: Sequence[int]) -> "Balance":
-        """Computes with integers up to the last step: the order of `counts` changes no result."""
+        """Returns the balance, computed in integers up to the last step, so order has no effect."""
         if not counts:
             return cls(0, 0, 0.0, 0.0)
         members, total = len(counts), sum(counts)
@@ -198,8 +198,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
         made = self._made.get(member_id)
         if made is None:
-            # A caller who has read this many members one by one will probably read all. All
-            # members' partitions together are made in a fifth of the time.
+            # A caller that has read so many members one by one will probably read all; to make all
+            # partitions at once takes a fifth of the time.
             if len(self._made) * 8 > len(self) and isinstance(self.offsets, memoryview):
                 return self._all()[member_id]
             if self._index is None:
@@ -281,7 +281,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
 
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:
-    """Returns the assignment; through `group`, it shares TopicPartitions with later answers."""
+    """Returns the assignment, which uses the TopicPartitions that `group` keeps for its answers."""
     object.__setattr__(assignment, "_group", group)
     return assignment
 

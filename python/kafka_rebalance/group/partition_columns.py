@@ -25,9 +25,9 @@ def check_pairs(
     topic_ids: Sequence[int],
     partitions: Sequence[int],
 ) -> None:
-    """Checks that all pairs are (str, int), and each int is a partition that Kafka can have.
+    """Raises GroupError unless all pairs are (str, int), and each int is from 0 to 2^31-1.
 
-    Errors: GroupError at `members["ID"]`.
+    The error's path is `members["ID"]`.
     """
     # All types and the extremes are checked first, because a loop over all pairs is slower.
     are_right = all(isinstance(topic, str) for topic in topics)

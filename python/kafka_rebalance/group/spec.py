@@ -210,7 +210,7 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or the group's own number."""
+        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or the group's if larger."""
         tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 
@@ -220,7 +220,7 @@ class GroupSpec:
 
 
 def _checked(fields: Sequence[object]) -> GroupSpec:
-    """Returns a group of fields that the core has already checked."""
+    """Returns the group with these fields, which the core has already checked."""
     group = object.__new__(GroupSpec)
     names = (*(one.name for one in GROUP.fields), "_interned")
     for name, value in zip(names, fields, strict=True):
@@ -239,7 +239,7 @@ def _running(
     active: Mapping[str, Sequence[tuple[str, int]]],
     standby: Mapping[str, Sequence[tuple[str, int]]],
 ) -> Member:
-    """Returns a copy of a streams group's member that owns these tasks."""
+    """Returns a copy of a streams group's member with its tasks from `active` and `standby`."""
     if member.streams is None:
         return member
     lists = (active.get(member.member_id, ()), standby.get(member.member_id, ()))

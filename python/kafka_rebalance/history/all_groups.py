@@ -129,7 +129,7 @@ class GroupReader:
 
 
 def group_of(key: Key, data: bytes) -> str | None:
-    """Returns the group id if the key, `data` undecoded, is of a group's own record; else None."""
+    """Returns the group id in the key of a group's own record; None for other keys."""
     if isinstance(key, GroupMetadataKey):
         return key.group_id
     read = None if isinstance(key, OffsetCommitKey) else read_group_key(data)
@@ -159,7 +159,7 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
 
 
 class WholeFrom:
-    """Keeps `offset`: from it up to the last offset added, no record of the partition is missing.
+    """Computes `offset`: from it to the last offset added, the partition lacks no record.
 
     Compaction removes records. One missing offset does not count: it may be a transaction's marker.
     """
@@ -176,5 +176,5 @@ class WholeFrom:
 
 @lru_cache(maxsize=20_000)
 def read_key(data: bytes) -> Key:
-    """Reads a key. It is cached, because many commits have equal keys. Errors: WireError."""
+    """Returns a decoded key, from a cache: many commits have equal keys. Errors: WireError."""
     return decode_key(data)

@@ -64,11 +64,11 @@ class Counterfactual:
         return asdict(self)
 
 
-_Topics = Mapping[str, frozenset[str]]  # by the member's id in the play
+_Topics = Mapping[str, frozenset[str]]  # member id in the play -> topics
 
 
 class _Event(NamedTuple):
-    """Members and topics from a record on; without `rebalances`, only `away` has changed."""
+    """The members and topics from a record on; if not `rebalances`, only `away` has changed."""
 
     members: tuple[Member, ...]
     topics: tuple[Topic, ...]
@@ -106,7 +106,7 @@ def counterfactuals(
 
 
 def _ids(recorded: Recorded) -> dict[str, Topic]:
-    """Returns a consumer group's topics with their ids, which a broker's assignor reads."""
+    """Returns name -> topic of a consumer group, with the ids that a broker's assignor reads."""
     inputs = [one.inputs for _, one in recorded if one is not None and one.inputs is not None]
     names = inputs[-1].names if inputs else {}
     return {name: Topic(name, 0, None, id_of(one)) for one, name in names.items()}

@@ -58,7 +58,7 @@ class CommitsSeen:
     ) -> None:
         """Called at a new generation: stores `usual_ms` of the members that committed in `before`.
 
-        The commits of `kept` partitions are kept.
+        It forgets the commits of all partitions, except the `kept` ones.
         """
         members = before.members if before is not None else ()
         for member in members if self.since else ():
@@ -72,7 +72,7 @@ class CommitsSeen:
         return max((one.last_ms for one in self.of_member(member)), default=None)
 
     def usual_ms(self, member: RecordedMember) -> float | None:
-        """Returns the least of its partitions' mean ms between commits; None if unknown."""
+        """Returns the shortest mean time (ms) between commits of a partition; None if unknown."""
         return self._usual_ms(member, self.of_member(member))
 
     def _usual_ms(self, member: RecordedMember, commits: list[CommitTimes]) -> float | None:
@@ -132,7 +132,7 @@ def _shows_nothing(
     commits: CommitsSeen,
     silence: float,
 ) -> str:
-    """Returns the reason why a member's silence proves nothing; empty if it proves something."""
+    """Returns why a member's silence does not prove that it timed out; "" if it does."""
     last, usual = commits.last_ms(member), commits.usual_ms(member)
     if not member.assigned:
         return "it had no partition, so it had nothing to commit"

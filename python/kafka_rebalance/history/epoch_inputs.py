@@ -84,8 +84,9 @@ def rebalance_timeout_ms(value: AnyMember | None) -> int:
 def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
     """Returns the assignors that may compute the targets.
 
-    It is the one that most members name. If two are named equally often, it depends on the
-    heartbeat which one counts; a broker's default is in no record.
+    It is the one that most members name. If several are named equally often, the heartbeat decides,
+    so all are returned. If none is named, both of Kafka's are returned, because no record has the
+    broker's default.
     """
     members = tuple(members)
     if any(isinstance(one, ShareMemberValue) for one in members):
@@ -168,7 +169,7 @@ class EpochInputs:
         )
 
     def difference(self, group: GroupSpec, answer: Assignment) -> str:
-        """Returns the first difference of an answer from the targets; "" if there is none."""
+        """Returns in words the first difference between an answer and the targets; "" if none."""
         ids = {topic.topic_id: topic.name for topic in group.topics}
         names = {one: ids[id_of(one)] for one in self._counts(self.targets) if ids}
         for member in self.members:

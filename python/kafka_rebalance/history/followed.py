@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of all groups while their log is being written: each record once, in its order.
+"""The history of all groups while their log is still being written, record by record.
 
 The rows are those of `rebalance_history`. One field can differ: a reader of the whole log knows
 which records after a row compaction has removed, so its `gap_reason` can be "compacted" where this
@@ -34,7 +34,7 @@ class FollowedRow(NamedTuple):
 
 
 class FollowedHistory:
-    """The histories of the groups that `is_wanted` selects. Memory: each group's last generation.
+    """The histories of groups that `is_wanted`; memory holds only each group's last generation.
 
     A deleted group is forgotten when none of its members can come back any more.
     """
@@ -68,7 +68,7 @@ class FollowedHistory:
             before = history.newest
             for row, after in read_record(history, key, record):
                 yield FollowedRow(row, before, after)
-                if after is not None:  # the undecoded record takes a sixth of the memory
+                if after is not None:  # undecoded, it takes a sixth of the memory
                     history.rest(partial(read_generation, key, record))
         if self.records % _SWEEP_RECORDS == 0:
             self._forget(record.timestamp_ms - BACK_WITHIN_MS)

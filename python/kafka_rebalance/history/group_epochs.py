@@ -68,8 +68,8 @@ from .recorded import Cause, NamedMember, RecordedRebalance, Revocation
 from .records import OffsetsRecord
 
 SESSION_MS = 45_000
-"""The default of `group.consumer.session.timeout.ms`, and of the setting of share and of streams
-groups; no record has the session of a group."""
+"""The default of `group.consumer.session.timeout.ms`, and of the same settings of share and streams
+groups; no record contains a group's session timeout."""
 
 _TYPES = {int(one): one for one in RecordType}
 _STATIC_LEAVE = -2  # the member epoch of a static member that has left and may come back
@@ -80,12 +80,12 @@ _Partitions = frozenset[TopicPartition]
 
 @dataclass(slots=True)
 class _Epoch:
-    """An epoch's record, and the members of that moment."""
+    """An epoch's record, and the members when it was written."""
 
     record: OffsetsRecord
     value: AnyEpoch
     members: dict[str, AnyMember]
-    ready: _Partitions  # of a share group
+    ready: _Partitions  # share group: initialised partitions
     rewritten: tuple[str, ...] = ()
     commits: list[tuple[TopicPartition, TopicPartition, CommitTimes]] = field(default_factory=list)
 
@@ -134,7 +134,7 @@ class GroupEpochs:
         self._way = _Reconciliation(0)
 
     def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
-        """Stores a commit; one in an open epoch counts only after its members are compared."""
+        """Stores a commit; it is kept apart while the epoch's members are not compared yet."""
         for tp in (committed,) if self._topology is None else self._tasks_of(committed):
             if self._open is not None:
                 self._open.commits.append((tp, committed, times))
@@ -142,7 +142,7 @@ class GroupEpochs:
                 self._history.commit(tp, committed, times)
 
     def _tasks_of(self, tp: TopicPartition) -> Iterator[TopicPartition]:
-        """Yields a streams group's tasks that read the partition."""
+        """Yields the streams group's tasks, as (subtopology, number), that read the partition."""
         for one in self._topology.subtopologies if self._topology is not None else ():
             repartitioned = (topic.name for topic in one.repartition_source_topics)
             if tp.topic in (*one.source_topics, *repartitioned):
@@ -178,7 +178,7 @@ class GroupEpochs:
             self._of_topics(name, read.value, record.timestamp_ms)
 
     def end(self) -> Iterator[_Row]:
-        """Yields the row of the last epoch: no more records come."""
+        """Called after the last record: yields the row of the last epoch."""
         if self._replaced is not None:
             yield from self._written_again(self._replaced)
         yield from self._close()

@@ -131,7 +131,7 @@ class GroupHistory:
         self._commits.add(tp, committed, times)
 
     def tombstone(self, time_ms: int) -> None:
-        """Called for the group's deletion: generations begin at 1 again; members may come back."""
+        """Called when the group is deleted: generations restart at 1, but members may come back."""
         self._deleted_ms, self._classic = time_ms, self.newest
         self._forget()
 
@@ -202,7 +202,7 @@ class GroupHistory:
         )
 
     def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
-        """Returns the number of generations before this one that have no record, and the reason."""
+        """Returns how many generations just before this one have no record, and why."""
         if before is None:
             if self._by_broker and now.group_type == "classic":
                 return 0, ""
@@ -250,7 +250,7 @@ class GroupHistory:
         return _Diff(joined, left, back, restarted, changed)
 
     def _taken(self, member: RecordedMember, now_ms: int) -> _Gone | None:
-        """Removes and returns the missing member that this one was, by its identity; else None."""
+        """Removes and returns the missing member that came back as `member`; None if it is new."""
         gone = self._gone.get(member.identity, [])
         while gone and now_ms - gone[0].time_ms > BACK_WITHIN_MS:
             del gone[0]
@@ -394,7 +394,7 @@ class GroupHistory:
 def _asked(
     before: RecordedGeneration, now: RecordedGeneration, certainty: Certainty
 ) -> Iterator[Cause]:
-    """Yields why threads of Kafka Streams joined again: the leader's answer set the time."""
+    """Yields causes for Kafka Streams threads that rejoined at the time their leader had set."""
     at_once = tuple(name for name, at in before.rejoin_ms.items() if at == 0)
     if at_once:
         yield Cause("follow-up", "exact", at_once, "they wait for tasks of other threads")
@@ -405,7 +405,7 @@ def _asked(
 
 
 def _first(now: RecordedGeneration) -> int:
-    """Returns the first generation; by a broker, the first epoch of a group with a member."""
+    """Returns the first generation; if the broker assigns, the first epoch that has members."""
     return 1 if now.group_type == "classic" else 2
 
 

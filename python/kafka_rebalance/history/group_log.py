@@ -174,7 +174,7 @@ class RecordedGeneration:
 
 
 class Members:
-    """The members of a group's last record, so that those in the next one are not decoded again."""
+    """Keeps the members of a group's last record, so that unchanged ones are not decoded again."""
 
     def __init__(self) -> None:
         self._known: dict[Any, RecordedMember] = {}
@@ -200,7 +200,7 @@ class Members:
 def read_generation(
     key: Key, record: OffsetsRecord, members: Members | None = None
 ) -> RecordedGeneration:
-    """Reads a group's record; `members` are those of the record before, and are updated to its own.
+    """Reads a group's record; `members` hold the previous record's, and then this record's.
 
     Errors: WireError; unreadable bytes of members are not an error.
     """

@@ -145,7 +145,7 @@ _Rounds = dict[tuple[str, int], list[tuple[int, RoundLines]]]
 
 
 def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
-    """Returns (group id, generation) -> [(ms of the line "assigned" or "empty", lines)]."""
+    """Returns (group id, generation) -> [(time in ms, lines)]; a round ends at that time."""
     open_rounds: dict[str, RoundLines] = defaultdict(RoundLines)
     ended: dict[str, RoundLines] = defaultdict(RoundLines)
     found: _Rounds = defaultdict(list)
@@ -228,7 +228,7 @@ def _causes(
 
 
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
-    """Returns the cause, with the reason of the first member that rejoined or at least its id."""
+    """Returns the cause with the first member that rejoined and, if known, its reason."""
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()
     if kind := _BY_REASON.get(said):

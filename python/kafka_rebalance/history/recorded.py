@@ -200,7 +200,7 @@ def moves_between(before: RecordedGeneration | None, after: RecordedGeneration) 
 
 
 def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple[str, ...]:
-    """Returns ids of members with other topics than before; static ones match by instance id."""
+    """Returns the ids of members whose topics changed; static ones are matched by instance id."""
     by_instance = {m.group_instance_id: m for m in before.members if m.group_instance_id}
 
     def is_changed(member: RecordedMember) -> bool:

@@ -213,7 +213,7 @@ def _replayed(
 
 
 def _assignors(one: RecordedGeneration) -> list[str]:
-    """Returns the known assignors to try, in order; of several, Kafka's is the first."""
+    """Returns the known assignors to try for this record; if several, Kafka's comes first."""
     name = one.protocol or ""
     if one.leader_library == "librdkafka":
         return [own for own in [f"librdkafka/{name}"] if is_known(own)]

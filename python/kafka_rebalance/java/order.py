@@ -61,7 +61,7 @@ def java_hash_order(names: Iterable[str], slots: int = DEFAULT_SLOTS) -> list[st
 
 
 def copied_slots(size: int) -> int:
-    """Returns the number of slots of `new HashSet(collection)`: at least 16, enough for `size`.
+    """Returns how many slots `new HashSet(collection)` has for `size` keys: at least 16.
 
     >>> [copied_slots(size) for size in (0, 11, 12, 24)]
     [16, 16, 32, 64]

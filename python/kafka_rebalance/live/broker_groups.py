@@ -47,7 +47,7 @@ from kafka_rebalance.wire.streams_groups import (
 from .raw_requests import ask_broker
 
 AWAY = -2
-"""The epoch of a static member that has left, but whose session has not ended."""
+"""The epoch of a static member that has left, and may come back until its session ends."""
 
 
 class DescribeApi(NamedTuple):
@@ -64,7 +64,7 @@ class DescribeApi(NamedTuple):
         return tuple(response.groups)
 
 
-# Version 1 of StreamsGroupDescribe adds a topology description for people, which is not read.
+# Version 1 of StreamsGroupDescribe adds a description of the topology, which is not needed here.
 DESCRIBE_APIS = {
     "consumer": DescribeApi(69, (0, 1), ConsumerGroupDescribeResponse),
     "share": DescribeApi(77, (1, 1), ShareGroupDescribeResponse),
@@ -84,7 +84,7 @@ _ASSIGNORS = {
 def described_groups(
     admin: Any, coordinator: int, group_type: str, group_ids: Sequence[str]
 ) -> dict[str, Described | GroupError]:
-    """Returns group id -> description, or an error if the broker is too old or it is unreadable."""
+    """Returns group id -> description, or the error: broker too old, description unreadable."""
     # 1.
     incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
     api = DESCRIBE_APIS[group_type]
@@ -112,7 +112,7 @@ def has_pattern(group: BrokerGroup) -> bool:
 
 
 def broker_line(group: BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
-    """Returns a contract line without its topics; `topics` are those of the cluster."""
+    """Returns a contract line without the field `topics`; `topics` are all names in the cluster."""
     named, members = sorted(topics), tuple[BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
     has_names = any(one.subscribed_topic_names for one in group.members)
@@ -197,7 +197,7 @@ def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, Stream
 
 
 def source_topics(group: DescribedStreamsGroup) -> dict[str, None]:
-    """Returns the topics whose numbers of partitions decide the numbers of tasks."""
+    """Returns the topics whose partition counts decide how many tasks each subtopology has."""
     return dict.fromkeys(name for one in group.subtopologies for name in one.read_topics)
 
 

@@ -28,7 +28,7 @@ from .log_records import masked
 from .tls import tls_problem
 
 _ATTEMPTS = 3
-"""After the broker has ended this many connections without an answer, no further one is tried.
+"""After the broker has closed so many connections without an answer, none is tried again.
 
 With several addresses, one attempt may take only this fraction (1/3) of the whole time, so that the
 next address is tried, too.
@@ -37,7 +37,7 @@ next address is tried, too.
 _ENDED = "socket disconnected"
 
 _PAUSE_S = 1.0
-"""Requests at most so far apart count as attempts of one request, and share its deadline."""
+"""Requests at most so many seconds apart count as attempts of one request, with one deadline."""
 
 _STOP_MS = 500
 """How many ms to wait for the client's thread, which may be in a look-up without a time limit."""
@@ -66,7 +66,7 @@ def may_pass(error: Exception) -> bool:
 
 
 def is_refused(error: Exception) -> bool:
-    """Returns whether to repeat a request at once: its error may pass, and is not a timeout."""
+    """Returns whether to repeat a request at once: its error may pass, and is no timeout."""
     errors: Any = importlib.import_module("kafka.errors")
     too_late = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
     return may_pass(error) and not isinstance(error, too_late)
@@ -116,7 +116,7 @@ def _connected(
     closing = ExitStack()
 
     def close() -> None:
-        with suppress(Exception):  # a signal may have come in the midst of a request
+        with suppress(Exception):  # a signal may have interrupted a request
             closing.close()
 
     # If the caller does not read the generator to its end, the interpreter would close it at
@@ -163,7 +163,7 @@ _LAST_PORT = 2**16 - 1
 
 
 class _Silence:
-    """Runs a client's requests; raises `too_late` when no answer has come for `most_s` seconds."""
+    """Runs a client's requests; raises `too_late` if no answer comes for `most_s` seconds."""
 
     def __init__(self, net: Any, too_late: type[Exception], most_s: float) -> None:
         self._net, self._too_late, self._most_s = net, too_late, most_s
@@ -233,7 +233,7 @@ class _Connections:
 
         def failed(node_id: Any, error: BaseException) -> None:
             if self._last is not None and self._last[1] is error:
-                return  # the connection's other future has recorded this error
+                return  # recorded already, by the connection's other future
             if type(error) is self._errors.KafkaConnectionError and not error.args:
                 return  # the client closed the connection
             node = manager.cluster.broker_metadata(node_id)

@@ -71,7 +71,7 @@ _T = TypeVar("_T")
 
 
 class _NotAssignedError(GroupError):
-    """No known assignor assigns the group: it is left out, unless the caller named it."""
+    """The group has no known assignor: it is left out, unless the caller named it."""
 
 
 class Listed(NamedTuple):
@@ -88,7 +88,7 @@ class Listed(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """`done` of `total` groups are read; the state of `changed` groups differs from ListGroups."""
+    """`done` of `total` groups are read; `changed` have another state than ListGroups showed."""
 
     done: int
     total: int
@@ -191,7 +191,7 @@ def topic_lines(
 
 
 def why_unlisted(error: str) -> str:
-    """Returns the brokers that are down, if that may be why the group is not listed; else ""."""
+    """Returns a text with the brokers that are down, if this may be the error's cause; else ""."""
     beginning = f"group_id: {_NOT_LISTED}; "
     return error.removeprefix(beginning) if error.startswith(beginning) else ""
 
@@ -298,7 +298,7 @@ class _Reader:
                 )
 
     def _listed_by(self, broker: int) -> Iterable[Mapping[str, Any]]:
-        """Returns the groups that a broker lists; () if it does not answer, with a note of it."""
+        """Returns the groups that a broker lists; if it does not answer, notes that; returns ()."""
         try:
             found: Iterable[Mapping[str, Any]] = retried(
                 partial(self._admin.list_groups, broker_ids=[broker]), is_refused
@@ -325,7 +325,7 @@ class _Reader:
         return described
 
     def _assigned_by_broker(self, groups: Mapping[str, Listed]) -> dict[str, _Line | GroupError]:
-        """Returns group id -> line, or its error, of groups whose broker assigns."""
+        """Returns group id -> line or error, for groups whose broker assigns."""
         asked: dict[tuple[int, str], list[str]] = {}
         for group_id, one in groups.items():
             if one.is_assigned_by_broker:

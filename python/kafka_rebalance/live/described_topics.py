@@ -27,7 +27,7 @@ class DescribedTopics:
         self._admin = admin
         self._known: dict[str, _Line | GroupError | None] = {}
         self.replicas: dict[str, list[list[int]]] = {}
-        """Topic -> the broker ids of each partition's replicas, of topics that `learn` has read."""
+        """Topic that `learn` has read -> the broker ids of each partition's replicas."""
         self._every_name: tuple[str, ...] | None = None
 
     def learn(self, names: Iterable[str]) -> None:
@@ -104,7 +104,7 @@ def _not_described(code: int, what: str) -> str:
 
 
 def topics_of(line: Mapping[str, Any]) -> dict[str, None]:
-    """Returns the topics of a line: the subscribed ones, and those in a broker's target."""
+    """Returns a line's topics: the subscribed ones, and those in targets that a broker made."""
     names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
     if line["assignor"] in SERVER_SIDE and "subtopologies" not in line:
         owned = (run for member in line["members"] for run in member["owned_partitions"])

@@ -82,7 +82,7 @@ class _Jks:
         key: KeyPair | None = None
         for _ in range(count):
             tag = self._number(">I")
-            self._bytes(">H")  # the alias
+            self._bytes(">H")  # alias
             self._number(">Q")  # the time of its creation
             if tag == _CERTIFICATE:
                 trusted.append(self._certificate(version))

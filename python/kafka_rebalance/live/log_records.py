@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Used by both log readers (confluent-kafka, kafka-python): bounds, columns, errors.
+"""What both log readers (confluent-kafka, kafka-python) use: bounds, columns, errors.
 
 Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both clients. Secret
 values never appear in the text of an error: `cluster_errors` removes them.
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 20_000
 BATCH_BYTES = 4 << 20
-"""A batch of records ends at so many bytes of keys and values, or at BATCH_ROWS records."""
+"""A batch of records ends after so many bytes of keys and values, or BATCH_ROWS records."""
 
 IDLE_S = 120.0
-"""Reading ends after this many seconds without progress; a leader election takes less time."""
+"""Reading fails after so many seconds without progress; a leader election takes less time."""
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
@@ -83,7 +83,7 @@ class RecordColumns:
 
 
 class IdleLimit:
-    """Ends the reading of a range without progress, where a client would retry for ever."""
+    """Ends a reading that makes no progress, for which a client would retry for ever."""
 
     def __init__(self, seconds: float, partition: int, end: int) -> None:
         self._seconds, self._partition, self._end = seconds, partition, end

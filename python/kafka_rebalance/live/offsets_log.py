@@ -39,7 +39,7 @@ _PARTITIONS_NAMED = 10
 
 
 def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a clause for each cause of missing groups; `silent` maps a broker to its error."""
+    """Yields a clause for each reason why groups are missing; `silent`: broker -> its error."""
     for broker, error in silent.items():
         yield f"broker {broker} does not list its groups ({error}), so they are missing"
     partitions = offsets_topic["partitions"]
@@ -50,7 +50,7 @@ def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Ite
 
 
 def without_leader(numbers: Iterable[int], total: int) -> str:
-    """Returns the clause that names partitions of `__consumer_offsets` without a live leader."""
+    """Returns a clause: so many partitions of `__consumer_offsets` have no live leader."""
     lost = sorted(numbers)
     more = len(lost) - _PARTITIONS_NAMED
     names = ", ".join(map(str, lost[:_PARTITIONS_NAMED]))
@@ -60,7 +60,7 @@ def without_leader(numbers: Iterable[int], total: int) -> str:
 
 
 LOOK_AGAIN_S = 30.0
-"""After how many seconds partitions whose leader did not answer are requested again."""
+"""After so many seconds, partitions whose leader did not answer are requested again."""
 _POLL_MS = 200
 _CONSUMER = {"max_poll_records": 5_000, "max_partition_fetch_bytes": 4 << 20}
 
@@ -279,7 +279,7 @@ def group_leaders(
 
 
 def _keep(leaders: dict[str, str], groups: set[str], record: group_records.OffsetsRecord) -> None:
-    """Stores the leader of the newest readable record; a deleted group has no leader."""
+    """Stores the leader in a group's record, if it is readable; a tombstone removes the group."""
     try:
         key = group_records.decode_key(record.key)
         value = group_records.decode_value(key, record.value)

@@ -14,7 +14,7 @@ from typing import Any
 def ask_coordinator(
     admin: Any, group_id: str, api_key: int, versions: tuple[int, int], body: bytes
 ) -> tuple[int, bytes]:
-    """Returns the version and the body of the coordinator's response, as `ask_broker` does."""
+    """Asks the group's coordinator; returns the response's version and body, as `ask_broker`."""
     node = admin._manager.run(admin._find_coordinator_id, group_id)
     return ask_broker(admin, node, api_key, versions, body)
 

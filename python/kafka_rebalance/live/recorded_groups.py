@@ -49,7 +49,7 @@ _DESCRIBE: dict[str, type[Any]] = {
 
 
 class RecordedGroups:
-    """The groups of one cluster. `topics` are those of contract lines; each has its `topic_id`."""
+    """The groups of one cluster. `topics` are as in contract lines, each with its `topic_id`."""
 
     def __init__(self, topics: Iterable[Mapping[str, Any]]) -> None:
         self._topics: dict[str, dict[str, Any]] = {}

@@ -134,7 +134,7 @@ def _read(properties: Mapping[str, str], setting: str) -> bytes:
 
 
 def tls_problem(error: ssl.SSLError) -> str:
-    """Returns the text of a TLS error: its meaning, and for most errors a remedy."""
+    """Returns a TLS error in words: its meaning, and for most errors a remedy."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
         mend = "ssl.truststore.location needs the CA that signed it"

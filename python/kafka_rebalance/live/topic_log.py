@@ -63,7 +63,7 @@ class TopicLog:
     _error: Any  # the base class of the client's exceptions
     _offsets: Any  # () -> each partition's earliest offset, last stable offset, high watermark
     _consumer: Any  # () -> a context manager
-    _range: Any  # -> the full batches; the last records stay in `columns`
+    _range: Any  # yields full batches; leaves the last records in `columns`
 
     def __init__(self, settings: Mapping[str, str], topic: str, idle_s: float) -> None:
         self._client: Any = importlib.import_module(CLIENTS[self._CLIENT])
@@ -194,7 +194,7 @@ class ConfluentLog(TopicLog):
 
 
 def _is_passing(error: Any, codes: Any) -> bool:
-    """Returns whether the client recovers by itself, for example when a leader is elected."""
+    """Returns whether the client recovers from the error itself, as after a leader election."""
     transport = (codes._TRANSPORT, codes._ALL_BROKERS_DOWN, codes._TIMED_OUT, codes._RESOLVE)
     return bool(error.retriable()) or error.code() in transport
 

@@ -37,7 +37,7 @@ class Reaction(Enum):
     """A member's reaction to an error."""
 
     ADOPT_ID = auto()  # join again at once, with the member id of the response
-    RETRY = auto()  # join again at once; keep the generation, call no callbacks again
+    RETRY = auto()  # join again at once; keep the generation, repeat no callbacks
     BACK_OFF = auto()  # join or commit again after a back-off
     REDISCOVER = auto()  # look for the coordinator again; keep id and generation
     RESET_GENERATION = auto()  # drop the generation, so owned partitions are lost; keep the id

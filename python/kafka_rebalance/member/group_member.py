@@ -57,7 +57,7 @@ def go_on(state: Membership) -> None:
                 except WireError as error:
                     problem = f"the assignment cannot be read: {error}"
                     state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, problem)
-                    state.arrived = assignment  # it is kept, so that every later poll throws again
+                    state.arrived = assignment  # kept, so that every later poll throws again
                 state.needs_prepare = True
                 if state.fatal is not None:
                     return
@@ -91,7 +91,7 @@ def join(state: Membership) -> None:
 
 
 def waits_in_poll(state: Membership) -> bool:
-    """Returns whether poll() blocks: for the coordinator, or for the commit of an eager member.
+    """Returns whether poll() blocks until the coordinator is known or an eager commit has ended.
 
     Source   ConsumerCoordinator.poll, maybeMarkPartitionsPendingRevocation (nothing is fetched).
     """
@@ -158,11 +158,11 @@ class GroupMember:
 
     @property
     def reads_in_poll(self) -> bool:
-        """Returns whether responses wait for a poll: in a join, the heartbeat thread is paused."""
+        """Returns whether only polls read responses: in a join, the heartbeat thread is paused."""
         return self._state.state is MemberState.PREPARING_REBALANCE
 
     def is_idle(self) -> bool:
-        """Returns whether only heartbeats are due; a host may send Vouched in place of them."""
+        """Returns whether nothing but heartbeats is due; the host may then send Vouched instead."""
         state = self._state
         return (
             state.state is MemberState.STABLE

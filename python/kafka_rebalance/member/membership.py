@@ -52,7 +52,7 @@ class Role(Protocol):
         """Returns whether the member is to be in a group."""
 
     def has_news(self, state: "Membership") -> bool:
-        """Returns whether the role has a reason to rejoin, such as a changed subscription."""
+        """Returns whether the role needs a rejoin, for example after a changed subscription."""
 
     def prepare(self, state: "Membership") -> bool:
         """Does the work of onJoinPrepare; returns False while it has to wait."""
@@ -70,7 +70,7 @@ class Role(Protocol):
         """Applies the assignment (onJoinComplete). Errors: WireError, before any change."""
 
     def settle(self, state: "Membership") -> None:
-        """Does the role's work while no join is in progress."""
+        """Does the role's regular work, such as automatic commits, while no join is in progress."""
 
     def next_settle_ms(self, state: "Membership") -> int | None:
         """Returns when (ms) `settle` will have work to do; None if it will have none."""
@@ -96,7 +96,7 @@ class Generation:
 
 
 class SentRequest(NamedTuple):
-    """An unanswered request; `generation` is that of sending, in a classic group."""
+    """An unanswered request; `generation` is that in which a classic member sent it."""
 
     request: Request
     expires_ms: int
@@ -134,7 +134,7 @@ class AnyMembership:
         return bool(self.sent) and any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def expired(self) -> Iterator[SentRequest]:
-        """Removes and yields the requests whose time is over, if they are still in `sent`."""
+        """Removes and yields the unanswered requests whose time is over."""
         for number, sent in list(self.sent.items()):
             if sent.expires_ms <= self.now_ms and self.sent.pop(number, None) is not None:
                 yield sent

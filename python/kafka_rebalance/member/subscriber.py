@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The role of a consumer: its metadata, its callbacks, and its work as a leader.
+"""A consumer's role in a classic group: metadata, callbacks, commits, and its work as a leader.
 
     prepare     commits; then an eager member revokes everything, and a cooperative member revokes
                 partitions of topics to which it no longer subscribes; without a generation all

@@ -64,7 +64,7 @@ class Herder:
 
     config: WorkerConfig
     url: str
-    # The configurations: the newest, the last JoinGroup's, and the one that the herder last applied
+    # The newest configuration, that of the last JoinGroup, and the one that the herder applied last
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
@@ -74,7 +74,7 @@ class Herder:
     # Connectors that were deleted and created again before the herder applied the deletion
     recreated: set[str] = field(default_factory=set)
     assignment: wire.ConnectAssignment | None = None  # the last one received
-    work: Work | None = None  # assigned work; None before an assignment, after `give_up`, `lose`
+    work: Work | None = None  # assigned work; None before it, and after `give_up` or `lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
@@ -260,7 +260,7 @@ class Herder:
             self.is_rejoin_requested = True
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Returns, in ms, the present time if work waits, else the leader's next rebalance."""
+        """Returns a time in ms: now if work waits, else the leader's next rebalance, or None."""
         if state.coordinator_node is None:
             return None
         if not self.is_resolved:
@@ -344,7 +344,7 @@ class Worker(GroupMember):
         )
 
     def next_poll_ms(self) -> int | None:
-        """Returns when (ms) a poll will change something, or when the worker gives up its work.
+        """Returns when (ms) a poll will have an effect, or when the worker gives up its work.
 
         A worker that finds no coordinator gives up its work; if it is starting or stopping work, it
         does so afterwards.

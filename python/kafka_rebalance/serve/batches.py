@@ -18,10 +18,10 @@ from kafka_rebalance.wire.primitives import Source
 from .frames import KafkaError
 
 MOST_BATCH_BYTES = 1_048_588
-"""The longest batch, as Kafka's `message.max.bytes`."""
+"""The most bytes of a batch: the default of Kafka's `message.max.bytes`."""
 NO_PRODUCER = -1
 _START = struct.Struct(">qiibI")
-"""First offset, length of all that follows the length, leader's epoch, magic, checksum."""
+"""First offset, length of the rest, leader epoch, magic, checksum."""
 _REST = struct.Struct(">hiqqqhii")
 """The other fields, as `Batch` names them."""
 _HEADER_BYTES = _START.size + _REST.size
@@ -29,13 +29,13 @@ _PLACED = struct.Struct(">qii")
 _LENGTH = struct.Struct(">i")
 _LENGTH_AT, _AFTER_LENGTH, _MAGIC_AT, _CODEC_AT = 8, 12, 16, 22
 _LEAST_LENGTH = 14
-"""The least length of a batch of the oldest format."""
+"""The least `length` field of a batch in the oldest format, in bytes."""
 _MAGIC = 2
 _CODEC, TRANSACTIONAL, CONTROL = 0x07, 0x10, 0x20
 _ZSTD, _KNOWS_ZSTD = 4, 7
-"""The number of zstd, the newest codec, and the first version of Produce that allows it."""
+"""The number of the newest codec, zstd, and the first version of Produce that allows it."""
 _LEAST_RECORD = 6
-"""The least length of a record: attributes, 2 numbers, 2 lengths, the number of headers."""
+"""The least bytes of a record: attributes, 2 numbers, 2 lengths, the number of headers."""
 MARKER = struct.Struct(">hh")
 """The key of a transaction's marker: version 0, and 1 for a commit or 0 for an abort."""
 _XERIAL = b"\x82SNAPPY\0"
@@ -96,9 +96,9 @@ class Batch(NamedTuple):
         return bool(self.attributes & _CODEC)
 
     def holds_its_records(self) -> bool:
-        """Returns whether the record count is right; if compressed, whether it can be right.
+        """Returns whether the record count is right, or in a compressed batch, whether it may be.
 
-        Kafka also unpacks the batch and reads each record.
+        Kafka, in addition, unpacks the batch and reads each record.
         """
         count, data, end = self.record_count, self.data, len(self.data)
         if count < 1 or self.last_delta != count - 1 or self.is_compressed:
@@ -156,7 +156,7 @@ class Batch(NamedTuple):
 
 
 def received(data: bytes | None, version: int) -> Batch:
-    """Returns the one batch of a partition in a Produce request of this version.
+    """Returns the only batch for a partition in a Produce request of this version.
 
     An incomplete batch at the end is ignored, as in Kafka. Errors: Refused.
     """
@@ -289,7 +289,7 @@ def _decompressed(codec: int, data: bytes) -> bytes:
 
 
 def _xerial(data: bytes) -> Iterator[bytes]:
-    """Yields the blocks of snappy in the frames that Java writes."""
+    """Yields the decompressed blocks of snappy data, which is in the framing of snappy-java."""
     import cramjam
 
     at = 16

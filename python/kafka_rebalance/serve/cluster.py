@@ -28,7 +28,7 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def is_legal(name: str) -> bool:
-    """Returns whether Kafka allows a topic of this name."""
+    """Returns whether Kafka allows this topic name."""
     return _NAME.fullmatch(name) is not None and name not in (".", "..")
 
 
@@ -77,14 +77,14 @@ class Cluster:
         self.coordinator = NODE
         self._ports: dict[int, int] = {}
         self.version = 0
-        """Grows with each change of the topics."""
+        """Increases at each change of the topics."""
         self._made = count()
         self.replace(())
         for topic in topics:
             self.add(topic, "topics")
 
     def replace(self, topics: Iterable[ServedTopic]) -> None:
-        """Serves these topics in place of all others, even topics that no real cluster allows."""
+        """Replaces all topics by these, even by some that no real cluster would allow."""
         self.topics: dict[str, ServedTopic] = {}
         self.partitions = 0
         self._ids: dict[str, uuid.UUID] = {}
@@ -123,7 +123,7 @@ class Cluster:
         self.put(ServedTopic(name, partitions, racks))
 
     def put(self, topic: ServedTopic) -> None:
-        """Serves the topic unchecked; it replaces a topic of its name, and takes over the id."""
+        """Serves the topic without checks; replaces a topic with this name, but keeps its id."""
         known = self.topics.get(topic.name)
         self.partitions += topic.partitions - (0 if known is None else known.partitions)
         if topic.name not in self._ids:
@@ -289,7 +289,7 @@ class Cluster:
 
 
 def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
-    """Returns pairs (rack, number in it) of a partition's replicas, each on its own broker."""
+    """Returns (rack, number of the replica in the rack): replicas are on different brokers."""
     seen: Counter[str | None] = Counter()
     replicas = []
     for rack in racks:

@@ -27,7 +27,7 @@ from .frames import APIS, Api, Asked, decoded, encoded
 Answer = Mapping[str, Any] | Response | Broken | None
 """The fields of a response; None: no response."""
 Handler = Callable[[Asked, str], Awaitable[Answer]]
-"""Maps a request and the client's host to the answer."""
+"""Called with a request and the client's host; returns the answer."""
 
 
 class Limits(NamedTuple):
@@ -50,7 +50,7 @@ class Limits(NamedTuple):
 SMALL = 64 * 1024
 _BACKLOG = 100
 _LEAST_BYTES = 8
-# Errors that end a connection: the client left, was too slow, or sent other bytes than a request.
+# Errors that end a connection: the client left, was too slow, or sent bytes that are no request.
 _ENDS = (
     asyncio.IncompleteReadError,
     asyncio.CancelledError,
@@ -63,7 +63,7 @@ _ENDS = (
 def bounds(connections: int) -> tuple[int, int]:
     """Returns how many connections may be open, and how many may be accepted at a time.
 
-    asyncio accepts up to `backlog` new connections before it closes those that are to end.
+    asyncio accepts up to `backlog` new connections before this module can close any.
     """
     try:
         import resource
@@ -81,7 +81,7 @@ _numbers = count(1)
 
 
 class _Connection:
-    """A connection's streams, and the values that decide whether it ends if there are too many."""
+    """A connection: its streams, and what decides whether it ends if there are too many."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -93,7 +93,7 @@ class _Connection:
         self.since = time.monotonic()
 
     def worth(self) -> tuple[bool, bool, float]:
-        """Returns a sort key: of too many connections, the one with the least key ends."""
+        """Returns a sort key: with too many connections, the one with the least key ends."""
         return (self.busy, self.client_id is not None, self.since)
 
 
@@ -208,7 +208,7 @@ class Connections:
             connection.busy, connection.since = False, time.monotonic()
 
     async def _aside(self, length: int, work: Callable[..., Any], *given: Any) -> Any:
-        """Returns the result of `work`: for a large request, done in a thread, so others go on."""
+        """Returns the result of `work`, which runs in a thread if the request is large."""
         return work(*given) if length <= SMALL else await asyncio.to_thread(work, *given)
 
     async def _send(self, writer: asyncio.StreamWriter, frame: bytes) -> None:

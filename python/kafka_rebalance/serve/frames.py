@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads requests and writes responses with kio, which has a dataclass for each message's version.
+"""Reads requests and writes responses with kio, which has a class for each version of a message.
 
 The bodies about groups that brokers assign are read and written as the coordinator's own classes.
-`filled` makes such a dataclass from a dictionary of fields. It leaves out fields that the version
-does not have, and takes times in milliseconds and error codes as numbers.
+`filled` makes an object of such a class from a dictionary of fields. It leaves out fields that the
+version does not have, and takes times in milliseconds and error codes as numbers.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ _START = struct.Struct(">hhi")
 
 
 class Api(NamedTuple):
-    """A request's number in the protocol, and the range of its versions."""
+    """A kind of request: its number in the protocol (API key), and its range of versions."""
 
     key: int
     least: int

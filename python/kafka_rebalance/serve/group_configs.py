@@ -22,7 +22,7 @@ GROUP = 32
 """The number of a group as a resource."""
 _MOST = 10_000
 _MOST_DIGITS = 4_000
-"""Python reads no number of more than 4,300 digits."""
+"""The most digits of a number; Python itself refuses more than 4,300."""
 _SET, _DELETE = 0, 1
 _BY_GROUP, _DEFAULT = 8, 5
 _TYPES = {int: 3, str: 2, tuple: 7}
@@ -42,7 +42,7 @@ def _of_coordinator(least: int, *names: str) -> dict[str, _Setting]:
 
 
 def _field(name: str) -> str:
-    """Returns the setting's name in CoordinatorConfig, which has the default of all groups."""
+    """Returns the setting's name in CoordinatorConfig, which holds the default for all groups."""
     return "group_" + name.replace(".", "_")
 
 
@@ -63,7 +63,7 @@ SETTINGS = {
 
 
 class GroupConfigs:
-    """Settings of groups that differ from the defaults; `tell` passes them to the coordinator."""
+    """The groups' settings that differ from the defaults; `tell` passes them to the coordinator."""
 
     def __init__(self, default: CoordinatorConfig, tell: Callable[[GroupConfigured], None]) -> None:
         self._default, self._tell = default, tell

@@ -19,7 +19,7 @@ MOST_GENERATIONS = 10_000
 
 
 class StableGeneration(Frozen):
-    """The generation of a group that became Stable at the server's time `at_ms`.
+    """A generation in which a group became Stable, at `at_ms` of the server's clock.
 
     Of a group whose broker assigns, it is an epoch: nobody leads, and `protocol_name` is the
     broker's assignor if members name one. A member's name is its instance id or else its client
@@ -36,7 +36,7 @@ class StableGeneration(Frozen):
 
     @property
     def partitions(self) -> int:
-        """The number of partitions that all members own in total."""
+        """How many partitions all members own together."""
         owned = (topics.values() for topics in self.assignment.values())
         return sum(len(numbers) for topics in owned for numbers in topics)
 

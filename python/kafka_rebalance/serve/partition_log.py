@@ -22,9 +22,9 @@ from .batches import NO_PRODUCER, Batch, Refused
 from .frames import KafkaError
 
 _REMEMBERED = 5
-"""How many of a producer's newest batches are recognised when they are sent again, as in Kafka."""
+"""How many of a producer's newest batches are recognised as repeats, as in Kafka."""
 KEPT = 7 / 8
-"""The part of a full log that is kept, because to drop a batch at each append would be slow."""
+"""The share of a full log that is kept: to drop one batch at each append would be slow."""
 _OBJECT_BYTES = 200
 """About how many bytes a batch takes in memory besides its data."""
 
@@ -62,7 +62,7 @@ class Aborted(Frozen):
 
 
 class PartitionLog:
-    """One partition's records, with the bound `most_bytes`."""
+    """One partition's records, of at most `most_bytes`."""
 
     def __init__(self, most_bytes: int) -> None:
         self.start = self.end = self.size = 0
@@ -98,7 +98,7 @@ class PartitionLog:
         return placed.base_offset
 
     def _checked(self, batch: Batch) -> Batch | None:
-        """Returns the batch as appended before, else None. Errors: Refused (epoch or sequence)."""
+        """Returns the batch, placed, if it was appended before; else None. Errors: Refused."""
         producer = self._producers.get(batch.producer_id)
         if producer is not None and batch.producer_epoch == producer.epoch:
             for one in producer.batches:
@@ -173,7 +173,7 @@ class PartitionLog:
         return bisect_left(self._batches, offset, key=attrgetter("last_offset"))
 
     def read(self, offset: int, most_bytes: int, before: int, *, whole: bool) -> list[Batch]:
-        """Returns batches from the one with `offset` on, up to the offset `before`.
+        """Returns the batches from the one that contains `offset` up to the offset `before`.
 
         With `whole`, the first one is returned even if it is longer than `most_bytes`.
         """
@@ -206,8 +206,9 @@ class PartitionLog:
     def offset_of(self, timestamp: int) -> tuple[int, int] | None:
         """Returns offset and time of the first record at or after the time; None if all are older.
 
-        Of a compressed batch, the first record counts: a small request could otherwise make the
-        server unpack a batch of any size. The same holds for a batch whose bytes are not records.
+        In a compressed batch, only the first record is looked at: otherwise a small request could
+        make the server unpack a batch of any size. The same holds for a batch whose bytes are not
+        records.
         """
         for batch in self._batches:
             if batch.max_timestamp < timestamp:
@@ -224,7 +225,7 @@ class PartitionLog:
         return None
 
     def newest(self) -> tuple[int, int] | None:
-        """Returns offset and time of the first record with the largest time; None without one."""
+        """Returns offset and time of the first record with the largest time; None if empty."""
         if not self._batches:
             return None
         return self.offset_of(max(one.max_timestamp for one in self._batches))

@@ -32,7 +32,7 @@ Result = dict[str, Any]
 
 
 class _Job:
-    """A case, from its request until its result is known."""
+    """A case that has no result yet."""
 
     def __init__(self, case: ProbeCase) -> None:
         self.case = case
@@ -68,7 +68,7 @@ class _Seat:
         self.knows = False
         """Whether the consumer was sent the metadata of the case's topics."""
         self.informed = 0
-        """How often the consumer has joined since this metadata was sent to it."""
+        """How often the consumer has joined since it was sent the metadata."""
 
     def lead(self, job: _Job) -> None:
         self.job, self.knows, self.informed = job, not job.subscribed, 0
@@ -79,7 +79,7 @@ class _Seat:
 
 
 class Probe:
-    """The server for a client; `refetches`: a leader gets new metadata before it computes."""
+    """The client's server; `refetches`: a leader requests metadata before it assigns."""
 
     def __init__(self, *, refetches: bool = False) -> None:
         self.connections = Connections(self._answer)

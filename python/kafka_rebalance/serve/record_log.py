@@ -60,7 +60,7 @@ class RecordLog:
             self._file = _CLOSED
 
     def read(self) -> tuple[tuple[LogEntry, ...], int]:
-        """Returns all entries, and how many bytes of a torn tail were cut off."""
+        """Returns all entries, and how many bytes of an incomplete last batch were cut off."""
         entries: list[LogEntry] = []
         whole = 0
         # A system call reads 2 GiB at most; the buffered reader continues after such a short read.
@@ -119,7 +119,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _batches(file: BinaryIO, left: int) -> Iterator[tuple[Any, int]]:
-    """Yields the batches before the first torn one, with their sizes; `left` is the file's size."""
+    """Yields the batches before the first incomplete one, with sizes; `left` is the file's size."""
     while left >= _BATCH_START.size:
         start = file.read(_BATCH_START.size)
         _, length = _BATCH_START.unpack(start)

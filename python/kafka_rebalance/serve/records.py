@@ -89,7 +89,7 @@ class Records:
     async def _each(
         self, asked: Asked, entries: str, answer: Callable[..., Any]
     ) -> list[dict[str, Any]]:
-        """Returns the answers for each partition of a request, by topic."""
+        """Returns an entry for each topic of a request; `answer` makes those of its partitions."""
         found, count = [], 0
         for topic in getattr(asked.body, entries):
             each = []
@@ -129,7 +129,7 @@ class Records:
         return {"base_offset": offset, "log_start_offset": log.start, **_PRODUCED}
 
     def _append(self, log: PartitionLog, append: Callable[..., int], *given: Any) -> int:
-        """Returns the offset of `append`; then, if all logs are too large, halves the largest.
+        """Appends, and returns the offset; if all logs are too large, halves the largest one.
 
         The newest batch of `log` is kept: its producer has not received the answer yet.
         """
@@ -170,7 +170,7 @@ class Records:
     # Transactions ---------------------------------------------------------------------------------
 
     def end_transaction(self, ended: Ended) -> None:
-        """Ends a producer's transaction in each partition that it added."""
+        """Ends a transaction in each of its partitions that exist."""
         for place in sorted(one for one in ended.places if not isinstance(one, str)):
             if self._cluster.has(*place):
                 end = marker(ended.producer_id, ended.epoch, ended.committed, self._now_ms())
@@ -180,9 +180,9 @@ class Records:
     # Fetch ----------------------------------------------------------------------------------------
 
     async def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Answers at `min_bytes`, at a partition's error, or after `max_wait`.
+        """Answers when there are `min_bytes`, a partition has an error, or `max_wait` is over.
 
-        It waits for at most `request_s`, because a client that left is not noticed meanwhile.
+        It waits for `request_s` at most: meanwhile, it is not noticed if the client leaves.
         """
         logs = [
             self.log(self._cluster.named(topic), one.partition)

@@ -65,7 +65,7 @@ _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 
 
 def _epoch_clock() -> Callable[[], float]:
-    """Returns a clock in seconds since 1970 that never goes back."""
+    """Returns a clock that shows the seconds since 1970 and never goes back."""
     start = time.time() - time.monotonic()
     return lambda: start + time.monotonic()
 
@@ -120,9 +120,9 @@ class Server:
         )
         self.connections.ended = self.shares.disconnected
         self.recovered = (0, 0)
-        """How many entries were read from the log, and how many bytes of a torn tail were cut."""
+        """How many entries were read from the log, and how many bytes were cut off its end."""
         self.sync_ms = 0
-        """By how many ms of the server's clock each sync of the log is made longer."""
+        """How many ms of the server's clock each sync of the log takes longer."""
         self.unreadable: list[str] = []
         self._log_dir = log_dir
         self._log: RecordLog | None = None
@@ -442,8 +442,8 @@ class Server:
                 times.clear()
             self._move_to(due)
             times[key] += 1
-            # A deadline that is due again at once was not moved by a heartbeat. Without this, the
-            # clock could go on by 1 ms a step, for minutes.
+            # Only once: a deadline that is due again at once was not moved by the heartbeat. Else
+            # the clock could advance by 1 ms a step, for minutes.
             if heartbeats and times[key] == 1 and self._heartbeat(key):
                 continue
             self._handle(Tick())

@@ -46,7 +46,7 @@ Key = tuple[str, str]
 
 
 class _Offset:
-    """The state of an offset: the member that has it in flight, or None; its deliveries."""
+    """The state of an offset: the member that has it in flight, or None, and its deliveries."""
 
     __slots__ = ("deliveries", "due", "member")
 
@@ -74,7 +74,7 @@ class SharePartition:
     def acquire(
         self, log: PartitionLog, member: str, due: int, wanted: "Wanted"
     ) -> tuple[list[Acquired], bytes]:
-        """Locks available records for a member until `due`; returns their offsets and batches."""
+        """Locks available records for a member until `due` (ms); returns offsets and batches."""
         self._begin_at(log.start)
         acquired: list[Acquired] = []
         data: list[bytes] = []
@@ -98,7 +98,7 @@ class SharePartition:
                 records, size = records - len(offsets), size - len(batch.data)
                 data.append(batch.data)
             else:
-                self._begin_at(self.start)  # records that no member gets take no locks
+                self._begin_at(self.start)  # records that no member can get need no locks
         return acquired, b"".join(data)
 
     def _available(self, batch: Batch, log: PartitionLog, wanted: "Wanted") -> Iterator[int]:
@@ -112,7 +112,7 @@ class SharePartition:
                 yield offset
 
     def acknowledge(self, member: str, batches: Iterable[Any], due: int, limit: int) -> KafkaError:
-        """Applies acknowledgements, or returns an error and applies none; renews until `due`."""
+        """Applies all acknowledgements, or returns an error; renewed locks end at `due`."""
         changes: list[tuple[int, int]] = []
         for batch in batches:
             first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
@@ -172,7 +172,7 @@ class SharePartition:
 
 
 def _join(acquired: list[Acquired], offset: int, deliveries: int) -> None:
-    """Adds an offset: to the last row if it continues that row, else as a new row."""
+    """Adds an offset: it extends the last row, if it follows it, or becomes a new row."""
     if acquired and acquired[-1][1:] == (offset - 1, deliveries):
         acquired[-1] = acquired[-1]._replace(last_offset=offset)
     else:
@@ -191,7 +191,7 @@ class Wanted(NamedTuple):
 
 
 class _Session:
-    """A member's share session, and the number of the connection whose end ends it."""
+    """A member's share session; it ends with its connection, which is given by number."""
 
     def __init__(self, connection: int) -> None:
         self.epoch, self.connection = 1, connection
@@ -355,7 +355,7 @@ class Shares:
     async def _fetch(
         self, asked: Asked, key: Key, session: _Session, found: dict[Any, dict[str, Any]]
     ) -> None:
-        """Adds records to `found` as soon as there are any, else nothing after `max_wait`."""
+        """Waits for records, for `max_wait` at most, and adds them to `found`."""
         waiter = Waiter(committed=False)
         wait_s = min(asked.body.max_wait.total_seconds(), self._limits.request_s)
         until = asyncio.get_running_loop().time() + (0 if found else wait_s)
@@ -426,7 +426,7 @@ class _Topic(NamedTuple):
 
 
 def _fit(batches: Iterable[Any], version: int) -> bool:
-    """Returns whether the batches are in order, and each has one type, or one for each offset."""
+    """Returns whether the batches are in order, and have one type each, or one for each offset."""
     before = -1
     newest = _RENEW if version >= 2 else _REJECT
     for one in batches:

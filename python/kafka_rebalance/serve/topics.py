@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that a controller answers: to create, grow and delete topics; settings of groups."""
+"""Answers requests for the controller: to create, grow and delete topics, and to set configs."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transactions of producers, which produce records and commit offsets of groups.
+"""The transactions of producers: they contain records and commits of groups' offsets.
 
 A transaction begins with AddPartitionsToTxn or AddOffsetsToTxn. It ends with EndTxn, or with an
 InitProducerId of the same transactional id. A real broker also ends it after the producer's
@@ -28,7 +28,7 @@ _KNOWS_ABORTABLE = 11
 """The first version of Produce with TRANSACTION_ABORTABLE; older ones get INVALID_TXN_STATE."""
 
 Place = tuple[str, int] | str
-"""A target of a transaction's writes: (topic, partition), or the id of a group for its offsets."""
+"""What a transaction writes to: (topic, partition), or the id of a group, for its offsets."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Producer:
     timeout_ms: int = 0
     state: str = "Empty"
     last_epoch: int = -1
-    """The epoch that the producer sent when it got the present one (KIP-360); -1: it sent none."""
+    """The epoch that the producer sent to get the present one (KIP-360); -1: it sent none."""
     previous_id: int = -1
     places: set[Place] = field(default_factory=set)
 
@@ -55,7 +55,7 @@ class Ended(NamedTuple):
 
 
 class Transactions:
-    """The producers by transactional id. Producer ids count from `first_id`."""
+    """The producers by transactional id; the first one gets the producer id `first_id`."""
 
     def __init__(self, first_id: int = 1) -> None:
         self._producers: dict[str, Producer] = {}
@@ -162,7 +162,7 @@ class Transactions:
         return Ended(known.producer_id, known.epoch, committed, places)
 
     def verified(self, asked: Asked, producer_id: int, epoch: int, place: Place) -> KafkaError:
-        """Returns the error of a write: unknown or fenced producer, or `place` was not added."""
+        """Returns the error of a write: for a wrong producer, or a `place` that was not added."""
         error, known = self._of(asked.body.transactional_id, producer_id, epoch)
         if error is KafkaError.none and known is not None and place not in known.places:
             knows = asked.api == "produce" and asked.version >= _KNOWS_ABORTABLE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compacts records of `__consumer_offsets` as Kafka does: the last record of each key counts."""
+"""Compacts records of `__consumer_offsets` as Kafka does: keeps the last record of each key."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,8 @@ def _refuse_silent_source(records: DataFrame) -> None:
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
     """Returns whether Spark's own Kafka source in a plan would read nothing of an internal topic.
 
-    If `is_set` (_NOT_SILENT), the source finds internal topics by name, but not by pattern.
+    `is_set` tells whether _NOT_SILENT is set: then the source finds internal topics by name, but
+    not by pattern.
     """
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
@@ -69,7 +70,7 @@ def clusters_in(frame: DataFrame) -> list[str]:
 
 
 def last_records(records: DataFrame, kinds: Sequence[str], keys: Sequence[str]) -> DataFrame:
-    """Returns the last record of each key of these kinds, unless it is a tombstone; per `keys`.
+    """Returns each key's last record (of `kinds`, by `keys` such as cluster), without tombstones.
 
     Offsets of different partitions cannot be compared, so a key in two partitions is two keys.
     """
@@ -82,7 +83,7 @@ def last_records(records: DataFrame, kinds: Sequence[str], keys: Sequence[str]) 
 
 
 def of_kinds(kinds: Sequence[str]) -> Column:
-    """Returns the condition that the first two bytes of a record's key are one of `kinds`."""
+    """Returns a condition: the first two bytes of a record's key are one of `kinds`."""
     return f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")
 
 

@@ -52,7 +52,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The known kinds of records that classic groups do not write."""
+"""The kinds of records that are known here, without those that classic groups write."""
 
 _CAUSES = {
     "cut short, or a length is too large": (

@@ -179,7 +179,7 @@ class _Work:
     def _check(
         self, found: t.StructType, answers_schema: str, keep: Sequence[str], more: Sequence[str]
     ) -> None:
-        """Checks the columns of Parquet as the functions for DataFrames do. Errors: SchemaError."""
+        """Checks Parquet's columns, as the functions for DataFrames do. Errors: SchemaError."""
         # The tasks turn the cluster into a string: Spark reads a directory `cluster=1` as a number.
         others = t.StructType([field for field in found if field.name != "cluster"])
         schema.check(others)
@@ -191,7 +191,7 @@ class _Work:
         )
 
     def _check_target(self, names: Sequence[str]) -> None:
-        """Raises GroupError if the target overlaps the files, or is elsewhere for Spark."""
+        """Raises GroupError if the target overlaps the files, or means another place to Spark."""
         if not paths.SCHEME.match(self.target) and not self._plain_is_local(names):
             raise GroupError("target", f"{self.target} needs a scheme, for example hdfs://")
         if paths.overlaps(self.target, [self.source, *names]):
@@ -206,7 +206,7 @@ class _Work:
         return all(split_path(name)[0] == "file" for name in names)
 
     def _check_directories(self, names: Sequence[str], wanted: set[str]) -> None:
-        """Raises SchemaError if a wanted column is in directories' names, not in the files."""
+        """Raises SchemaError if a wanted column is in directories' names, and not in the files."""
         needed = wanted | {path.partition(".")[0] for path in wanted}
         for name in sorted(needed & paths.columns_of(names, below=self.source)):
             problem = "a directory's name has it, not the files; use assign_groups"

@@ -189,7 +189,7 @@ def _in_workers(
     own_changes: bool = False,
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Returns the answers of a bulk function of the core: for each call, all groups' answers."""
+    """Returns the answers of a bulk function of the core: one for each group and call."""
     labels = [] if label is None else [label]
     if isinstance(groups, GroupRecords):
         if own_changes:
@@ -247,7 +247,7 @@ def _work(
 
 
 def _named(name: str) -> Column:
-    """Returns the column with a name that may contain dots."""
+    """Returns the column of this name, which may contain dots."""
     quoted_name = name.replace("`", "``")
     return f.col(f"`{quoted_name}`")
 
@@ -266,7 +266,7 @@ def _selected(found: t.StructType, drop: set[str]) -> list[Column]:
 def _pruned(
     column: Column, found: t.DataType, path: str, wanted: t.StructType, drop: set[str]
 ) -> Column:
-    """Returns a list of structs without unwanted fields; other columns are returned unchanged."""
+    """Returns a column, without the unwanted fields if it is a list of structs."""
     if not (isinstance(found, t.ArrayType) and isinstance(found.elementType, t.StructType)):
         return column
     struct = wanted[path].dataType

@@ -66,7 +66,7 @@ def read_groups(
 def _passing_over(
     records: DataFrame, kinds: Iterable[str]
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the records, and a function that returns, after a job, their counts by kind."""
+    """Returns the records, and a function for after the job: the counts of the skipped `kinds`."""
     found = Observation()
     kind = kind_of_record()
     counts = [f.count_if(kind == name).alias(f"records: {name}") for name in kinds]
@@ -90,7 +90,7 @@ def _lines(spark: SparkSession, source: str) -> DataFrame:
     files = map(unquote, text.inputFiles())
     if not any(cluster is not None for cluster in paths.clusters_of(files, below=source)):
         return full.select(line)
-    # The URI encodes the path, and in this path Spark has already encoded the name.
+    # The name is encoded twice: by Spark in the path, and with the path in the URI.
     path = _decoded(f.col("_metadata.file_path"))
     found = f.regexp_extract(path, paths.cluster_pattern(source), 1)
     name = f.when(~found.isin("", paths.NO_CLUSTER), _decoded(found))
@@ -110,7 +110,7 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function for after the job: counts of the others."""
+    """Returns the groups to assign, and a function for after the job: the counts of the others."""
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
     found = Observation()

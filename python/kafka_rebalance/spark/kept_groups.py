@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CURRENT = "current.json"
 READERS_KEEP = 2
-"""How many older tables stay beside the current one: queries may still read them."""
+"""How many older tables are kept beside the current one, because queries may still read them."""
 
 _TABLE = re.compile(r"v-\d{8}-[0-9a-f]{8}")
 _SCHEME = re.compile(r"^(?!file:)[a-z][a-z0-9+.-]+:/", re.IGNORECASE)

@@ -105,7 +105,7 @@ def rebalance_history(records: DataFrame) -> DataFrame:
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
-    """Returns each log partition's first offset after its last gap of two offsets or more."""
+    """Returns, by log partition, the first offset after the last gap of two offsets or more."""
     before = f.lag("offset").over(Window.partitionBy(*log).orderBy("offset"))
     begins = f.coalesce(f.col("offset") - before > 2, f.lit(True))
     starts = records.select(*log, "offset", begins.alias("begins")).where("begins")
@@ -136,7 +136,7 @@ def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
 
 
 def _names(numbered: DataFrame, group: list[str]) -> DataFrame:
-    """Returns each group's `names`: pairs of a commit's key without partition, and a topic id."""
+    """Returns each group's `names`: pairs (key of a commit without the partition, topic id)."""
     topic = f.expr("substring(key, 1, length(key) - 4)").alias("key")
     one = f.struct(topic, f.expr("substring(value, -16)").alias("id"))
     with_id = "substring(value, 1, 2) = X'0004' and substring(value, -19, 3) = X'010010'"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def contract(of: str = "all") -> t.StructType:
-    """Returns the columns `all`, of INPUT_SCHEMA (`input`), or of those in the log (`recorded`)."""
+    """Returns the contract's columns: `all`, those of `input`, or those `recorded` in the log."""
     return from_arrow_schema(contract_schema(of))
 
 
@@ -150,7 +150,7 @@ _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
 def leaf_paths(drop: set[str]) -> Iterator[str]:
-    """Yields leaf columns' paths, as `bulk.splits.row_batches` names them; none below `drop`."""
+    """Yields the paths of leaf columns for `bulk.splits.row_batches`, except those in `drop`."""
     dropped = [f"{path.replace('[]', '')}." for path in drop]
     for _, path in leaves(contract_schema("all")):
         if not f"{path}.".startswith(tuple(dropped)):
@@ -169,7 +169,7 @@ def check(found: t.StructType) -> None:
 
 
 def is_lines(found: t.StructType) -> bool:
-    """Returns whether a frame contains contract lines in a column `line`, not their columns."""
+    """Returns whether a frame has contract lines in a column `line`, not the contract's columns."""
     lines = "line" in found.names and "topics" not in found.names
     return lines and isinstance(found["line"].dataType, t.BinaryType | t.StringType)
 

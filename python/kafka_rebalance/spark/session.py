@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from kafka_rebalance.errors import KafkaRebalanceError, SparkFailedError
 
 ARROW_BYTES = "4m"
-"""The most bytes of an Arrow batch: with Spark's default, 64m, giant groups need more memory."""
+"""The most bytes of an Arrow batch: Spark's default, 64m, takes more memory for giant groups."""
 
 HELP = "ship the environment with the job, see docs/cluster.md"
 
@@ -41,7 +41,7 @@ def spark_errors() -> Iterator[None]:
 
 
 def sentence(text: str) -> str:
-    """Returns the cause in Spark's message as one line; it is often far below the first line."""
+    """Returns one line: the cause, which is often far below the first line of Spark's message."""
     if found := re.search(r"No module named '[\w.]+' on an executor \(.*\): .*", text):
         return found[0]
     if found := re.search(r"No module named '([\w.]+)'", text):

@@ -14,7 +14,7 @@ Offsets = dict[str, int]
 
 
 def beginning(bounds: Mapping[int, Bounds]) -> Offsets:
-    """Returns the offsets at which a new stream begins: each partition's earliest offset."""
+    """Returns where a new stream begins: partition -> its earliest offset."""
     return {str(partition): one.earliest for partition, one in bounds.items()}
 
 

@@ -9,7 +9,7 @@ from kafka_rebalance.errors import NO_MEMBERS, GroupError
 from . import schema
 
 _ACCURACY = 10_000
-"""The accuracy of `percentile_approx`: the relative error of a rank is at most 1 / this number."""
+"""The accuracy of `percentile_approx`: ranks have a relative error of at most 1 / _ACCURACY."""
 
 WORST = 20
 
@@ -108,7 +108,7 @@ def _percentiles(column: Column) -> Column:
 
 
 def _worst(spreads: dict[str, Column], count: int) -> Column:
-    """Returns a column: the groups furthest above the best spread, in SUMMARY_SCHEMA's order."""
+    """Returns a column: the `count` groups that are furthest above their best spread."""
     shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
     group = f.struct(
         "group_id", *[column.alias(f"spread_{when}") for when, column in spreads.items()], *shown

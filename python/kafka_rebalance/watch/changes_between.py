@@ -59,8 +59,8 @@ class Changes(NamedTuple):
 def changes_between(
     before: GroupSpec, after: GroupSpec, back: Mapping[str, str]
 ) -> Iterator[Changes]:
-    """Yields the changes; then, for each partition count that a topic may have had between the two
-    states, the changes with the growth to that count in front.
+    """Yields the changes; then, for each partition count that a topic may have had in between, the
+    changes again, with the topic's growth to that count as the first change.
 
     `back` maps the new id of each static member that came back to its old id.
     """

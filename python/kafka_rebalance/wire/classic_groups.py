@@ -21,7 +21,7 @@ class JoinGroupProtocol(NamedTuple):
 
 
 class MemberIdentity(NamedTuple):
-    """A member that leaves or is removed; an administrator may give only the instance id."""
+    """A member that leaves or is removed; administrators may give its instance id only."""
 
     member_id: str = UNKNOWN_MEMBER
     group_instance_id: str | None = None

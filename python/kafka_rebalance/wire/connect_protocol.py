@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes Connect's two messages: a worker sends metadata, and receives an assignment.
+"""Reads and writes Connect's two messages: a worker's metadata, and its assignment.
 
 In the bytes, an entry of work has the numbers of a connector's tasks, and -1 if the connector
 itself runs on the worker. The caller orders the work. Versions are 0 eager, 1 compatible, 2

@@ -88,7 +88,7 @@ def of_append_error(error: ErrorCode) -> ErrorCode:
 
 
 def of_operation_error(error: ErrorCode) -> ErrorCode:
-    """Returns the error code of any other response after a failed append.
+    """Returns the error code of responses to all other requests after a failed append.
 
     A NETWORK_EXCEPTION (from the verification of a transaction) becomes
     COORDINATOR_LOAD_IN_PROGRESS, because clients then retry without looking for a coordinator.

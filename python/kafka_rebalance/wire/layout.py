@@ -47,14 +47,14 @@ _Number = struct.Struct
 
 
 class Tag(NamedTuple):
-    """Marks a tagged field; Kafka writes some even if they have their default."""
+    """Marks a tagged field; if `always`, it is written even with its default, as by Kafka."""
 
     number: int
     always: bool = False
 
 
 class Since(NamedTuple):
-    """Marks a field that only the versions from `first` to `last` have."""
+    """Marks a field that exists only in the versions from `first` to `last`."""
 
     first: int
     last: int = 2**15
@@ -63,11 +63,11 @@ class Since(NamedTuple):
 
 
 class Boxed(NamedTuple):
-    """Marks a field that is wrapped in a message of its own, whose tagged fields follow it."""
+    """Marks a field that is wrapped in a message of its own: the field, then tagged fields."""
 
 
 class Name(NamedTuple):
-    """Marks a field that has another name in errors than its attribute."""
+    """Marks a field whose name in errors is not that of its attribute."""
 
     name: str
 
@@ -103,7 +103,7 @@ Write = Callable[[list[bytes], Any], None]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Layout(Generic[_T]):
-    """How the messages of a class are read and written, in one version."""
+    """Reads and writes the messages of a class, in one version."""
 
     read_from: Callable[[Source], _T]
     write_to: Callable[[list[bytes], _T], None]
@@ -294,7 +294,7 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def _absent(one: _Field, version: int) -> Any:
-    """Returns the value of a field that is not in the bytes: the version, or a default."""
+    """Returns the value of a field that the bytes lack: the version, or the field's default."""
     if one.mark(_Special) is _Special.VERSION:
         return version
     since = one.mark(Since)
@@ -312,7 +312,7 @@ def _maker(kind: Any, fields: tuple[_Field, ...]) -> Callable[[list[Any]], Any]:
 
 
 def _typed(hint: Any, marks: tuple[Any, ...], version: int, flexible: bool) -> tuple[Read, Write]:
-    """Returns a reader and a writer for a type, with the marks of its annotation."""
+    """Returns a reader and a writer for a type whose annotation has these marks."""
     hint, *more = _parts(hint)
     marks = (*marks, *more)
     nullable = typing.get_origin(hint) in (types.UnionType, Union)
@@ -409,7 +409,7 @@ def _string_or_bytes(is_string: bool, nullable: bool, flexible: bool) -> tuple[R
 def _java_string(source: Source) -> str:
     data = source.take(source.number(_UINT16))
     try:
-        # Halves of surrogate pairs have three bytes each; four bytes for one character are refused.
+        # Half a surrogate pair has three bytes; a character of four bytes is refused.
         halves = data.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
         if halves and max(halves) > "\uffff":
             raise _Wrong("is not Java's modified UTF-8")
@@ -472,7 +472,7 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
 
 
 def _nullable(read_fields: Read, write_fields: Write, is_tagged: bool) -> tuple[Read, Write]:
-    """Returns a reader and a writer for a message that may be null, by the byte before it."""
+    """Returns a reader and a writer for a nullable message: the byte before it shows null."""
     lowest, null = (1, b"\0") if is_tagged else (0, b"\xff")
 
     def read(source: Source) -> Any:

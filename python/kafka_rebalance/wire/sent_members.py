@@ -23,9 +23,9 @@ from .consumer_protocol import (
 _NO_GENERATION = -1
 _STREAMS = "stream"
 _KAFKA_PYTHON_VERSION = 2
-"""The number of bytes of the version at the beginning of kafka-python's sticky user data."""
+"""How many bytes at the beginning of kafka-python's sticky user data are its version."""
 _OF_LIBRDKAFKA = ("range", "roundrobin", "cooperative-sticky")
-"""The assignors of librdkafka, to which an application cannot add its own."""
+"""The assignors of librdkafka; an application cannot add others."""
 
 
 def sent_member(

@@ -45,7 +45,7 @@ _BUDGET = re.compile("[0-9]{1,9}%?", re.ASCII)
 _NOBODY = -1
 
 Given = tuple[dict[tuple[int, int], int], list[HandedOut]]
-"""How many partitions of a lot a member keeps, and the hubs that hand out its other partitions."""
+"""(lot, member) -> how many of its partitions the member keeps; and the hubs for the others."""
 
 
 class Objective(NamedTuple):
@@ -55,7 +55,7 @@ class Objective(NamedTuple):
     budget: str | None = None
 
     def most_taken(self, partitions: int) -> int | None:
-        """Returns how many of so many assigned partitions may be taken; None: all of them."""
+        """Returns how many of `partitions` assigned partitions may be taken; None: any number."""
         if self.budget is None:
             return None
         number = int(self.budget.removesuffix("%"))
@@ -110,7 +110,7 @@ def assign(group: GroupSpec, objective: Objective = OBJECTIVE) -> dict[str, list
 
 
 def _targets(group: GroupSpec, classes: Classes, objective: Objective) -> list[ClassLevel]:
-    """Returns the best balance's levels; if the budget is too small, one level with fixed loads."""
+    """Returns the best balance's levels; if they exceed the budget, one level with given loads."""
     best = levels(classes)
     most = objective.most_taken(sum(classes.supply))
     if most is None or fewest_taken(group, classes, best) <= most:

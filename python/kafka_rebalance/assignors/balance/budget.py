@@ -64,7 +64,7 @@ class CurvePoint:
 
 
 def curve_points(classes: Classes, most: int) -> Iterator[CurvePoint]:
-    """Yields the points of each K up to `most`; beyond it, only the least K of each cap.
+    """Yields the points of all K up to `most`; beyond it, only the smallest K of each cap.
 
     The last point of a curve up to `most` is the first K with the least possible squares.
     """
@@ -81,7 +81,7 @@ def curve_points(classes: Classes, most: int) -> Iterator[CurvePoint]:
 
 
 def best_within(classes: Classes, taken_at_most: int) -> list[int]:
-    """Returns the best loads that were found for one K, by member."""
+    """Returns the best loads found for K = `taken_at_most`: a list, by member."""
     at = _Loads(classes)
     while (lower := deepcopy(at)).lower() and lower.taken <= taken_at_most:
         at = lower
@@ -92,7 +92,7 @@ def best_within(classes: Classes, taken_at_most: int) -> list[int]:
 
 @dataclass(slots=True)
 class _Step:
-    """A path through the network: t partitions are taken, and the squares fall by 2 * gain."""
+    """A path through the network: `taken` partitions are taken; the squares fall by 2 * `gain`."""
 
     gain: int
     taken: int
@@ -163,7 +163,7 @@ class _Loads:
         return sum(x * x for x in self.loads)
 
     def lower(self) -> bool:
-        """Lowers the cap by 1; returns False, and is then useless, if not all partitions fit."""
+        """Lowers the cap by 1; returns False if not all partitions fit, and is useless then."""
         # 2.
         if self.cap == 0:
             return False
@@ -191,7 +191,7 @@ class _Loads:
                 fitting = (one for taken, one in steps.items() if taken <= k)
                 small = max(fitting, key=attrgetter("gain"), default=None)
                 line = self.squares - 2 * step.gain * k // step.taken
-                # Squares are odd where loads are, so the sum of squares is odd if that of loads is.
+                # The sum of squares is odd if and only if the sum of loads is.
                 yield self._after(small, taken + k, line + (line + self.squares) % 2)
             if taken + step.taken >= end:
                 return
@@ -202,7 +202,7 @@ class _Loads:
         return CurvePoint(taken, taken, max(self.loads, default=0), squares, squares)
 
     def _after(self, step: _Step | None, k: int, bound: int) -> tuple[CurvePoint, list[int]]:
-        """Returns the point after the step, if any, with this bound, and the point's loads."""
+        """Returns the curve's point at `k` after the step (None: no step), and its loads."""
         loads, taken = list(self.loads), self.taken
         if step is not None:
             loads[step.giver] -= 1
@@ -229,7 +229,7 @@ class _Loads:
         return best
 
     def _steps(self, most: int) -> dict[int, _Step]:
-        """Returns, for t up to `most`, the step with the largest gain that takes t.
+        """Returns t -> the step with the largest gain that takes t partitions, for t up to `most`.
 
         The search goes from members with high loads to those with low ones, over (node, t). A path
         may also return partitions to their owners: then t falls, by `below` at most.
@@ -281,7 +281,7 @@ class _Loads:
         return (cost > 0) - (cost < 0)
 
     def _most_home(self) -> int:
-        """Returns how many partitions one path can return to owners at most (Bellman, Ford)."""
+        """Returns the most partitions that one path can return to their owners (Bellman-Ford)."""
         least = [0] * self.nodes.stop
         changed = True
         while changed:
@@ -305,7 +305,7 @@ class _Loads:
         self.flow.set_room(self.gain[m], 1 if load < self.cap else 0, 2 * load + 1)
 
     def _send(self) -> int:
-        """Sends the flow that waits at the start, raises the loads, and returns the amount."""
+        """Sends the waiting flow from the start, raises the loads by it, and returns its amount."""
         self.flow.potential[_START] = max(self.flow.potential)
         total = 0
         while self.flow.tighten(_START, _SINK):

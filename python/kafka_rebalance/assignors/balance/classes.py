@@ -35,7 +35,7 @@ class Classes:
 
 
 def classify(group: GroupSpec) -> Classes:
-    """Returns the classes; topic classes in order of their first topics, others by `order`.
+    """Returns the classes: topic classes in order of their first topics, others by `order`.
 
     So the order of a group's lists changes no answer.
     """

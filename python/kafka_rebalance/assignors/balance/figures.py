@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good an answer of `balanced` or `weighted` is: the field `balance` of its result line.
+"""Measures how good an answer of `balanced` or `weighted` is: its result line's `balance`.
 
 Mirror: `src/assignors/balance/figures.rs`.
 """
@@ -117,7 +117,7 @@ def _pairs(count: int) -> int:
 
 
 def _least_pairs(group: GroupSpec, classes: Classes) -> int:
-    """Returns the sum of each topic's least pairs, spread evenly as if it were the only topic."""
+    """Returns the fewest `topic_pairs`: those if each topic were spread evenly by itself."""
     least = 0
     for topic, count in group.partition_counts().items():
         if topic in classes.class_of_topic:

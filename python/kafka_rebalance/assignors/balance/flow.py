@@ -38,7 +38,7 @@ class Flow:
         return arc
 
     def preset(self, arc: int) -> None:
-        """Fills a new arc. The caller must set potentials so that no reduced cost is negative."""
+        """Uses a new arc's whole capacity. The caller then keeps reduced costs at 0 or more."""
         self.room[arc], self.room[arc + 1] = 0, self.room[arc]
 
     def set_room(self, arc: int, room: int, cost: int = 0) -> None:
@@ -50,7 +50,7 @@ class Flow:
         return self.room[arc + 1]
 
     def largest(self, source: int, sink: int) -> int:
-        """Sends as much as possible along tight arcs; returns the amount."""
+        """Sends as much as possible along tight arcs (reduced cost 0); returns the amount."""
         total = 0
         while (level := self._levels(source))[sink] is not None:
             unused = [0] * len(self.arcs_of)
@@ -129,7 +129,7 @@ class Flow:
         return sent
 
     def _distances(self, source: int) -> list[int | None]:
-        """Returns for each node the least reduced cost from the source (Dijkstra; costs >= 0)."""
+        """Returns each node's least reduced cost from the source, or None (Dijkstra)."""
         distance: list[int | None] = [None] * len(self.arcs_of)
         heap = [(0, source)]
         while heap:

@@ -43,7 +43,7 @@ _NO_RACK = -1
 
 @dataclass(slots=True)
 class Lot:
-    """Interchangeable partitions, by topic and number; `held[m]` of them have the owner m.
+    """Interchangeable partitions, sorted by topic and number; member m owns `held[m]` of them.
 
     `first` is the number of the first lot of the same topic, which stands for the topic.
     """
@@ -57,9 +57,9 @@ class Lot:
 
 @dataclass(slots=True)
 class Lots:
-    """All lots by topic class, topic if `by_topic`, and racks; racks are numbers.
+    """The lots: one for each topic class, each topic if `by_topic`, and each set of racks.
 
-    `rack[m]` is the rack of member m, -1 if racks do not count or the member has none.
+    Racks are numbers. `rack[m]` is that of member m; -1 if it has none or racks do not count.
     """
 
     lots: list[Lot]
@@ -70,7 +70,7 @@ class Lots:
 
 @dataclass(slots=True)
 class HandedOut:
-    """Gains: `wanted` has pairs (member, number), `lots` has pairs (lot, number taken from it)."""
+    """`wanted`: pairs (member, number that it gets); `lots`: pairs (lot, number taken from it)."""
 
     wanted: list[tuple[int, int]]
     lots: list[tuple[int, int]]
@@ -78,7 +78,7 @@ class HandedOut:
 
 @dataclass(frozen=True, slots=True)
 class LevelFlow:
-    """A level's flow: `keep[lot, m]` partitions stay with member m, hubs hand out all others.
+    """A level's flow: `keep[lot, m]` partitions stay with member m, hubs assign the others.
 
     `moves` counts the partitions that pass hubs. The prices are those of the module's docstring;
     they are of use only if moves are the only criterion.
@@ -184,7 +184,7 @@ def level_flow(
 def _out_of(
     flow: Flow, lots: Lots, hub: "HubMembers", node: int, to: tuple[dict[int, int], int, int]
 ) -> list[int]:
-    """Adds the arcs from a hub to its members; returns them if the hub has an arc to each member.
+    """Adds the arcs from a hub to its members; returns one for each, or [] for a topic's hub.
 
     `to` has the members' nodes, the level's load, and the cost of a pair of partitions of a topic.
     """
@@ -228,7 +228,7 @@ def hub_members(
 
 
 def fewest_taken(group: GroupSpec, classes: Classes, best: Sequence[ClassLevel]) -> int:
-    """Returns how many partitions at least must leave their owners to reach the levels."""
+    """Returns the fewest partitions that must leave their owners to reach the levels."""
     lots = lots_of(group, classes, racks=False, by_topic=False)
     moves = sum(level_flow(classes, lots, level, ["moves"]).moves for level in best)
     return moves - (sum(classes.supply) - len(classes.owner))

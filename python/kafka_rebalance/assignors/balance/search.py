@@ -23,7 +23,7 @@ class Effort:
     left: int
 
     def spend(self, work: int) -> bool:
-        """Returns whether there is work left."""
+        """Counts `work` comparisons; returns whether any are left."""
         self.left -= work
         return self.left > 0
 
@@ -80,7 +80,7 @@ class State:
         effort.spend(len(loads.parts))
 
     def fullest(self) -> tuple[int, int]:
-        """Returns the greatest level and its member, as a negative number."""
+        """Returns the greatest level, and the number of its member, negated."""
         tops = [of[-1] for of in self.order if of]
         return max((self.loads.level(m, load), -m) for load, m in tops) if tops else (0, 0)
 
@@ -97,12 +97,12 @@ class State:
             insort(order, (self.load[m], m))
 
     def cost(self, i: int, sender: int, to: int) -> int:
-        """Returns by how many the taken partitions grow (-1 to 1) if `to` gets the sender's."""
+        """Returns the change in taken partitions (-1, 0 or 1) if i goes from `sender` to `to`."""
         owner = self.loads.owner[i]
         return 0 if owner == NOBODY else (owner == sender) - (owner == to)
 
     def partners(self, m: int) -> list[int]:
-        """Returns the least full members that read a topic of m: a few of each pool."""
+        """Returns the least full members that can read a topic of m: a few of each pool."""
         loads, mine = self.loads, self.loads.pool_of[m]
         if mine not in self.near:
             self.near[mine] = sorted({q for of in loads.reads if mine in of for q in of})
@@ -127,7 +127,7 @@ def improve(state: State, target: int, budget: int) -> None:
         if level <= target or state.effort.left <= 0:
             return
         best, chosen = (level, 0, 0), None
-        # No step goes below `lowest`: one that reaches it and takes at most one partition suffices.
+        # No step gets below `lowest`; one that reaches it and takes at most 1 partition is enough.
         heaviest = state.loads.weight[state.has[m][0]]
         lowest = max(target, state.loads.level(m, state.load[m] - heaviest))
         for other in state.partners(m):
@@ -146,8 +146,8 @@ def improve(state: State, target: int, budget: int) -> None:
 
 
 def _steps(state: State, m: int, other: int, most: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yields (cost, level of the fuller one afterwards, partition, partition given in return) for
-    the steps that cost at most `most`.
+    """Yields the steps that take at most `most` more partitions: (change in taken partitions, the
+    fuller member's level afterwards, partition given, partition given back or NOBODY).
     """
     loads, load = state.loads, state.load
     weight, factor = loads.weight, loads.factor

@@ -44,7 +44,7 @@ _WHOLE, _LARGE = 10**6, 1000
 
 
 class Options(NamedTuple):
-    """The settings of `weighted`; shares are in millionths.
+    """The settings of `weighted`; shares are integers, in millionths.
 
     `budget` is a number of partitions, or if `is_share` is True, a share of those with a reader;
     None means that there is no limit.
@@ -109,8 +109,8 @@ def _is_number(text: str) -> bool:
 
 @dataclass(slots=True)
 class Found:
-    """An answer: its levels, and why no more partitions are taken. Levels are in the units of
-    `Loads`; `bound` holds for the budget, and `exact` means that `greatest` is the least level.
+    """An answer: partition -> member (`where`), and its `greatest` level, in the units of `Loads`.
+    No answer within the budget is below `bound`; `exact`: none is below `greatest`.
     """
 
     where: list[int]
@@ -190,7 +190,7 @@ def _balanced(group: GroupSpec, loads: Loads, budget: int) -> list[int]:
 
 
 class _Stage:
-    """Steps 1 to 4 for the partitions and members that are still to be decided."""
+    """Runs steps 1 to 4 for the partitions and members that are still to be decided."""
 
     def __init__(self, loads: Loads, options: Options, budget: int, effort: Effort) -> None:
         self.loads, self.options, self.budget, self.effort = loads, options, budget, effort
@@ -206,8 +206,8 @@ class _Stage:
         return level * (_WHOLE + self.options.tolerance) // _WHOLE
 
     def run(self, start: list[int], taken: int, even: Callable[[], list[int]] | None) -> Found:
-        """Returns the best result. `start` takes `taken` partitions; `even` returns the answer of
-        `balanced`, or is None.
+        """Returns the best result. The assignment `start` takes `taken` partitions from owners;
+        `even` returns the answer of `balanced`, or is None.
         """
         # 2.
         kept = self.best(iter([start]), taken)
@@ -251,7 +251,7 @@ class _Stage:
         yield _emptied(home, self.loads.parts)
 
     def best(self, starts: Iterator[list[int]], budget: int) -> Found:
-        """Returns the best assignment that single steps from one of the starts reach."""
+        """Returns the best assignment that single steps reach from any of the starts."""
         loads, target = self.loads, self.target
         least_taken = len(bound.shed(loads, self.owned, target, len(loads.parts)) or ())
         # In large groups, the first start that reaches the target is nearly always the best.

@@ -34,8 +34,8 @@ class Loads:
     number. Member m is `members[m]`, an index in the group: static members come first, by instance
     id, then the others by member id. A *pool* is a subscription class and a factor.
 
-    `scale`     a level of `scale` is a relative load of 1, if `shift` is 0
-    `shift`     how many last bits each weight has lost
+    `scale`     the level that stands for a relative load of 1, if `shift` is 0
+    `shift`     by how many bits the weights are shifted right
     `pools_of`  subscription class -> its pools
     `reads`     topic class -> the pools of its subscribers
     `owner`     partition -> its present owner, or NOBODY
@@ -81,7 +81,7 @@ class Loads:
         return ids[-m], most / mean if mean else 1.0
 
     def without(self, gone: set[int], where: list[int]) -> "Loads":
-        """Returns what is left to decide if the members `gone` keep what they have in `where`."""
+        """Returns what is left to decide when the members in `gone` keep their partitions."""
         owner = [NOBODY if m in gone else m for m in self.owner]
         pools = [[m for m in pool if m not in gone] for pool in self.pools]
         left = [i for i in self.parts if where[i] not in gone]

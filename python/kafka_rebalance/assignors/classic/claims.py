@@ -61,15 +61,15 @@ class Claims:
 
     members: list[Member]
     counts: dict[str, int]  # numbers of partitions of the subscribed topics that exist
-    sent: dict[str, Sent]  # all claims, believed or not
-    owned: dict[str, list[TopicPartition]]  # believed claims, in the order sent
+    sent: dict[str, Sent]  # all claims, even those that do not count
+    owned: dict[str, list[TopicPartition]]  # the claims that count, in the order sent
     multiply_owned: set[TopicPartition] = field(default_factory=set)
     max_generation: int = NO_GENERATION
     equal_subscriptions: bool = True
 
 
 def settle(group: GroupSpec, sent: dict[str, Sent]) -> Claims:
-    """Decides which claims are believed; `sent` contains the claims of each member."""
+    """Returns the claims that count; `sent` has those of each member."""
     members = members_in_order(group)
     subscribed = {topic for member in members for topic in member.topics}
     counts = {t: n for t, n in group.partition_counts().items() if t in subscribed}

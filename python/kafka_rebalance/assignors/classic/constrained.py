@@ -176,7 +176,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept; also all behind a kept one that does not exist."""
+    """Returns the partitions that are not kept; a kept one that does not exist ends the search."""
     unassigned = []
     upcoming = iter(kept)
     next_kept = next(upcoming, None)

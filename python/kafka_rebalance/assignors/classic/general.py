@@ -76,7 +76,7 @@ class GeneralBuild:
         self.fixed: dict[str, list[TopicPartition]] = {}
         self.owners = Owners(claims)
         self.owner = {tp: m for m, partitions in claims.owned.items() for tp in partitions}
-        # A topic that a member lists twice stays twice in this list, as in Kafka's class.
+        # As in Kafka's class, a topic that a member lists twice is twice in this list.
         self.topics_of = {
             member.member_id: [t for t in topics_as_sent(member) if t in claims.counts]
             for member in claims.members

@@ -45,7 +45,7 @@ class Movements:
         table.put(tp.partition, partition_hash(*tp), tp.partition)
 
     def state(self) -> tuple[object, object]:
-        """Returns all data on which later answers depend, so that two states can be compared."""
+        """Returns a value that is equal for two states from which the same moves follow."""
         return dict(self._moved), {pair: table.state() for pair, table in self._by_pair.items()}
 
     def _forget(self, tp: TopicPartition) -> str:

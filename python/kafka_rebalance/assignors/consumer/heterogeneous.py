@@ -135,7 +135,7 @@ class HeterogeneousBuild:
         self.owners[topic][partition] = m
 
     def _own_copy(self, m: int) -> Target:
-        """Returns the member's target for a change; the first call copies it."""
+        """Returns the member's target, which may be changed; the first call copies it."""
         if self.targets[m] is self.view.members[m].target:
             self.targets[m] = copied(self.targets[m])
         return self.targets[m]

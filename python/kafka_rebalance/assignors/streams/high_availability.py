@@ -105,7 +105,7 @@ def costs(settings: Settings, traffic: int, non_overlap: int) -> tuple[int, int]
 
 
 class _Moves:
-    """Steps 5 to 7."""
+    """Makes the moves of steps 5 to 7."""
 
     def __init__(
         self, processes: Sequence[StreamsProcess], topology: Topology, settings: Settings
@@ -124,7 +124,7 @@ class _Moves:
         }
 
     def move_active(self) -> int:
-        """Step 6; returns the number of moves."""
+        """Moves active tasks (step 6); returns the number of moves."""
         moves = self._needed({one: one.active for one in self._processes})
         for task, ideal in moves:
             caught_up = self._caught_up[task]
@@ -141,7 +141,7 @@ class _Moves:
         return len(moves)
 
     def move_standby(self) -> int:
-        """Step 7; returns the number of moves."""
+        """Moves standby tasks (step 7); returns the number of moves."""
         count = 0
         own = {
             one: {task for task in one.standby if (one, task) not in self._warmups}

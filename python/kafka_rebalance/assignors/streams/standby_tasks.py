@@ -50,7 +50,7 @@ def assign(
 
 
 def may_balance(settings: Settings, source: StreamsProcess, target: StreamsProcess) -> bool:
-    """Returns whether a standby task may move: with tags, only if the target has all of them."""
+    """Returns whether a task may move; with tags set, only if the target has the source's tags."""
     tags = source.tags.items() if settings.rack_aware_assignment_tags else ()
     return all(target.tags.get(key) == value for key, value in tags)
 
@@ -62,7 +62,7 @@ def may_swap(
     target: StreamsProcess,
     task: TaskId,
 ) -> bool:
-    """Returns whether, after a move, the task's processes have no fewer different tags."""
+    """Returns whether the processes with the task have at least as many tags after a move."""
     if not settings.rack_aware_assignment_tags:
         return True
     others = [one for one in processes if one.has(task) and one is not source]

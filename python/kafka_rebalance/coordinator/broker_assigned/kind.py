@@ -77,7 +77,7 @@ class BrokerAssigned(Recorded):
         self.handlers[classic_groups.JoinGroup] = self.join
 
     def setting(self, state: Shard, group_id: str, name: str) -> Any:
-        """Returns a group's setting of this kind of group, such as `session_timeout_ms`."""
+        """Returns the group's value of a setting; `name` has no prefix: `session_timeout_ms`."""
         return getattr(state.config_of(group_id), f"group_{self.group_class.group_type}_{name}")
 
     # Requests -------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class BrokerAssigned(Recorded):
     def check_room(
         self, state: Shard, group: Any, member_id: str, instance_id: str | None = None
     ) -> None:
-        """Refuses a new member if the group is full. Errors: RequestRefused."""
+        """Raises RequestRefused if the member is new and the group is full."""
         is_known = instance_id in group.static_members or member_id in group.members
         if not is_known and len(group.members) >= self.setting(state, group.group_id, "max_size"):
             raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -215,7 +215,7 @@ class BrokerAssigned(Recorded):
             self.remove(state, group, [member], then)
 
     def leaves(self, group: Any, request: Any) -> None:
-        """Called for each leave, before its member is looked up; the default does nothing."""
+        """Called for each member that leaves, before it is looked up; does nothing by default."""
 
     def remove(
         self, state: Shard, group: Any, members: list[Any], then: Continuation | None
@@ -233,7 +233,7 @@ class BrokerAssigned(Recorded):
         log.write(state, group_id, records, then)
 
     def describe(self, state: Shard, event: Received, request: Any) -> None:
-        """Answers a request that describes groups at once, from the durable groups."""
+        """Answers a request to describe groups at once: it shows the durable groups."""
         ids, described = request.group_ids, request.response.described
         groups = [described(error_code=ErrorCode.INVALID_GROUP_ID) for one in ids if not one]
         for group_id in filter(None, ids):
@@ -292,7 +292,7 @@ class BrokerAssigned(Recorded):
         if epoch == member.member_epoch:
             return ErrorCode.NONE
         if epoch < member.member_epoch:
-            # A transaction's request has no ids of topics, so Kafka finds none of its partitions.
+            # A request in a transaction has no topic ids, so Kafka finds none of its partitions.
             cluster = ClusterTopics() if is_transaction else state.cluster
             since = [self.held_since(group, member, one, cluster) for one in offsets]
             if all(one is not None and one <= epoch for one in since):
@@ -300,7 +300,7 @@ class BrokerAssigned(Recorded):
         return self.stale(member, is_old=is_transaction and is_old)
 
     def stale(self, member: Any, *, is_old: bool) -> ErrorCode:
-        """Returns the error for an epoch that is not the member's."""
+        """Returns the error for a request with an epoch that is not the member's present one."""
         return ErrorCode.STALE_MEMBER_EPOCH
 
     def refuse_fetch(self, group: Any, request: wire.OffsetFetch) -> ErrorCode:

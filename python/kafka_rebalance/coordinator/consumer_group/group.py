@@ -79,7 +79,7 @@ Counts = dict[str, SubscriptionCount]
 
 
 def is_homogeneous(patterns: Iterable[int], counts: Counts, members: int) -> bool:
-    """Returns whether all subscriptions are equal; `patterns` has the number of members of each."""
+    """Returns whether all subscriptions are equal; `patterns`: how many members have each one."""
     users = next(iter(patterns), None)
     if users is None:
         return all(count.by_name == members for count in counts.values())

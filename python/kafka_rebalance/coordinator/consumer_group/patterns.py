@@ -36,7 +36,7 @@ _MIN_INTERVAL_MS = 10_000
 
 
 class PatternChange(Enum):
-    """How a request changes a member's pattern; one that is already resolved makes a new epoch."""
+    """How a request changes a member's pattern; only UPDATED_AND_RESOLVED makes a new epoch."""
 
     NONE = 0
     UPDATED = 1
@@ -44,7 +44,7 @@ class PatternChange(Enum):
 
 
 class PatternUpdate(Frozen):
-    """How a request changes patterns; `to_resolve` has those to resolve after the request."""
+    """A request's change of a pattern, and the group's patterns to resolve after the request."""
 
     change: PatternChange
     to_resolve: tuple[str, ...] = ()
@@ -132,8 +132,8 @@ def _matched(pattern: str, topics: Iterable[str]) -> list[str]:
 
 
 def _order(patterns: list[str]) -> list[str]:
-    """Returns the patterns in the order of their records: that of a map made for the result."""
-    for _ in range(2):  # the resolver fills two maps, one after the other
+    """Returns the patterns in the order of their records, which comes from Kafka's hash maps."""
+    for _ in range(2):  # Kafka copies them from one map into a second one
         table = HashMap[str, None](string_hash, slots_for(len(patterns)))
         for pattern in patterns:
             table.put(pattern, None)

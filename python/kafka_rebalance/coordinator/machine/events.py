@@ -41,7 +41,7 @@ class _Event(Frozen):
 
 
 class Received(_Event):
-    """A request has arrived. The caller chooses `request_id`, to which `Respond` refers.
+    """A request has arrived. The caller chooses `request_id`; the response has the same id.
 
     `api_version` is the request's version; None means the newest version of Kafka 4.4.0.
     """

@@ -43,7 +43,7 @@ StateTopics = Mapping[Uuid, NamedPartitions]
 
 
 class ShareState(Frozen):
-    """The share state; `since_ms` is the time of the record from which this was read."""
+    """Partitions by the status of their share state; `since_ms` is the time of their record."""
 
     initializing: StateTopics
     initialized: StateTopics

@@ -61,7 +61,7 @@ def share_step(
 
 
 def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
-    """Returns the target's partitions of these topics; if it has others, in another order."""
+    """Returns the target's partitions of `topics`, reordered if the target has other topics."""
     partitions = {topic: dict.fromkeys(numbers) for topic, numbers in target.items()}
     if all(topic in topics for topic in partitions):
         return partitions

@@ -197,7 +197,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
                 owners.setdefault(task, set()).add(process_id)
 
     def _disown(self, member: StreamsGroupMember) -> None:
-        """Removes the member's tasks from its process, even if another member of it has one too."""
+        """Removes the member's tasks from its process, even those that another member also has."""
         process_id = member.process_id
         for tasks in (member.assigned, member.pending_revocation):
             for task in tasks.active:
@@ -217,7 +217,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             self.unlogged = self.unlogged_before[1]
 
     def keep_unlogged(self, before: "StreamsGroup") -> None:
-        """Quirk: of the owners of standby tasks and warm-ups, only new tasks' are restored."""
+        """Quirk: the owners of a standby task or warm-up stay those in `before`, if it has any."""
         self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
         self.shutdown_member_id = before.shutdown_member_id
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):

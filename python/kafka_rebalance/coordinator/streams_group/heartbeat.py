@@ -54,7 +54,7 @@ _KNOWS_TAGS = 1
 def group_status(
     event: Received, group: StreamsGroup, change: StreamsChange, member: StreamsGroupMember
 ) -> list[wire.StreamsStatus]:
-    """Returns what the member learns about its group, besides delays and a stale topology."""
+    """Returns the response's statuses, without those about delays and a stale topology."""
     status = [] if change.topology.status is None else [change.topology.status]
     if group.shutdown_member_id is not None:
         status.append(wire.StreamsStatus.SHUTDOWN_APPLICATION)
@@ -214,7 +214,7 @@ def _change(
     *,
     is_new: bool,
 ) -> StreamsChange:
-    """Returns the change, with the next epoch if `is_new` or if anything else requires it."""
+    """Returns the change; its epoch is new if `is_new`, or topology, settings or target differ."""
     config = state.config_of(group.group_id)
     configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
     if config.group_streams_rack_aware_assignment_tags:

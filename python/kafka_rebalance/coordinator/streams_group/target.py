@@ -37,7 +37,7 @@ MOST_TASKS = 100_000
 
 
 class StreamsChange(Frozen):
-    """A change of a group: `member` replaces the member of its id or instance id.
+    """A change of a group: `member` replaces the member that has its id or instance id.
 
     `refined` has the refined targets of a Stable group without another reason for a new epoch. The
     epoch then grows if the member's assignment differs from its target.

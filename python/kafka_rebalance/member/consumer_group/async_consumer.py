@@ -104,7 +104,7 @@ class AsyncConsumer:
         return self._metadata != topics
 
     def is_idle(self) -> bool:
-        """Returns whether only heartbeats are due; a host may send Vouched in place of them."""
+        """Returns whether nothing but heartbeats is due; the host may then send Vouched instead."""
         state = self._state
         is_at_work = state.sent or state.callbacks or state.running or state.reconciliation
         return (
@@ -173,7 +173,7 @@ class AsyncConsumer:
                 state.poll_until_ms = polled_ms + state.config.max_poll_interval_ms
                 return effects
             case interface.Polled(at_ms):
-                if state.state is not _S.STALE:  # a STALE one joins again at its next poll
+                if state.state is not _S.STALE:  # a STALE member joins again at its next poll
                     state.poll_until_ms = at_ms + state.config.max_poll_interval_ms
                 return effects
             case interface.Subscribe(topics):
@@ -223,7 +223,7 @@ class AsyncConsumer:
             state.effects.append(due.effect)
 
     def _next_callback(self) -> Callback | None:
-        """Removes and returns the next callback; a poll runs those that waited at its start."""
+        """Removes and returns the next callback or None; a poll runs those present at its start."""
         state = self._state
         if not state.callbacks or state.running is not None:
             return None
@@ -276,7 +276,7 @@ class AsyncConsumer:
         reconciliation.reconcile(state, is_poll=False)
         reconciliation.go_on(state)
         heartbeats.beat(state)
-        # The background thread goes on: after an acknowledgement, a new assignment can start.
+        # The background thread runs again: after an acknowledgement, a reconciliation can start.
         reconciliation.reconcile(state, is_poll=False)
 
     def _wants_node(self) -> bool:

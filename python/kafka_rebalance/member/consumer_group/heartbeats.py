@@ -51,7 +51,7 @@ def beat(state: AsyncMembership) -> None:
 
 
 def due_ms(state: AsyncMembership) -> int | None:
-    """Returns the time (ms) of the interval's heartbeat, now or later; None if none is due."""
+    """Returns when (ms) the next regular heartbeat is due, or None; not earlier than now."""
     if state.coordinator_node is None or state.state in NOT_IN_GROUP or state.heartbeat_in_flight():
         return None
     return max(state.heartbeat_at_ms, state.retry_at_ms, state.now_ms)
@@ -214,7 +214,7 @@ def _back_off(state: AsyncMembership) -> None:
 
 
 def fence(state: AsyncMembership) -> None:
-    """Loses all partitions; a member that was not leaving then joins again with its old id."""
+    """Loses all partitions; unless the member was leaving, it then rejoins with its old id."""
     if state.state in (_S.PREPARE_LEAVING, _S.LEAVING):
         state.move(_S.UNSUBSCRIBED)
     elif state.state not in NOT_IN_GROUP:

@@ -46,7 +46,7 @@ class LocalAssignment(NamedTuple):
 
     @property
     def is_none(self) -> bool:
-        """Returns whether this stands for no assignment, which differs from an empty one."""
+        """Returns whether no assignment has come yet, which differs from an empty assignment."""
         return self.epoch == _NO_EPOCH
 
     def updated(self, assigned: Iterable[TopicPartitions]) -> "LocalAssignment":
@@ -202,14 +202,14 @@ class AsyncMembership(AnyMembership):
         self.names.clear()
 
     def lose(self) -> None:
-        """Queues onPartitionsLost for all partitions, for the next poll; without any, goes on."""
+        """Queues onPartitionsLost for the next poll; if the member has no partitions, goes on."""
         if self.owned:
             self.callbacks.append(Callback(Lost(self.owned), Purpose.RELEASE))
         else:
             self.released()
 
     def released(self) -> None:
-        """Continues after the loss: a fenced member joins again, a stale one only after a poll."""
+        """Goes on after a loss: a fenced member joins again, a stale one waits for a poll."""
         self.clear_assignment()
         is_stale = self.state is ConsumerMemberState.STALE
         if self.state is ConsumerMemberState.FENCED or (is_stale and self.rejoins_when_released):

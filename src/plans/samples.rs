@@ -35,8 +35,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Makes the ends of the plan itself from the partitions that its members hold `after` it, and
-    /// from each member's index in the given group (None for a new member).
+    /// Returns the ends of the plan itself: the partitions that each member holds `after` it, by
+    /// the member's index in the given group (None for a new member).
     pub fn of_plan<'a>(
         topics: impl Iterator<Item = &'a str>,
         after: &Assignment,

@@ -85,8 +85,8 @@ class Filled(Fact):
 
 
 class TooFew(Fact):
-    """The partition gets fewer readers than `wanted`: the circle came back to the member `again`,
-    which had just got it; None means that no other member with too few was left.
+    """The partition gets fewer readers than `wanted`, because the circle came back to the member
+    `again`, which had just got it; None: because no other member with too few was left.
     """
 
     readers: int

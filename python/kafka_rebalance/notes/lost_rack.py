@@ -17,14 +17,14 @@ BEFORE = "Before the changes, "
 
 
 def lost_rack_of_plan(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if a step of the plan loses a rack while the racks of members are unknown."""
+    """Yields a note if a step of the plan removes a rack while racks of members are unknown."""
     ids = [member_id for step in plan.steps for member_id in at_step(step)]
     if unknown := tuple(dict.fromkeys(ids)):
         yield Note("lost rack", lost_rack_text(len(unknown)), unknown)
 
 
 def lost_rack(group: GroupSpec, changes: Iterable[str]) -> Iterator[Note]:
-    """Yields a note if a change loses a rack and the given group has members with unknown racks."""
+    """Yields a note if a change removes a rack and racks of the group's members are unknown."""
     unknown = tuple(_without_rack(group)) if loses_rack(changes) else ()
     if unknown:
         yield Note("lost rack", f"{BEFORE}{lost_rack_text(len(unknown))}", unknown)

@@ -39,7 +39,7 @@ from .note import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit of partitions plus subscriptions, added up over all groups played: some seconds."""
+"""The limit on the partitions plus subscriptions of all groups played, which takes some seconds."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)

@@ -85,7 +85,7 @@ class Samples(LazyFields):
         )
 
     def _guessed(self) -> list[str]:
-        """Returns the names of what differs between the samples."""
+        """Returns the guessed facts in which the samples differ, by name."""
         guessed = ["racks of new replicas"] if self.places_guessed else []
         if self.has_newcomers:
             guessed += ["client ids", "UUIDs"] if self.varied else ["UUIDs"]

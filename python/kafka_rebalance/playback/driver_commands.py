@@ -278,7 +278,7 @@ def _reload(broker: VirtualBroker, command: Json) -> Step:
 
 
 def _given(command: Json, key: str, hint: Any, *default: Any) -> Any:
-    """Returns the value of a key. Errors: KeyError without a default; TypeError."""
+    """Returns the value of a command's key. Errors: KeyError without a default; TypeError."""
     value = command.get(key, *default) if default else command[key]
     if not fits(value, hint):
         raise TypeError(f"{key}: {value!r}")

@@ -280,7 +280,7 @@ def _starts(one: MemberPlan, at_ms: int, *, is_killed: bool, again_ms: int) -> I
 
 
 def _read_twice(run: Run, scenario: Scenario, random: Random) -> Iterator[tuple[str, int]]:
-    """Yields each partition of a killed member, with the ms of records since its last commit."""
+    """Yields each partition of a killed member, with the ms of records that are read again."""
     plans = {one.name: one for one in scenario.members}
     for event in (one for one in run.happenings if one.kind is Kind.KILL):
         config = plans[event.member].config

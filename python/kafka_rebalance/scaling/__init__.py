@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effects of each number of members of a group, and the cost of the step to it."""
+"""The effects of each number of members of a group, and the cost of each step to another number."""
 
 from kafka_rebalance.lazy import lazily
 

@@ -196,7 +196,7 @@ def _default(group: GroupSpec) -> list[int]:
 
 
 def checked(counts: Iterable[int]) -> list[int]:
-    """Returns the counts as a list. Errors: GroupError at `counts[i]`."""
+    """Checks the counts, and returns them as a list. Errors: GroupError at `counts[i]`."""
     return [integer(n, f"counts[{i}]", "number", 0, MOST_NEW_MEMBERS) for i, n in enumerate(counts)]
 
 

@@ -66,7 +66,7 @@ class Read(ProcessEvent):
 
 @dataclass(eq=False, slots=True)
 class Started(ProcessEvent):
-    """A connector that a worker has started now runs."""
+    """A connector that a worker has started begins to run now."""
 
     connector: str
 

@@ -82,7 +82,7 @@ class Settling(NamedTuple):
 
 
 def totals(run: "Run") -> Totals:
-    """Returns the sums of a run. A move is a change of a partition's holder to another member."""
+    """Returns the totals of a run. A move is a change of a partition's holder to another member."""
     since = start_up_ms(run)
     from_ms = since or 0
     later_gaps = (one for one in run.gaps if one.to_ms > from_ms)
@@ -133,10 +133,10 @@ def _moves(run: "Run", from_ms: int) -> int:
 
 
 def stops(run: "Run") -> list[Stopped]:
-    """Returns the intervals between two intervals of a member's work, in the order of time.
+    """Returns the intervals in which a member did not work between two in which it did, by time.
 
-    One that overlaps an absence of the member is left out. An empty assignment ends the interval in
-    which the member received it.
+    An interval that overlaps an absence of the member is left out. It ends when the member works
+    again, or earlier if it receives an empty assignment.
     """
     away = grouped(run.absences, lambda one: one.member)
     empty = grouped(run.empty_handed, lambda one: one[0])
@@ -213,7 +213,7 @@ def settlings(run: "Run") -> list[Settling]:
 
 
 def _settled(run: "Run", from_ms: int, until_ms: int) -> int | None:
-    """Returns when the interval's last rebalance or gap ended; None if it ended later.
+    """Returns when the interval's last rebalance or gap ended; None if that is after the interval.
 
     Without rebalances and gaps, returns `from_ms`. If the last one ends with the run, returns None.
     """

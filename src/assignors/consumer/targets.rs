@@ -28,8 +28,8 @@ pub struct MemberView {
     runs: Range<usize>,
 }
 
-/// The present targets of the members. No assignor changes a present target, so lists in the order
-/// of its tables stand for the tables.
+/// The present targets of the members, as lists in the order of the assignor's tables: no assignor
+/// changes a present target.
 struct Present {
     /// The runs of a member are neighbours, in the order of its map.
     runs: Vec<Run>,

@@ -50,7 +50,7 @@ pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &
             let may_swap = |processes: &[StreamsProcess], source, target, task| {
                 standby_tasks::may_swap(processes, settings, source, target, task)
             };
-            // For standby tasks, each pair of processes is solved by the strategy `min_traffic`.
+            // For standby tasks, the strategy `min_traffic` decides each pair of processes' swaps.
             let pairs = RackCosts {
                 balanced: false,
                 ..racks(false, costs)

@@ -241,7 +241,7 @@ fn thread_answers(
     Some(answers)
 }
 
-/// The process's threads, sorted by member id, and by thread: its active and its standby tasks.
+/// The process's threads, sorted by member id, and the active and the standby tasks of each.
 type OnThreads = (Vec<usize>, Vec<Vec<u32>>, Vec<Vec<u32>>);
 
 fn on_threads(process: &StreamsProcess, topology: &Topology, public: bool) -> Option<OnThreads> {

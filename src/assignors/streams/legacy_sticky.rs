@@ -244,7 +244,7 @@ struct Racks<'r> {
     public: bool,
     balanced: bool,
     costs: (i64, i64),
-    /// Whether active tasks, and whether standby tasks, are swapped. The two differ only in
+    /// Whether active tasks are swapped, and whether standby tasks are. The two differ only in
     /// KIP-924's form, which tests other racks for standby tasks.
     enabled: [bool; 2],
 }

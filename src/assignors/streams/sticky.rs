@@ -150,7 +150,7 @@ impl Quota {
 }
 
 struct Process {
-    /// In the order of Java's map.
+    /// The members' indices, in the order of Java's map.
     members: Vec<u32>,
     tasks: FxHashSet<u32>,
     load: f64,

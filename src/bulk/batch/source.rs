@@ -22,8 +22,8 @@ pub enum Form<'i> {
     Columns,
     /// Contract lines, in the only column.
     Lines,
-    /// Keys and values of groups' records. Without a row: a group without members, and a group of
-    /// another kind than consumer.
+    /// Keys and values of groups' records. A group without members, or of another kind than
+    /// consumer, has no row.
     Records(&'i Inventory),
 }
 

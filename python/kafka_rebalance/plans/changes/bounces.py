@@ -163,7 +163,7 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 
 
 def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group after a member left and came back before the group reacted to its leave."""
+    """Returns the group after a member left and came back before the group noticed that it left."""
     joined = _join_again(group, member, ids)
     if group.assignor not in SERVER_SIDE and len(group.members) > 1:
         return joined

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares settings of a classic Kafka Streams application: one input, the course under each.
+"""Compares settings of a classic Kafka Streams application: plays one input under each.
 
-The settings are in place first: the application is played with them until no rebalance is due. The
-changes come then. Without changes, the figures are those of the way to the settings.
+The settings come first: the application is played with them until no rebalance is due. The changes
+come then. Without changes, the figures are those of the way to the settings.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ class ComparedSettings(NamedTuple):
 
     @property
     def per_thread(self) -> tuple[int, int]:
-        """Returns the fewest and the most active tasks of a thread in the end."""
+        """Returns the fewest and the most active tasks of a thread at the end."""
         counts = [len(of.active) for of in self.plan.likeliest.tasks.values()]
         return min(counts), max(counts)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance history`: what rebalanced, why, and what would have helped."""
+"""`kafka-rebalance history`: which groups rebalanced, why, and what would have helped."""
 
 import argparse
 import gzip
@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _why(args: argparse.Namespace) -> str:
-    """Returns a sentence with the reason why a group may be absent from the records."""
+    """Returns a sentence on why the records may lack a group."""
     return _NONE if args.bootstrap_server is not None else f"{_GIVE_ALL}; {_NONE}"
 
 
@@ -138,7 +138,7 @@ def _source(args: argparse.Namespace) -> str:
 
 
 def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
-    """Reads the files, or a live cluster; adds the causes of missing groups to `missing`."""
+    """Reads the files, or a live cluster; adds to `missing` why records of groups are missing."""
     if args.bootstrap_server is None:
         return recorded_generations(read_records(*args.files))
     from kafka_rebalance.live import group_sessions, offsets_records
@@ -186,7 +186,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     if args.json:
         _print_json(played)
     else:
-        # The row "Recorded" is compared with the played rows, so it counts the same groups.
+        # The row "Recorded" is compared with the played rows, so it counts only played groups.
         rows = [row for row, _ in recorded if row.group_id not in failed]
         print_counterfactuals(rows, played)
     return len(failed)
@@ -215,7 +215,7 @@ def _print_json(answers: Iterable[_Answer]) -> None:
 
 
 def _topics(path: str | None) -> list[Topic]:
-    """Reads JSON lines with name, partitions, and optionally racks."""
+    """Reads topics from JSON lines with name, partitions, and optionally racks."""
     if path is None:
         return []
     found = []

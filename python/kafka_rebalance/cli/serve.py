@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def served_topics(args: argparse.Namespace) -> "list[ServedTopic]":
-    """Returns the topics of --topics-of and --topic; if both name a topic, --topic decides."""
+    """Returns the topics of --topics-of and --topic; --topic decides if both name a topic."""
     from kafka_rebalance.serve.cluster import Cluster, ServedTopic
 
     cluster = Cluster(())

@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         for line in lines(journal):
             print(line)
         return DONE
-    # A run has few reference cycles, but the search for them would take a third of the time.
+    # A run has few reference cycles, but a search for them would take a third of the time.
     gc.set_threshold(200_000)
     scenarios = _scenarios(args, scenario)
     name, first = next(iter(scenarios.items()))
@@ -164,7 +164,7 @@ def _where(args: argparse.Namespace) -> str:
 def _simulate_application(
     args: argparse.Namespace, group: GroupSpec, application: "Replay", noted: Leaderless
 ) -> int:
-    """Simulates the course that `plan` has of a classic Kafka Streams application."""
+    """Simulates the rebalances that `plan` predicts for a classic Kafka Streams application."""
     from kafka_rebalance.report.runs.application import print_application_run, summary
     from kafka_rebalance.simulator.from_application import application_run
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `assignors/balance/search.py`: hands out partitions, and lowers the greatest level in
-//! single steps. An assignment is a list of places, by partition.
+//! single steps. An assignment is an array: the place of each partition's reader.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -15,19 +15,19 @@ const PARTNERS: usize = 6;
 const MOST_PARTNERS: usize = 64;
 const LOOKS: usize = 8;
 
-/// Comparisons that are left; the search ends early when there are none.
+/// The number of comparisons that are left; the search ends early when none is left.
 pub struct Effort(pub Cell<i64>);
 
 impl Effort {
-    /// Returns whether there is work left.
+    /// Spends `work` comparisons. Returns whether any are left.
     pub fn spend(&self, work: usize) -> bool {
         self.0.set(self.0.get() - work as i64);
         self.0.get() > 0
     }
 }
 
-/// Assigns the partitions that nobody has: the heaviest first, each to the subscriber that is least
-/// full afterwards. Partitions without weight go to the member with the fewest partitions.
+/// Assigns the partitions that no member has: the heaviest first, each to the subscriber with the
+/// lowest level afterwards. Partitions without weight go to the member with the fewest partitions.
 pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) {
     let mut load = vec![0; loads.factor.len()];
     let mut count = vec![0u64; loads.factor.len()];
@@ -83,7 +83,7 @@ pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) {
     }
 }
 
-/// An assignment and the loads of its members, for single steps.
+/// An assignment that steps change, and the loads of its members.
 pub struct State<'s> {
     loads: &'s Loads,
     effort: &'s Effort,
@@ -148,7 +148,7 @@ impl<'s> State<'s> {
         }
     }
 
-    /// How many more partitions are taken if `to` gets the sender's partition.
+    /// The change of the number of taken partitions if `to` gets the sender's partition.
     fn cost(&self, i: Part, sender: Place, to: Place) -> i64 {
         match self.loads.owner[i as usize] {
             NOBODY => 0,
@@ -156,7 +156,7 @@ impl<'s> State<'s> {
         }
     }
 
-    /// The emptiest members that read a topic of m: a few of each pool.
+    /// The least full members that read a topic of m: a few of each pool.
     fn partners(&mut self, m: Place) -> Vec<Place> {
         let (loads, mine) = (self.loads, self.loads.pool_of[m as usize]);
         let near = self.near.entry(mine).or_insert_with(|| {
@@ -181,7 +181,7 @@ impl<'s> State<'s> {
         found.into_iter().map(|(_, other)| other).collect()
     }
 
-    /// Calls `step` for each step that costs at most `most`.
+    /// Calls `step` for each step from m to `other` whose cost is at most `most`.
     fn steps(&self, m: Place, other: Place, most: i64, mut step: impl FnMut(Step)) {
         let loads = self.loads;
         let weight = |i: Part| loads.weight[i as usize];
@@ -210,7 +210,7 @@ impl<'s> State<'s> {
             let Some(least) = Level::from(weight(give)).checked_sub(ideal) else {
                 continue;
             };
-            // The partitions of `back` around the weight that makes both equally full.
+            // The partitions of `back` next to the weight that makes both members equally full.
             let at = back.partition_point(|&j| Level::from(weight(j)) > least);
             let mut look = |near: &mut dyn Iterator<Item = &Part>| {
                 for &j in near.take(LOOKS) {
@@ -236,7 +236,8 @@ impl<'s> State<'s> {
             }
             let (mut best, mut chosen) = ((level, 0, 0), None);
             let most = budget as i64 - self.taken;
-            // No step leaves the member with less: then one that takes one partition is enough.
+            // No step leads below `lowest`. A step that reaches it and takes at most one partition
+            // ends the search.
             let heaviest = self.loads.weight[self.has[m as usize][0] as usize];
             let lowest = target.max(self.loads.level(m, self.load[m as usize] - heaviest));
             for other in self.partners(m) {

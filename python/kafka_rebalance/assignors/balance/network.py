@@ -69,7 +69,7 @@ class Lots:
 
 
 @dataclass(slots=True)
-class Hub:
+class HandedOut:
     """`wanted`: pairs (member, number that it gets); `lots`: pairs (lot, number taken from it)."""
 
     wanted: list[tuple[int, int]]
@@ -86,7 +86,7 @@ class LevelFlow:
 
     moves: int
     keep: dict[tuple[int, int], int]
-    hubs: list[Hub]
+    hubs: list[HandedOut]
     topic_prices: dict[int, int]
     member_prices: dict[int, int]
 
@@ -171,7 +171,7 @@ def level_flow(
         into = [(n, flow.sent(arc)) for n, arc in to_hub[key] if flow.sent(arc)]
         out = [flow.sent(arc) for arc in from_hub[key]]
         wanted = out or [sum(count for _, count in into)]
-        found.append(Hub(list(zip(hub.members, wanted, strict=True)), into))
+        found.append(HandedOut(list(zip(hub.members, wanted, strict=True)), into))
     return LevelFlow(
         sum(count for hub in found for _, count in hub.lots),
         {place: flow.sent(arc) for place, arc in kept.items()},

@@ -152,7 +152,8 @@ def member(client: str, server: str, group_id: str, assignors: str) -> None:
     consumer = KafkaConsumer(**settings)
     consumer.subscribe([TOPIC], listener=Listener())
     while not stopping.is_set():
-        records = consumer.poll(timeout_ms=200)
+        # 3.0.12 loses an assignment that arrives between two polls, so a poll outlasts a rebalance.
+        records = consumer.poll(timeout_ms=10_000)
         time.sleep(COST_S * sum(map(len, records.values())))
     consumer.close()
 

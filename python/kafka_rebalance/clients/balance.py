@@ -11,9 +11,11 @@ Each rebalance is answered in these steps:
    nothing from its owner; it hands out partitions without an owner, by their number. With weights,
    members without any partition first get an even share, by number, whatever the budget: else
    those that join late would wait for many rebalances. The leader requests that rebalance as soon
-   as it has weights, once for these members.
+   as it has weights, once for these members. A new leader, which finds partitions without an owner,
+   may be in another leader's second round: within a budget or by weights, it takes nothing.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
-   member does, however old that claim is: the other member may still read it.
+   member does, however old that claim is: the other member may still read it. A claim that a member
+   repeats after two answers against it is ignored, or it would be withheld for ever.
 
 While the consumer leads, a thread reads the weights. A consumer that led the last rebalance but not
 this one ends its thread, so a group's offsets are read by one member only.
@@ -78,6 +80,12 @@ class PlugInOptions:
     def named(self) -> str:
         return f"{self.assignor}?{self.settings}" if self.settings else self.assignor
 
+    @property
+    def taking_nothing(self) -> str:
+        """The assignor with a budget of 0 in place of the given one."""
+        others = [one for one in self.settings.split("&") if one and not one.startswith("budget=")]
+        return f"{self.assignor}?{'&'.join([*others, 'budget=0'])}"
+
 
 @dataclass(frozen=True, slots=True)
 class LastAnswer:
@@ -121,6 +129,7 @@ class Leading:
         self._last: LastAnswer | None = None
         self._read: tuple[Weights, float] | None = None
         self._shared: set[str] | None = None
+        self._against: dict[tuple[str, TopicPartition], int] = {}
         self._has_led = False
         self._pays = 0
         self._stop = threading.Event()
@@ -130,8 +139,8 @@ class Leading:
         self, group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], _listed: str
     ) -> LegalAnswer:
         """Returns each member's partitions; the parameters are those of `leader.legal`."""
+        members = self._without_repeated(tuple(map(_with_history, members)))
         self._has_led = True
-        members = tuple(map(_with_history, members))
         last, now = self._last, time.monotonic()
         # 1.
         frozen = last is not None and last.is_of(topics, members)
@@ -170,11 +179,42 @@ class Leading:
         self._stop.set()
         self._read = self._last = None
 
+    def _without_repeated(self, members: tuple[Member, ...]) -> tuple[Member, ...]:
+        """Returns the members without the claims that a third answer would withhold.
+
+        A member that missed an answer still claims what it had, so one such claim is no error. An
+        answer that did not reach even its leader does not count.
+        """
+        if self._last is None or self._has_led or not self.options.is_cooperative:
+            return members
+        newest = max((one.generation_id or 0 for one in members), default=0)
+        self._against = {
+            (one.member_id, tp): self._against.get((one.member_id, tp), 0) + 1
+            for one in members
+            if one.generation_id == newest
+            for tp in set(one.owned_partitions).difference(self._last.target.get(one.member_id, ()))
+        }
+        ignored = {claim for claim, answers in self._against.items() if answers > 2}
+        for who, tp in sorted(ignored):
+            log.error("%s claims %s-%s after two answers against it; ignored", who, *tp)
+        return tuple(
+            replace(
+                one,
+                owned_partitions=tuple(
+                    tp for tp in one.owned_partitions if (one.member_id, tp) not in ignored
+                ),
+            )
+            for one in members
+        )
+
     def _target(
         self, group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], known: Weights
     ) -> LegalAnswer:
+        is_new = self._last is None and _unclaimed(topics, members)
+        named = self.options.taking_nothing if is_new else self.options.named
         if self.options.assignor == BALANCED:
-            return legal(group_id, topics, members, self.options.named)
+            is_limited = "budget=" in self.options.settings
+            return legal(group_id, topics, members, named if is_limited else self.options.named)
         if not any((topic.name, p) in known for topic in topics for p in range(topic.partitions)):
             log.info("group %s: no fresh weights; no partition is taken from its owner", group_id)
             return legal(group_id, topics, members, f"{BALANCED}?budget=0")
@@ -182,8 +222,9 @@ class Leading:
             replace(one, weights=tuple(known.get((one.name, p)) for p in range(one.partitions)))
             for one in topics
         )
-        members = _with_shares(group_id, topics, members)
-        return legal(group_id, weighed, members, self.options.named)
+        if not is_new:
+            members = _with_shares(group_id, topics, members)
+        return legal(group_id, weighed, members, named)
 
     def _start(self) -> None:
         is_running = (
@@ -242,11 +283,7 @@ def _with_shares(
 
     Partitions without an owner count as theirs, so a second round takes nothing.
     """
-    read = {name for one in members for name in one.topics}
-    every = {
-        TopicPartition(t.name, p) for t in topics if t.name in read for p in range(t.partitions)
-    }
-    free = len(every.difference(*(one.owned_partitions for one in members)))
+    every, free = _read(topics, members), len(_unclaimed(topics, members))
     idle = [one.member_id for one in members if not one.owned_partitions]
     most = len(idle) * (len(every) // len(members)) - free
     if most <= 0:
@@ -264,6 +301,17 @@ def _with_shares(
         )
         for one in members
     )
+
+
+def _read(topics: Sequence[Topic], members: Sequence[Member]) -> set[TopicPartition]:
+    read = {name for one in members for name in one.topics}
+    return {
+        TopicPartition(t.name, p) for t in topics if t.name in read for p in range(t.partitions)
+    }
+
+
+def _unclaimed(topics: Sequence[Topic], members: Sequence[Member]) -> set[TopicPartition]:
+    return _read(topics, members).difference(*(one.owned_partitions for one in members))
 
 
 def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> None:

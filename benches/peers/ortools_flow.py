@@ -21,7 +21,8 @@ from ortools.graph.python import min_cost_flow
 def answer(group: dict[str, Any]) -> dict[str, Any]:
     members = group["members"]
     every = Counter[tuple[str, tuple[str, ...]]]()
-    for topic in group["topics"]:
+    read = {name for one in members for name in one["topics"]}
+    for topic in [one for one in group["topics"] if one["name"] in read]:
         racks = topic.get("racks") or [[]] * topic["partitions"]
         every.update((topic["name"], tuple(sorted(set(of)))) for of in racks)
     replicas = {topic["name"]: topic.get("racks") for topic in group["topics"]}

@@ -46,6 +46,8 @@ COOPERATIVE, EAGER = (
 FREEZE_S = 60.0
 MAX_AGE_S = 600.0
 READ_EVERY_S, FIRST_AFTER_S = 60.0, 10.0
+BEGINS_AFTER_S = 1.0
+"""The rebalance that the leader has just decided ends before the leader begins to read."""
 PAYS_IN_A_ROW = 3
 _MOST_WEIGHT = 2**53
 
@@ -315,6 +317,7 @@ def _unclaimed(topics: Sequence[Topic], members: Sequence[Member]) -> set[TopicP
 
 
 def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> None:
+    stop.wait(BEGINS_AFTER_S)
     while (one := leading()) is not None and not stop.is_set():
         one.read()
         wait_s = READ_EVERY_S if one.fresh(time.monotonic()) else min(FIRST_AFTER_S, READ_EVERY_S)
@@ -376,7 +379,8 @@ class Load:
     (`pip install 'kafka-rebalance[kafka]'`). The first call has no rate to compare and returns
     nothing. `configs` are kafka-python's client settings, such as those for TLS.
 
-    Errors   ClusterError if the cluster cannot be read; the leader logs it and tries again.
+    Errors   MissingExtra without kafka-python. ClusterError if the cluster cannot be read; the
+             leader logs it and tries again.
     """
 
     def __init__(
@@ -386,6 +390,9 @@ class Load:
         catch_up: float = 300.0,
         configs: Mapping[str, Any] | None = None,
     ) -> None:
+        from kafka_rebalance.live.cluster import kafka_module
+
+        kafka_module()  # imported now: a thread that imports it delays the rebalance of its leader
         self._server, self._configs, self._catch_up = bootstrap_server, configs, catch_up
         self._before: dict[str, tuple[float, dict[TopicPartition, int]]] = {}
 

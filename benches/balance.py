@@ -10,10 +10,14 @@ OR-Tools is installed into build/ortools; franz-go needs Go. Three shapes of sub
     random    each member subscribes to 10 random topics
 
 A member has 50 partitions on average. 19 of 20 members own partitions as Kafka's round-robin dealt
-them out, the others are empty. With racks, a partition has replicas in two of three racks. OR-Tools
-solves the network of one level from counted partitions, so racks and moves are as good as those of `balanced`, which is
-checked; spreading topics and building the network are not in its time. franz-go evens out counts
-and knows no racks here.
+them out, the others are empty. With racks, a partition has replicas in two of three racks.
+
+    from names   an answer of the core, from the names in memory: what a leader has
+    again        the same group again, its names numbered already
+    OR-Tools     the solution of one flow, without building its network and without the spread of
+                 topics; its racks and moves must be those of `balanced`
+    franz-go     its sticky balancer, which evens out counts; here without racks
+    held         the most memory that the core allocates for one answer
 """
 
 from __future__ import annotations

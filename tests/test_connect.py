@@ -270,11 +270,15 @@ def test_a_leader_that_leaves_takes_its_memory_along(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("times_ms", "assignor", "sentence"),
     [
-        ((60_000,), "incremental", "2 rebalances: 2 tasks run nowhere at the end, for 300s more."),
+        (
+            (60_000,), "incremental",
+            ("2 rebalances: 2 tasks of w2, which left, run nowhere: they are kept for it for "
+            "300s more."),
+        ),
         (
             (60_000, 360_000), "incremental",
-            ("3 rebalances: 2 tasks run on another worker; 2 tasks run nowhere for up to 300s; "
-            "everything runs at the end."),
+            ("3 rebalances: 2 tasks run nowhere for up to 300s, then on another worker; everything "
+            "runs at the end."),
         ),
         (
             (60_000,), "eager",

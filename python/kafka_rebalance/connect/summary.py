@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums up rebalances of a Connect cluster in a sentence: what moves, and what runs nowhere."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.group.spec import counted
 
-from .cluster import RoundAnswer, idle
+from .cluster import Idle, RoundAnswer, idle
 
 _Item = str | Task
 
@@ -20,7 +20,6 @@ def summary(answers: Sequence[RoundAnswer], before: int = 0) -> str:
     since_ms: dict[_Item, int] = {}
     waited_ms: dict[_Item, int] = {}
     moved: set[_Item] = set()
-    left_ms = 0
     for answer in answers:
         now_ms = answer.round.time_ms
         for worker, work in answer.running.items():
@@ -35,18 +34,42 @@ def summary(answers: Sequence[RoundAnswer], before: int = 0) -> str:
         for item in since_ms.keys() - nowhere:
             waited_ms[item] = max(waited_ms.get(item, 0), now_ms - since_ms.pop(item))
         since_ms |= dict.fromkeys(nowhere - since_ms.keys(), now_ms)
-        left_ms = max((one.until_ms - now_ms for one in found if one.until_ms), default=0)
-    said = [f"{_counted(moved)} on another worker"] if moved else []
-    if waited := {item: ms for item, ms in waited_ms.items() if ms}:
-        said.append(f"{_counted(waited)} nowhere for up to {seconds(max(waited.values()))}")
-    if since_ms:
-        more = f", for {seconds(left_ms)} more" if left_ms else ""
-        said.append(f"{_counted(since_ms)} nowhere at the end{more}")
-    else:
-        said.append("everything runs at the end")
+    said = _courses(moved, {item: ms for item, ms in waited_ms.items() if ms})
+    said += [_at_the_end(one, answer, owner) for one in found] or ["everything runs at the end"]
     # Only incremental leaders have a memory.
     eager = ", in each of which every worker stops its work" if answers[0].memory is None else ""
     return f"{counted(len(answers) - before or before, 'rebalance')}{eager}: {'; '.join(said)}."
+
+
+def _courses(moved: set[_Item], waited_ms: Mapping[_Item, int]) -> list[str]:
+    """Returns clauses about the items that moved and those that waited; no item is in two."""
+
+    def waits(some: Collection[_Item]) -> str:
+        return f"nowhere for up to {seconds(max(waited_ms[one] for one in some))}"
+
+    said, first, back = [], moved & waited_ms.keys(), waited_ms.keys() - moved
+    if first and first == moved:
+        said.append(f"{_counted(moved)} {waits(moved)}, then on another worker")
+    elif moved:
+        after = f", {len(first)} of them after being {waits(first)}" if first else ""
+        said.append(f"{_counted(moved)} on another worker{after}")
+    if back:
+        said.append(f"{_counted(back)} {waits(back)}, then where they ran")
+    return said
+
+
+def _at_the_end(one: Idle, last: RoundAnswer, owner: Mapping[_Item, str]) -> str:
+    """Returns how much runs nowhere after the `last` round, why, and for how long."""
+    items, now_ms = _items(one.work), last.round.time_ms
+    if one.until_ms is None or one.until_ms <= now_ms:
+        return f"{_counted(items)} nowhere: {one.why}"
+    gone = dict.fromkeys(owner[item] for item in items)
+    of = f"{next(iter(gone))}, which left," if len(gone) == 1 else f"{len(gone)} workers that left"
+    runs = _counted(items).replace(" run", f" of {of} run")
+    kept = (
+        f"kept for {'it' if len(gone) == 1 else 'them'} for {seconds(one.until_ms - now_ms)} more"
+    )
+    return f"{runs} nowhere: {'it is' if len(items) == 1 else 'they are'} {kept}"
 
 
 def seconds(ms: int) -> str:

@@ -161,8 +161,14 @@ def test_members_without_a_rack_may_be_in_the_lost_one() -> None:
     told = group(2, 2)
     told = replace(told, topics=(kr.Topic("t", 2, racks=(("a", "b"), ("b",))),))
     assert kr.plan(told, None, ["remove-rack=a"]).summary == (
-        "2 of 2 members have no client.rack; whether the rack holds them is not known, and this "
-        "plan keeps them. Losing rack a causes no rebalance; nothing moves."
+        "Not known: none of the 2 members has a client.rack. Name those in rack a with "
+        "--remove-member."
+    )
+    first, second = told.members
+    told = replace(told, members=(replace(first, rack_id="b"), second))
+    assert kr.plan(told, None, ["remove-rack=a"]).summary.startswith(
+        "1 of 2 members has no client.rack; whether the rack holds it is not known, and this plan "
+        "keeps it. Losing rack a "
     )
 
 

@@ -219,6 +219,13 @@ def _share() -> kr.GroupSpec:
     return kr.GroupSpec("g", (topic,), members, "share/simple")
 
 
+def test_one_assignor_alone_is_no_advice() -> None:
+    topics = (kr.Topic("t", 4),)
+    members = (kr.Member("a", ("t",)), kr.Member("b", ("t",)))
+    found = kr.compare(kr.GroupSpec("g", topics, members, "range"), assignors=["sticky"])
+    assert found.summary.startswith("No advice: only sticky was compared; getting there costs ")
+
+
 def test_no_least_moves_are_claimed_for_a_share_group(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

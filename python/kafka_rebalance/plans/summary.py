@@ -26,8 +26,10 @@ def summary(plan: "RebalancePlan") -> str:
     noun = "partition" if plan.group.subtopologies is None else "task"
     moved = _moved(plan, figures, sum(counts), noun)
     idle = _idle(plan, figures, counts, noun)
-    said = [moved, *_without_reader(figures, sum(counts), noun)]
-    return f"{_unknown_racks(plan)}{_taken(plan)}{idle}{'; '.join(said)}."
+    unknown, silent = _unknown_racks(plan), _without_reader(figures, sum(counts), noun)
+    if unknown.startswith("Not known") and not figures.leaderless:
+        return unknown.rstrip()
+    return f"{unknown}{_taken(plan)}{idle}{'; '.join([moved, *silent])}."
 
 
 def in_words(changes: "Iterable[Change]") -> str:
@@ -37,12 +39,16 @@ def in_words(changes: "Iterable[Change]") -> str:
 
 def _unknown_racks(plan: "RebalancePlan") -> str:
     """Returns a sentence on members that may also be in a lost rack; "" if there are none."""
-    lost = any(isinstance(change, RemoveMembers) and change.rack for change in plan.changes)
+    lost = [one.rack for one in plan.changes if isinstance(one, RemoveMembers) and one.rack]
     unknown = sum(not member.rack_id for member in plan.group.members) if lost else 0
     if not unknown:
         return ""
+    members = counted(len(plan.group.members))
+    if unknown == len(plan.group.members) and not plan.rounds:
+        who = f"none of the {members} has a" if unknown > 1 else "the member has no"
+        return f"Not known: {who} client.rack. Name those in rack {lost[0]} with --remove-member. "
     have, them = ("has", "it") if unknown == 1 else ("have", "them")
-    of = f"{unknown} of {counted(len(plan.group.members))} {have} no client.rack"
+    of = f"{unknown} of {members} {have} no client.rack"
     return f"{of}; whether the rack holds {them} is not known, and this plan keeps {them}. "
 
 

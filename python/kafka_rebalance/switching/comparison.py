@@ -87,6 +87,8 @@ class Comparison(Frozen):
             price = f"; getting there costs {rebalances} and {counted(steps.moves, 'move')} once"
             if {one.way for one in steps.recipes} == {"stop all"}:
                 price = "; to get there, all members stop once (no rolling restart)"
+        if len(self.candidates) == 1 and not self.keeps_assignor:
+            return f"No advice: only {name} was compared{price}."
         do = "List" if self.keeps_assignor else "Switch to"
         return f"{do} {label}: {why}{price}."
 

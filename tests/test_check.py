@@ -48,7 +48,7 @@ def test_errors_fail_and_warnings_are_noted(
 ) -> None:
     code, out = run(capsys, groups)
     first, _, *problems = out.splitlines()
-    assert (code, first) == (4, "Failed: 1 group of 3 (1 unread); 1 other problem noted.")
+    assert (code, first) == (4, "Failed: 1 group of 3 (1 unread); also 1 warning.")
     assert [line.split()[0] for line in problems] == ["FAILS", "noted"]
     code, out = run(capsys, groups, "--group", "well")
     assert (code, out) == (0, "Passed: 1 group checked.\n")
@@ -85,7 +85,7 @@ def test_what_a_baseline_knows_does_not_fail(
     baseline = tmp_path / "known.json"
     baseline.write_text(run(capsys, groups, "--json")[1], encoding="utf-8")
     code, out = run(capsys, groups, "--fail-on", "info", "--baseline", baseline)
-    assert (code, out.splitlines()[0]) == (0, "Passed: 3 groups checked; 2 problems noted.")
+    assert (code, out.splitlines()[0]) == (0, "Passed: 3 groups checked; 1 error, 1 warning.")
     more = groups.with_name("more.jsonl")
     more.write_text(group("new", 3, 2).to_json(), encoding="utf-8")
     assert run(capsys, more, "--fail-on", "warning", "--baseline", baseline)[0] == 4

@@ -284,7 +284,7 @@ def test_partitions_that_nobody_reads_are_not_even(
 def test_the_command_shows_all_groups() -> None:
     ran = _run(str(SAMPLE), "--all")
     assert (ran.returncode, ran.stderr) == (0, "")  # one group is rebalancing
-    assert ran.stdout.startswith("20 groups: 2 with idle members, ")
+    assert ran.stdout.startswith("20 groups, each by its worst finding: 2 with idle ")
     assert sum(" sticky " in line for line in ran.stdout.splitlines()) >= 2
 
 

@@ -110,8 +110,8 @@ def test_a_cluster_has_a_summary_and_its_worst_groups_first(
     printed = capsys.readouterr()
     assert printed.err == ""
     assert " ".join(printed.out.split()).startswith(
-        "11 groups: 2 stopped (5,007 records wait), 1 with unread partitions, 1 with idle members, "
-        "2 rebalancing, 1 without members, 4 well. "
+        "11 groups, each by its worst finding: 2 stopped (5,007 records wait), 1 with unread "
+        "partitions, 1 with idle members, 2 rebalancing, 1 without members, 4 well. "
     )
     assert _rows(printed.out) == ["dead", "gone", "unread", "idle", "busy", "workers"]
     assert " dead      no members         0" in printed.out

@@ -227,12 +227,17 @@ class Verdict(NamedTuple):
         """Returns the verdict as a sentence."""
         if not self.groups:
             return f"Nothing was checked: there is no {self.noun}."
-        groups, failures = counted(self.groups, self.noun), self.failures
-        others = len(self.problems) - len(failures)
-        noted = "other problem" if failures else "problem"
-        more = f"; {counted(others, noted)} noted" if others else ""
+        failures, busy = self.failures, sum(one.kind == "rebalancing" for one in self.problems)
+        noted = Counter(one.severity for one in self.problems if not self.fails(one))
+        others = [counted(noted[one], one) for one in SEVERITIES if noted[one]]
         if not failures:
-            return f"Passed: {groups} checked{more}."
+            left = f"; {', '.join(others)}" if others else ""
+            left += ", no errors" if others and not noted["error"] else ""
+            groups = f"{self.groups - busy} of {counted(self.groups, self.noun)} checked"
+            groups += f" ({busy} {'is' if busy == 1 else 'are'} rebalancing)"
+            groups = groups if busy else f"{counted(self.groups, self.noun)} checked"
+            return f"Passed: {groups}{left}."
+        more = f"; also {', '.join(others)}" if others else ""
         kinds = Counter(one.kind for one in failures)
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
         failing = counted(len({one.group_id for one in failures}), self.noun)

@@ -281,7 +281,11 @@ def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) ->
     if group.subtopologies is not None:
         return Note("idle", "they run no active task", idle)
     if not fewer_partitions:
-        text, ask = "another assignment gives every member a partition", "compare"
+        of, verb = counted(len(group.members), "member"), "owns" if len(idle) == 1 else "own"
+        text, ask = (
+            f"{len(idle)} of {of} {verb} nothing, though each could own a partition",
+            "compare",
+        )
         return Note("idle", text, idle, ask=None if group.assignor == registry.STREAM else ask)
     text = "there are fewer partitions than members for their topics"
     if group.assignor != registry.STREAM:  # the topics of Kafka Streams must not grow

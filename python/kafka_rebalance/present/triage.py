@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from kafka_rebalance.group.spec import counted
 from kafka_rebalance.notes.findings import FINDINGS, FindingKind, rank, with_worse
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.group_kinds import CLASSIC, protocol_kind
@@ -149,8 +150,8 @@ def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[Tria
 def summary(groups: Sequence[TriagedGroup]) -> str:
     """Returns a sentence such as `300 groups: 1 stopped (5,000 records wait), 1 uneven, 298 well.`
 
-    Each group counts once, for its worst finding; groups without members and without a lag are
-    counted separately.
+    Each group counts once, for its worst finding; the sentence says so if a group has others.
+    Groups without members and without a lag are counted separately.
     """
     counts = Counter(one.worst for one in groups if one.findings)
     parts = []
@@ -164,4 +165,6 @@ def summary(groups: Sequence[TriagedGroup]) -> str:
     well = len(groups) - sum(counts.values()) - empty
     parts += [f"{empty:,} without members"] if empty else []
     parts += [f"{well:,} well"] if well or not parts else []
-    return f"{len(groups):,} group{'s' * (len(groups) != 1)}: {', '.join(parts)}."
+    is_more = any(len({note.kind for note in one.findings}) > 1 for one in groups)
+    by = ", each by its worst finding" if is_more and len(groups) > 1 else ""
+    return f"{counted(len(groups), 'group')}{by}: {', '.join(parts)}."

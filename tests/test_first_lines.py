@@ -179,7 +179,8 @@ def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -
     assert run["summary"] == first(capsys, "simulate", "rolling-bounce")
     assert run["summary"] == (
         "Every member restarts, one after another: "
-        f"{one['rebalances']} rebalances after the start-up; "
+        f"{one['rebalances']} rebalances after the start-up; {one['moves']} moves; running members "
+        "stop 24 times, for less than 0.1 s each; "
         f"{one['unavailable_ms'] / 1000:,.1f} partition-seconds without a reader, the longest "
         f"{one['longest_gap_ms'] / 1000:,.1f} s; settled at {one['settled_ms'] / 1000:,.1f} s."
     )
@@ -194,8 +195,17 @@ def test_a_simulation_of_a_group_names_the_change(
     assert first(capsys, *of, "--add-members", "1").startswith("g: adding 1 member: 1 rebalance ")
     assert first(capsys, *of).startswith("g: as it is: 0 rebalances ")
     several = (*of, "--bounce-members", "--compare", "eager,static")
-    assert first(capsys, *several).startswith("g: restarting every member: eager leaves ")
+    assert first(capsys, *several).startswith(
+        "g: restarting every member, each away for 10 s: eager leaves "
+    )
     assert first(capsys, *of, "--add-members", "1", "--seeds", "2").startswith("g: adding 1 member")
+    # A range stops the members that stay, and the costs that are not given are assumed to be 0.
+    file.write_text(group(2, 5, "range").to_json(), encoding="utf-8")
+    said = first(capsys, *of, "--add-members", "1", "--seeds", "2")
+    assert "; 2 running members stop " in said
+    assert said.endswith("; assumed: starting a partition 0 ms).")
+    lost = first(capsys, "simulate", "zone-lost")
+    assert "the longest 45.4 s (the session timeout, then the rebalance);" in lost
 
 
 def test_a_run_is_the_median_of_five_seeds() -> None:

@@ -18,6 +18,7 @@ from .intervals import Gap, Hold, grouped, without
 
 if TYPE_CHECKING:
     from .run import Rebalance, Run
+    from .seeds import SeedRuns
 
 
 class Totals(Frozen):
@@ -38,18 +39,52 @@ class Totals(Frozen):
     records_behind: int
     settled_ms: int | None
 
-    def in_words(self, held: str) -> str:
-        """Returns the summary of a run; `held` is "partition" or "task" (`Run.held`)."""
-        since = "" if self.start_up_ms is None else " after the start-up"
-        idle = f"no {held} {without_reader(held)}"
-        if self.unavailable_ms:
-            idle = f"{self.unavailable_ms / 1000:,.1f} {held}-seconds {without_reader(held)}, "
-            idle += f"the longest {self.longest_gap_ms / 1000:,.1f} s"
-        end = "not settled at the end"
-        if self.settled_ms is not None:
-            end = f"settled at {self.settled_ms / 1000:,.1f} s"
-        count = rebalances_text(self.rebalances, self.rounds)
-        return f"{count}{since}; {idle}; {end}."
+
+def in_words(run: "Run") -> str:
+    """Returns the summary of a run: its rebalances, moves, stops, time without readers, and end."""
+    one = totals(run)
+    since = "" if one.start_up_ms is None else " after the start-up"
+    count = rebalances_text(one.rebalances, one.rounds)
+    ends = [each for each in stops(run) if each.from_ms >= (one.start_up_ms or 0)]
+    longest_ms = max((each.to_ms - each.from_ms for each in ends), default=0)
+    stopped = stops_text(len(ends), len({each.member for each in ends}), longest_ms)
+    idle = f"no {run.held} {without_reader(run.held)}"
+    if one.unavailable_ms:
+        idle = f"{unread_text(one.unavailable_ms, run)}, the longest "
+        idle += f"{one.longest_gap_ms / 1000:,.1f} s{_why_long(run, one.longest_gap_ms)}"
+    end = "not settled at the end"
+    if one.settled_ms is not None:
+        end = f"settled at {one.settled_ms / 1000:,.1f} s"
+    return f"{count}{since}; {counted(one.moves, 'move')}{stopped}; {idle}; {end}."
+
+
+def stops_text(times: int, members: int, longest_ms: int) -> str:
+    """Returns how often members stop that run on, each of them once or more, and for how long."""
+    if not times:
+        return " and no running member stops"
+    most = f"for up to {longest_ms / 1000:,.1f} s" if longest_ms >= 100 else "for less than 0.1 s"
+    verb = "stops" if members == 1 else "stop"
+    who = f"{counted(members, 'running member')} {verb}"
+    if times > members:
+        who = f"running members stop {times:,} times,"
+    return f"; {who} {most}{' each' if times > 1 else ''}"
+
+
+def unread_text(unread_ms: int, run: "Run | SeedRuns", between: str = "") -> str:
+    """Returns the partition-seconds without a reader; starts that cost nothing are mentioned."""
+    free = f"starting a {run.held} 0 ms"
+    notes = [between, f"assumed: {free}" if run.assumed.startswith(f"assumed: {free}") else ""]
+    noted = "; ".join(filter(None, notes))
+    unread = f"{unread_ms / 1000:,.1f} {run.held}-seconds {without_reader(run.held)}"
+    return f"{unread} ({noted})" if noted else unread
+
+
+def _why_long(run: "Run", longest_ms: int) -> str:
+    """Returns " (the session timeout, then the rebalance)" if a longest gap lasted so; else ""."""
+    longest = [gap for gap in run.gaps if gap.to_ms - gap.from_ms == longest_ms]
+    ended = [r.from_ms for r in run.rebalances if any("session ended" in one for one in r.causes)]
+    waited = any(gap.from_ms < at <= gap.to_ms for gap in longest for at in ended)
+    return " (the session timeout, then the rebalance)" if waited else ""
 
 
 def rebalances_text(rebalances: int, rounds: int) -> str:

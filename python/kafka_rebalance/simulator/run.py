@@ -88,9 +88,9 @@ class Run(Frozen):
     @property
     def summary(self) -> str:
         """Returns a sentence: rebalances, partition-seconds without a reader, and the end."""
-        from .measure import totals
+        from .measure import in_words
 
-        return totals(self).in_words(self.held)
+        return in_words(self)
 
     def __str__(self) -> str:
         return f"{self.title}: {self.summary}"

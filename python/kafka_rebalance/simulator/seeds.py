@@ -15,14 +15,17 @@ from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.group.spec import counted
 
 from .measure import (
     Totals,
     rebalances_text,
     settlings,
     stops,
+    stops_text,
     totals,
     unavailability,
+    unread_text,
     without_reader,
 )
 from .run import Run, start_up_until_ms
@@ -99,12 +102,15 @@ class SeedRuns(Frozen):
         rebalances = f"{count.least} to {count.most} rebalances"
         if count.is_one:
             rebalances = rebalances_text(count.least or 0, spreads["rounds"].median or 0)
-        least, median, most = (
-            f"{(ms or 0) / 1000:,.1f}" for ms in (unread.least, unread.median, unread.most)
-        )
-        between = "" if unread.is_one else f" ({least} to {most} with other seeds)"
-        idle = f"{median} {self.held}-seconds {without_reader(self.held)}"
-        return f"{rebalances}; {idle}{between}."
+        least, most = (f"{(ms or 0) / 1000:,.1f}" for ms in (unread.least, unread.most))
+        between = "" if unread.is_one else f"{least} to {most} with other seeds"
+        idle = unread_text(unread.median or 0, self, between)
+        parts = self.part_spreads()
+        stopped = [one.stopped.median or 0 for one in parts]
+        longest_ms = max((one.longest_stop_ms.median or 0 for one in parts), default=0)
+        stops = stops_text(sum(stopped), max(stopped, default=0), longest_ms)
+        moves = counted(spreads["moves"].median or 0, "move")
+        return f"{rebalances}; {moves}{stops}; {idle}."
 
     def part_spreads(self) -> list[Part[Spread]]:
         """Returns the parts with ranges over all seeds; every seed has the same number of parts."""

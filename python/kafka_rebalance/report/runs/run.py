@@ -2,8 +2,9 @@
 """Prints simulated runs as tables: rebalances, totals, and how long groups took to settle."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
-from kafka_rebalance.report.text.names import cut
+from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator import measure
@@ -56,29 +57,46 @@ def summary_of(runs: Mapping[str, Run]) -> str:
     figures = {
         name: (one.unavailable_ms, one.stopped_ms, one.rebalances) for name, one in sums.items()
     }
-    return f"{first.title}: {_ranked(figures, first.held)}"
+    events = [(one.at_ms, one.what) for one in measure.settlings(first)]
+    return f"{first.title}{_away(events)}: {_ranked(figures, first.held)}"
+
+
+def _away(events: Sequence[tuple[int, str]]) -> str:
+    """Returns ", each away for 10 s" if members stop and start again, all for the same time."""
+    pairs = [
+        (later - at, what.removeprefix("stop "), then.removeprefix("start "))
+        for (at, what), (later, then) in pairwise(events)
+        if what.startswith("stop ")
+    ]
+    if len({ms for ms, _, _ in pairs}) != 1 or any(left != back for _, left, back in pairs):
+        return ""
+    return f", {'each ' * (len(pairs) > 1)}away for {pairs[0][0] / 1000:g} s"
 
 
 def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
     """Returns a sentence: first the run with the fewest partition-seconds without a reader.
 
-    `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. If
-    another run has less of the last two, the sentence says so.
+    `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. A
+    run without a rebalance says so. The sentence names the runs that stop members, if others do
+    not.
     """
     ranked = sorted(figures.items(), key=lambda one: one[1][0] or 0)
-    (best, (least, *price)), *others = ranked
-    more = ", ".join(f"{name} {seconds(unread)}" for name, (unread, *_) in others)
-    said = (
-        f"{best} leaves the fewest {held}-seconds {measure.without_reader(held)}: {seconds(least)}"
-    )
-    said += f" ({more})"
-    if any(
-        a and a > (b or 0) for _, (_, *other) in others for a, b in zip(price, other, strict=True)
-    ):
-        prices = (f"{name} for {seconds(ms)} in {count}" for name, (_, ms, count) in others)
-        said += f"; but it stops members for {seconds(price[0])} member-seconds in {price[1]} "
-        said += f"rebalances, {', '.join(prices)}"
-    return f"{said}."
+    waits = f": no rebalance, its {held}s wait for their member"
+    shown = [
+        (name, f"{seconds(unread)}{waits if unread and not rebalances else ''}")
+        for name, (unread, _, rebalances) in ranked
+    ]
+    (best, least), *others = shown
+    more = ", ".join(f"{name} {text}" for name, text in others)
+    idle = measure.without_reader(held)
+    said = f"{best} leaves the fewest {held}-seconds {idle}: {least} ({more})."
+    stopping = [(name, ms, count) for name, (_, ms, count) in ranked if seconds(ms) != "0.0"]
+    prices = [
+        f"{name} ({seconds(ms)} member-seconds in {counted(count or 0, 'rebalance')})"
+        for name, ms, count in stopping
+    ]
+    only = "only " if len(stopping) < len(ranked) else ""
+    return f"{said} Running members stop {only}under {', '.join(prices)}." if prices else said
 
 
 def seconds(ms: int | None) -> str:
@@ -194,10 +212,12 @@ def settled_text(settled_ms: int | None, at_ms: int) -> str:
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
     """Prints events and totals over several seeds, for one run or for several side by side."""
     first = next(iter(runs.values()))
-    text = first.summary
+    text = f"{first.title}: {first.summary}"
     if len(runs) > 1:
+        events = [(one.at_ms, one.what) for one in first.part_spreads()]
         text = _ranked({name: _medians(one) for name, one in runs.items()}, first.held)
-    print_wrapped(f"{first.title}: {text}")
+        text = f"{first.title}{_away(events)}: {text}"
+    print_wrapped(text)
     print()
     _print_assumed([*runs.values()])
     seeds = f"seed {first.seeds[0]}"

@@ -154,7 +154,8 @@ def scale(
         found.append(replace(one, useful=all(_is_less(one, other) for other in found)))
     noun = "task" if group.subtopologies is not None else "partition"
     shown = tuple(one for one in found if one.members in wanted)
-    summary = _summary(shown, now, noun if rates is None else "record", knows_owners=owns)
+    noun = noun if rates is None else "record"
+    summary = _summary(shown, now, noun, capacity, knows_owners=owns)
     return Scaled(group.group_id, name, now, summary, shown, errors, assumed)
 
 
@@ -204,20 +205,50 @@ def checked(counts: Iterable[int]) -> list[int]:
 # In words ---------------------------------------------------------------------------------------
 
 
-def _summary(counts: Sequence[Count], members: int, noun: str, *, knows_owners: bool) -> str:
+def _summary(
+    counts: Sequence[Count],
+    members: int,
+    noun: str,
+    capacity: float | None,
+    *,
+    knows_owners: bool,
+) -> str:
     """Returns the result in words; `members` is the present number, `noun` what members read."""
     now = next(one for one in counts if one.members == members)
-    said = _compared(counts, now, noun)
+    said = [] if capacity is None else _kept_up(counts, now, capacity if noun == "record" else None)
+    if now.catch_up_s != math.inf:
+        said += _compared(counts, now, noun)
     if now.idle:
         said.append(f"{now.idle} of the {counted(members)} have nothing to read")
-    if now.catch_up_s is not None:
-        enough = (one.members for one in counts if one.catch_up_s != math.inf)
-        said.append(f"{next(enough, 'no number')} is enough to read what arrives")
     if worth := _worth(counts):
         said.append(f"useful numbers: {', '.join(map(str, worth))}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
     return "; ".join(said)
+
+
+def _kept_up(counts: Sequence[Count], now: Count, capacity: float | None) -> list[str]:
+    """Returns clauses: whether the members read what arrives, or else the next number that does.
+
+    `capacity` is None if no rate is known.
+    """
+    up = [one for one in counts if one.catch_up_s != math.inf]
+    best = now if now in up else next((one for one in up if one.members > now.members), None)
+    load = f"{best.busiest:,.0f} of {capacity:,.0f} records a second" if best and capacity else ""
+    load += ": no reserve" if best and capacity and best.busiest >= capacity else ""
+    if best is now:
+        verb = "keeps" if now.members == 1 else "keep"
+        return [f"{counted(now.members)} {verb} up{f' ({load})' if load else ''}"]
+    said = [f"{counted(now.members)} {'does' if now.members == 1 else 'do'} not keep up"]
+    if best is None:
+        return [*said, f"no number up to {counts[-1].members} does"]
+    price = [load, counted(best.moves, "move"), f"{best.stops} without a reader on the way"]
+    said.append(f"{best.members} are enough ({', '.join(filter(None, price))})")
+    less = [one.members for one in counts if now.members < one.members < best.members]
+    if less:
+        span = f"{less[0]} to {less[-1]} are" if len(less) > 1 else f"{less[0]} is"
+        said.append(f"{span} not")
+    return said
 
 
 def _worth(counts: Iterable[Count]) -> list[int]:

@@ -18,7 +18,6 @@ from .intervals import Gap, Hold, grouped, without
 
 if TYPE_CHECKING:
     from .run import Rebalance, Run
-    from .seeds import SeedRuns
 
 
 class Totals(Frozen):
@@ -50,7 +49,7 @@ def in_words(run: "Run") -> str:
     stopped = stops_text(len(ends), len({each.member for each in ends}), longest_ms)
     idle = f"no {run.held} {without_reader(run.held)}"
     if one.unavailable_ms:
-        idle = f"{unread_text(one.unavailable_ms, run)}, the longest "
+        idle = f"{unread_text(one.unavailable_ms, run.held, run.assumed)}, the longest "
         idle += f"{one.longest_gap_ms / 1000:,.1f} s{_why_long(run, one.longest_gap_ms)}"
     end = "not settled at the end"
     if one.settled_ms is not None:
@@ -70,12 +69,12 @@ def stops_text(times: int, members: int, longest_ms: int) -> str:
     return f"; {who} {most}{' each' if times > 1 else ''}"
 
 
-def unread_text(unread_ms: int, run: "Run | SeedRuns", between: str = "") -> str:
+def unread_text(unread_ms: int, held: str, assumed: str, between: str = "") -> str:
     """Returns the partition-seconds without a reader; starts that cost nothing are mentioned."""
-    free = f"starting a {run.held} 0 ms"
-    notes = [between, f"assumed: {free}" if run.assumed.startswith(f"assumed: {free}") else ""]
+    free = f"starting a {held} 0 ms"
+    notes = [between, f"assumed: {free}" if assumed.startswith(f"assumed: {free}") else ""]
     noted = "; ".join(filter(None, notes))
-    unread = f"{unread_ms / 1000:,.1f} {run.held}-seconds {without_reader(run.held)}"
+    unread = f"{unread_ms / 1000:,.1f} {held}-seconds {without_reader(held)}"
     return f"{unread} ({noted})" if noted else unread
 
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.pages import bar_chart, page, table
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
@@ -21,6 +22,7 @@ _PICTURES = {
     "Partitions of the fullest member": {"fullest": "fullest", "best possible": "possible"},
     "Cost of the step": {"moves": "moves", "no reader": "stops"},
 }
+_NAMED = 3
 _RANGES = (
     "Ranges in brackets: with other ids of new members, with other members that leave (figures: "
     "those that joined last), or with another leader."
@@ -42,15 +44,24 @@ def print_scaled(found: Sequence[Scaled]) -> None:
 
 
 def _answer(found: Sequence[Scaled]) -> str:
-    """Returns how many groups need fewer members than they have, and how many gain from more."""
-    spare, more = (
-        sum(not one.now.useful for one in found),
-        sum(one.now.members < one.worth[-1] for one in found),
-    )
-    return (
-        f"{counted(len(found), 'group')}: {spare} would do as well with fewer members; in {more}, "
-        "more members would lower the fullest member's load. A group can count in both."
-    )
+    """Returns how many groups need fewer members, gain from more, or could from an assignor."""
+    spare = {one.group_id: one for one in found if not one.now.useful}
+    more = {one.group_id for one in found if one.now.members < max(one.worth, default=0)}
+    worse = [one.group_id for one in found if one.now.possible < one.now.fullest]
+    least = {name: _steps(one)[0].members for name, one in spare.items()}
+    fewer = [
+        f"{name} ({least[name]}, not {one.members})" if least[name] < one.members else name
+        for name, one in spare.items()
+    ]
+    text = f"Fewer members do as well in {len(spare)} of {counted(len(found), 'group')}"
+    text += f": {first_of(fewer, _NAMED)}" if fewer else ""
+    text += f"; in {len(more)}, more members would lower the fullest member's load"
+    text += " (some are in both)" if spare.keys() & more else ""
+    if worse:
+        text += (
+            f"; in {len(worse)}, another assignor could: {first_of(worse, _NAMED)} (see compare)"
+        )
+    return f"{text}."
 
 
 def scale_page(scaled: Scaled) -> str:

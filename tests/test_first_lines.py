@@ -234,9 +234,15 @@ def test_a_history_begins_with_how_often_and_why(
     )
     said = first(capsys, "history", "records.jsonl.gz", "--group", "shop")
     assert said == (
-        "shop: 14 rebalances within 35 s, 48 moves; 6 times a member joined again under a new id "
-        "and 4 times a member left, or was removed."
+        "shop: 14 rebalances within 35 s, 48 moves: 6 times a member joined again under a new id, "
+        "4 times a member left or was removed, twice a member left or timed out: not known which, "
+        "twice something else. 3 members restarted one after another, in 6 rebalances. Instead: as "
+        "static members with sessions above 4 s: no rebalance."
     )
+    said = first(capsys, "history", "records.jsonl.gz", "--group", "rdk")
+    assert "; 4 are second rounds of these (cooperative: normal). 2 members restarted " in said
+    said = first(capsys, "history", "records.jsonl.gz", "--group", "orders")
+    assert "4 times something else. Instead: members that stop together" in said
 
 
 def test_a_snapshot_ends_with_what_it_wrote_and_what_is_wrong() -> None:

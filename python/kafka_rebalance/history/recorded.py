@@ -23,7 +23,7 @@ CAUSES = {
     "started": "a member joined an empty group",
     "joined": "a member joined",
     "rejoined": "a member joined again under a new id",
-    "left": "a member left, or was removed",
+    "left": "a member left or was removed",
     "timed out": "a member's session expired",
     "gone": "a member left or timed out: not known which",
     "assignor switch": "the group changed its assignor",

@@ -22,6 +22,10 @@ _TOLD = (("requested", "log"), ("follow-up", "exact"), ("settings changed", "exa
 
 GROUP_COLUMNS = ["group", "rebalances", "within", "moves", "rejoined", "causes", "patterns"]
 
+_MOST_CAUSES = 3
+_USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
+"""The kinds of patterns, those first whose remedy saves most."""
+
 
 def print_groups(
     groups: Mapping[str, Sequence[RecordedRebalance]],
@@ -42,13 +46,35 @@ def print_groups(
 
 
 def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
-    """Returns a sentence: how many rebalances, within which time, and the most frequent causes."""
+    """Returns a sentence: how many rebalances, within which time, and the most frequent causes.
+
+    The second rounds of cooperative members are no cause: they come last.
+    """
     within, moves = _within(sorted(rows, key=lambda row: row.time_ms)), total_moves(rows)
     text = counted(len(rows), "rebalance") + (f" of {groups} groups" if groups > 1 else "")
     text += (f" within {within}" if within else "") + f", {counted(moves, 'move')}"
-    causes = Counter(row.cause for row in rows).most_common(2 if groups == 1 else 0)
-    because = " and ".join(f"{times(number)} {CAUSES[kind]}" for kind, number in causes)
-    return f"{text}{'; ' if because else ''}{because}."
+    if groups > 1:
+        return f"{text}."
+    causes = Counter(row.cause for row in rows)
+    second = causes.pop("second round", 0)
+    said = [f"{times(number)} {CAUSES[kind]}" for kind, number in causes.most_common(_MOST_CAUSES)]
+    if others := causes.total() - sum(n for _, n in causes.most_common(_MOST_CAUSES)):
+        said.append(f"{times(others)} something else")
+    text += f": {', '.join(said)}" if said else ""
+    if second:
+        text += f"; {second} {'is a second round' if second == 1 else 'are second rounds'} of these"
+        text += " (cooperative: normal)"
+    return f"{text}."
+
+
+def advice_of(patterns: Sequence[Pattern]) -> str:
+    """Returns the most useful pattern with its remedy, as a sentence; "" if none has a remedy."""
+    known = [one for one in patterns if one.instead and one.kind in _USEFUL]
+    if not known:
+        return ""
+    best = min(known, key=lambda one: _USEFUL.index(one.kind))
+    told = "" if best.kind == "storm" else f" {best.told[0].upper()}{best.told[1:]}."
+    return f"{told} Instead: {best.instead.partition('; ')[0]}."
 
 
 def times(number: int) -> str:
@@ -87,10 +113,11 @@ def print_group(
 ) -> None:
     """Prints one group's rebalances by time: all of them (`everything`), or only the last ones."""
     shown = rows if everything else rows[-_MOST_ROWS:]
-    print_wrapped(f"{group_id}: {answer_of([row for row in rows if row.is_rebalance])}")
+    names = names_in(rows)
+    answer = answer_of([row for row in rows if row.is_rebalance])
+    print_wrapped(f"{group_id}: {answer}{shortened(advice_of(patterns), names)}")
     if len(shown) < len(rows):
         print(f"the last {len(shown)} (--all shows every one)")
-    names = names_in(rows)
     cells = [
         [
             clock(row.time_ms),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -412,13 +413,17 @@ def test_the_command_answers_in_words_and_in_json(tmp_path: Path) -> None:
     lines.write_text(SAMPLE["exchange-rates"].to_json() + "\n")
     ran = command("rollout", written(tmp_path, manifest(replicas=2)), lines)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("exchange-rates: a deploy of Deployment app (2 pods) causes ")
+    said = " ".join(ran.stdout.partition("\n\n")[0].split())
+    least = r"least unread in a deploy of Deployment app \(2 pods\) with \"[a-z ]+\": [0-9.]+ "
+    course = r"partition-seconds and (no rebalance|\d+ rebalances?), instead of [0-9.]+ and \d as"
+    assert re.match(f"exchange-rates: {least}{course} it is\\.", said), said
     for text in ("as it is", "static:", "±10%", "group.instance.id=$(POD_NAME)"):
         assert text in ran.stdout
     words = ("--setting", "on_sigterm=dies", "--setting", "session_timeout=10s", "--json")
     ran = command("rollout", tmp_path / "app.yaml", lines, *words)
     answer = json.loads(ran.stdout)
     assert answer["summary"].startswith("a deploy of Deployment app (2 pods) causes")
+    assert " partition-seconds of records read twice), one " in answer["summary"]
     assert answer["variants"][0]["figures"]["longest_ms"]["least"] > 5_000
     assert "dies at once" in answer["assumed"]
     assert "sessions of 10 s" in answer["assumed"]

@@ -89,7 +89,17 @@ class PlayedDeploy:
             return "every partition is read throughout"
         longest = self.seconds("longest_ms")
         unread = f"unread for {self.seconds('unread_ms')} partition-seconds"
-        return f"partitions are {unread}, one of them for {longest} s"
+        return f"partitions are {unread}{self.twice}, one of them for {longest} s"
+
+    @property
+    def twice(self) -> str:
+        """Returns " (and 12 records read twice)"; "" if none is."""
+        if not self.figures["twice_ms"].most:
+            return ""
+        records = f"{self.seconds('twice_ms')} partition-seconds of records"
+        if "records_twice" in self.figures:
+            records = self.counted("records_twice", "record")
+        return f" (and {records} read twice)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +113,33 @@ class Forecast:
 
     @property
     def summary(self) -> str:
-        """Returns sentences: the deploy's effects (medians), and settings that cost less."""
+        """Returns sentences (medians): the settings that cost least, and the deploy as it is."""
         now, best = self.variants[0], min(self.variants, key=lambda one: one.cost)
-        done = f"{now.counted('rebalances', 'rebalance')} and {now.counted('moves', 'move')}"
+        deploy = f"a deploy of {self.workload}"
+        stops = ""
         if now.median("longest_stop_ms") >= _LEAST_STOP_MS:
-            stops = f"members whose pods run on stop {now.counted('stopped', 'time')}"
-            done += f"; {stops}, for up to {now.seconds('longest_stop_ms')} s"
-        text = f"a deploy of {self.workload} causes {done}; {now.unread}"
-        if now.figures["twice_ms"].most:
-            records = f"{now.seconds('twice_ms')} partition-seconds of records are"
-            if "records_twice" in now.figures:
-                records = f"{now.counted('records_twice', 'record')} are"
-            text += f", and {records} read twice"
-        less = [] if best is now else [f'The least with "{best.name}": {best.unread}']
+            longest = f"for up to {now.seconds('longest_stop_ms')} s"
+            stops = f"members whose pods run on stop {now.counted('stopped', 'time')}, {longest}"
+        if best is now:
+            done = f"{now.counted('rebalances', 'rebalance')} and {now.counted('moves', 'move')}"
+            said = [f"{deploy} causes {'; '.join(filter(None, (done, stops)))}; {now.unread}"]
+            said += ["Nothing tried here costs less"] if self.variants[1:] else []
+        else:
+            as_now = (
+                f"{now.seconds('unread_ms')}{now.twice} and {now.median('rebalances')} as it is"
+            )
+            least = f"{best.seconds('unread_ms')} partition-seconds{best.twice}"
+            least += f" and {best.counted('rebalances', 'rebalance')}"
+            said = [f'least unread in {deploy} with "{best.name}": {least}, instead of {as_now}']
         free = [one for one in self.variants if not one.figures["rebalances"].most]
         if free and best not in free:
-            least = min(free, key=lambda one: one.cost)
-            less.append(f'No rebalance with "{least.name}": {least.unread}')
-        if not less and self.variants[1:]:
-            less = ["Nothing tried here costs less"]
-        return ". ".join([text, *less]) + "."
+            none = min(free, key=lambda one: one.cost)
+            unread = f"{none.seconds('unread_ms')}{none.twice}"
+            longest = f"one partition for {none.seconds('longest_ms')} s"
+            said.append(f'"{none.name}": no rebalance, but {unread}, {longest}')
+        if stops and best is not now:
+            said.append(f"As it is, {stops}")
+        return ". ".join(said) + "."
 
     def to_dict(self) -> dict[str, Any]:
         return {"summary": self.summary, **asdict(self)}

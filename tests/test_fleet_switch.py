@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.report.plans.fleet_switch import FleetSwitch
 from tests.support.broker_groups import broker_line
 
 if TYPE_CHECKING:
@@ -67,6 +68,19 @@ def test_the_first_sentence_is_the_answer(place: Path, capsys: pytest.CaptureFix
     assert "1 of 2 members cannot restart with group.protocol=consumer: aiokafka lacks" in reasons
     assert "a/a line without an id, b/a line without an id: line: a list is not" in reasons
     assert reasons.endswith(f"written to {place / 'out'}")
+
+
+def test_what_waits_and_what_is_not_known_is_said() -> None:
+    names = ("not_affected", "error", "rack_share_before", "rack_share_after")
+    row: dict[str, Any] = {"group_id": "g", "assignor": "range", **dict.fromkeys(names)}
+    row |= {"rounds": 1, "moves": 0, "unavailable": 0, "unavailable_rounds": 0, "waiting": 38}
+    busy = "state: PreparingRebalance, it is rebalancing: ask again when it is Stable"
+    found = FleetSwitch.of([row, row | {"error": busy}])
+    assert found.summary == (
+        "1 group can switch, 1 is not known (it is rebalancing: ask again). Together: 0 moves; 0 "
+        "partitions have no reader; 38 partitions wait while their member is down."
+    )
+    assert (found.to_dict()["cannot"], found.to_dict()["not_known"]) == (0, 1)
 
 
 def test_a_group_under_another_assignor_of_its_broker_has_not_switched(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch of a fleet to another protocol: which groups can switch, in what order, at what cost.
 
-Order    by how often partitions have no reader, fewest first, then by moves, then by id: so a
-         surprise costs little at first. Groups that lose reads within racks come last.
+Order    by how often partitions have no reader or wait for their member, fewest first, then by
+         moves, then by id: so a surprise costs little at first. Groups that lose reads within
+         racks come last.
 """
 
 import re
@@ -17,10 +18,11 @@ from kafka_rebalance.report.text.tables import print_filled_table
 
 _SHOWN, _NAMED = 20, 3
 _COLUMNS = (
-    "cluster", "group", "assignor", "rebalances", "moves", "no reader", "times", "reads in racks",
+    "cluster", "group", "assignor", "rebalances", "moves", "no reader", "times no reader",
+    "waiting", "in racks",
 )  # fmt: skip
 READ = (
-    "group_id", "assignor", "rounds", "moves", "unavailable", "unavailable_rounds",
+    "group_id", "assignor", "rounds", "moves", "unavailable", "unavailable_rounds", "waiting",
     "rack_share_before", "rack_share_after", "not_affected", "error",
 )  # fmt: skip
 """The columns of plans that the table reads, besides `cluster`."""
@@ -65,18 +67,32 @@ class FleetSwitch(NamedTuple):
         return sum(map(_loses_racks, self.can))
 
     @property
+    def unknown(self) -> list[_Row]:
+        """Returns those of `cannot` that are rebalancing, so nobody knows yet."""
+        return [one for one in self.cannot if _REBALANCES in one["error"]]
+
+    @property
     def summary(self) -> str:
-        text = f"{counted(len(self.can), 'group')} can switch, {len(self.cannot):,} cannot"
+        text, unknown = f"{counted(len(self.can), 'group')} can switch", len(self.unknown)
+        if no := len(self.cannot) - unknown:
+            text += f", {no:,} cannot"
+        if unknown:
+            is_, it_is = ("is", "it is") if unknown == 1 else ("are", "they are")
+            text += f", {unknown:,} {is_} not known ({it_is} rebalancing: ask again)"
         for count, words in (
             (self.already, "switched already"),
             (self.other, "the protocol, with another assignor (--switch-assignor changes it)"),
             (self.single, "only one protocol (share and streams groups)"),
         ):
             text += f", {count:,} {'has' if count == 1 else 'have'} {words}" if count else ""
-        moves, stopped, times = (sum(one[name] for one in self.can) for name in _COSTS)
+        moves, stopped, times, waiting = (sum(one[name] for one in self.can) for name in _COSTS)
         text += f". Together: {counted(moves, 'move')}; {counted(stopped, 'partition')} "
         text += f"{'has' if stopped == 1 else 'have'} no reader"
-        text += f" in one rebalance or more ({times:,} times in all)." if stopped else "."
+        text += f" in one rebalance or more ({times:,} times in all)" if stopped else ""
+        if waiting:
+            waits = "waits while its" if waiting == 1 else "wait while their"
+            text += f"; {counted(waiting, 'partition')} {waits} member is down"
+        text += "."
         if self.losing:
             text += f" {counted(self.losing, 'group')} will read less within racks."
         return text
@@ -85,7 +101,8 @@ class FleetSwitch(NamedTuple):
         return {
             "summary": self.summary,
             "can": len(self.can),
-            "cannot": len(self.cannot),
+            "cannot": len(self.cannot) - len(self.unknown),
+            "not_known": len(self.unknown),
             "switched_already": self.already,
             "other_assignor": self.other,
             "only_one_protocol": self.single,
@@ -106,12 +123,14 @@ class FleetSwitch(NamedTuple):
         often = sorted(reasons.items(), key=lambda reason: -len(reason[1]))
         for why, names in often[:_SHOWN]:
             problem = re.sub(r"^changes\[\d+\]: ", "", why)
-            print_wrapped(f"cannot: {first_of(names, _NAMED)}: {problem}")
+            kind = "not known" if _REBALANCES in why else "cannot"
+            print_wrapped(f"{kind}: {first_of(names, _NAMED)}: {problem}")
         if len(often) > _SHOWN:
             print_wrapped(f"{len(often) - _SHOWN:,} more reasons are in OUTPUT.")
 
 
-_COSTS = ("moves", "unavailable", "unavailable_rounds")
+_COSTS = ("moves", "unavailable", "unavailable_rounds", "waiting")
+_REBALANCES = "it is rebalancing"
 
 
 def _loses_racks(row: _Row) -> bool:
@@ -120,7 +139,8 @@ def _loses_racks(row: _Row) -> bool:
 
 
 def _order(row: _Row) -> tuple[Any, ...]:
-    return _loses_racks(row), row["unavailable_rounds"], row["moves"], *_id(row)
+    stops = row["unavailable_rounds"] + row["waiting"]
+    return _loses_racks(row), stops, row["moves"], *_id(row)
 
 
 def _id(row: _Row) -> tuple[str, str]:

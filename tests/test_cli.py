@@ -84,6 +84,24 @@ def test_a_thousand_good_lines_and_one_of_each_bad_case(tmp_path: Path, engine: 
         assert answer["error"].startswith(problem.replace("#", str(number))), answer
 
 
+def test_the_first_of_two_rounds_says_so(engine: Engine) -> None:
+    """A cooperative answer lacks what moves: the new member is idle for one round only."""
+    owns = [{"topic": "t", "partitions": [0, 1, 2]}]
+    members = [{"member_id": "a", "topics": ["t"], "owned_partitions": owns, "generation_id": 1}]
+    members += [{"member_id": "b", "topics": ["t"]}]
+    topics = [{"name": "t", "partitions": 3}]
+    line = json.dumps({"group_id": "g", "topics": topics, "members": members}).encode()
+    words = ("assign", "-", "--engine", engine, "--assignor")
+    said = (
+        b"kafka-rebalance: g: round 1 of 2: t[2] goes from a to b in the next one (plan shows both)"
+    )
+    assert command(*words, "cooperative-sticky", given=line).stderr.split(b"\n") == [said, b""]
+    assert command(*words, "sticky", given=line).stderr == b""
+    many = command(*words, "cooperative-sticky", given=line + b"\n" + line).stderr
+    assert many.startswith(b"kafka-rebalance: cooperative-sticky: a line is round 1; ")
+    assert many.count(b"\n") == 1
+
+
 def test_standard_input_and_an_assignor_for_all(engine: Engine) -> None:
     lines = json.dumps({**GOOD, "assignor": "somebody's own"}).encode()
     run = command("assign", "-", "--assignor", "roundrobin", "--engine", engine, given=lines)

@@ -8,9 +8,10 @@ from typing import BinaryIO
 
 from kafka_rebalance.assignors.registry import assignor_names, is_known, misspelt
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, shown
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.text.names import counted, partitions_text
 from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import byte_progress
 
@@ -27,6 +28,7 @@ from .options import (
 from .weights import Weigher, add_weights, only_weighted
 
 _CHUNK_BYTES = 1024 * 1024
+_MOST = 60  # characters of partitions in a note
 _Write = Callable[[bytes], object]
 
 
@@ -63,8 +65,15 @@ def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and not is_known(args.assignor):
         raise GroupError("assignor", misspelt(args.assignor))
     groups = bad = 0
+    seen, is_cooperative = list[bytes](), False
+
+    def write(piece: bytes) -> None:
+        nonlocal is_cooperative
+        is_cooperative |= _COOPERATIVE in piece[:_HEAD_BYTES]
+        sys.stdout.buffer.write(piece)
+
     with open_input(args.file) as source, byte_progress(source) as advance:
-        for is_error in _answer(source, args, sys.stdout.buffer.write):
+        for is_error in _answer(source, args, write, seen):
             sys.stdout.buffer.write(b"\n")
             groups += 1
             bad += is_error
@@ -72,15 +81,50 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.buffer.flush()
     if sys.stdout.isatty() and groups > bad:
         print_note(f"assigned {counted(groups - bad, 'group')}; `plan` shows what each one changes")
+    if is_cooperative:
+        alone = groups == 1 and len(seen[0]) < _CHUNK_BYTES
+        if note := _next_round(seen[0], args) if alone else _NEXT_ROUNDS:
+            print_note(note)
     return finish(args.file, groups, bad)
 
 
-def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterator[bool]:
-    """Writes the result lines in order; yields for each whether it is an error line."""
+_COOPERATIVE, _HEAD_BYTES = b'cooperative-sticky","assignment":', 4096
+_NEXT_ROUNDS = (
+    "cooperative-sticky: a line is round 1; a partition that goes from one member to another is in "
+    "no line, but in round 2 (plan shows both)"
+)
+
+
+def _next_round(line: bytes, args: argparse.Namespace) -> str:
+    """Returns which partitions the next round assigns that this one takes away; "" if none."""
+    from kafka_rebalance.plans.rebalance_plan import plan
+
+    group = GroupSpec.from_json(line, max_partitions=args.max_partitions)
+    rounds = plan(group, args.assignor, engine=args.engine).rounds
+    withheld = rounds[0].withheld if rounds else {}
+    later = [tp for owned in withheld.values() for tp in owned]
+    if not later:
+        return ""
+    goes = f"{partitions_text(later, _MOST)} go to other members"
+    if len(later) == 1:
+        old = next(name for name, owned in rounds[0].held.items() if later[0] in owned)
+        new = next(name for name, owned in withheld.items() if owned)
+        goes = shown(f"{partitions_text(later)} goes from {old} to {new}")
+    return f"{shown(group.group_id)}: round 1 of 2: {goes} in the next one (plan shows both)"
+
+
+def _answer(
+    source: BinaryIO, args: argparse.Namespace, write: _Write, seen: list[bytes]
+) -> Iterator[bool]:
+    """Writes the result lines in order; yields for each whether it is an error line.
+
+    Adds the first line to `seen`.
+    """
     lines: list[bytes] = []
     first, size, weigher = 1, 0, Weigher(args)
     for number, line in group_lines(source, args, args.max_line_bytes):
         line = None if line is None else weigher.line(line)
+        seen += [line] if line is not None and not seen else []
         if number != first + len(lines):
             yield from _chunk(lines, first, args, write)
             first, size = number, 0

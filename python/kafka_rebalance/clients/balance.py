@@ -27,10 +27,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kafka_rebalance.assignors.registry import BALANCED, LISTED, row_of
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 
 from .caller import ConsumerMemory, log
@@ -52,8 +53,7 @@ Source = Weights | Callable[[str, Sequence[TopicPartition]], Weights]
 """Weights by (topic, partition), or a function of group id and partitions that reads them."""
 
 
-@dataclass(frozen=True)
-class PlugInOptions:
+class PlugInOptions(Frozen):
     """The options of a plug-in. Times are in seconds.
 
     `settings` are those of an assignor's name, as "budget=3&tolerance=5%". `rebalance_every` is the
@@ -79,8 +79,7 @@ class PlugInOptions:
         return f"{self.assignor}?{self.settings}" if self.settings else self.assignor
 
 
-@dataclass(frozen=True, slots=True)
-class LastAnswer:
+class LastAnswer(Frozen):
     """An answer, and the question: the topics and members, as the leader received them."""
 
     group_id: str

@@ -2,16 +2,15 @@
 """Plays the rebalances of a Connect cluster: the work of each worker, and the leader's memory."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from kafka_rebalance.assignors.connect.engines import assign_eager, handle
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory, Result
 from kafka_rebalance.assignors.connect.work import Work, configured
 from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterRound:
+class ClusterRound(Frozen):
     """The input of one rebalance of a cluster.
 
     `running[worker]` is the work that the worker reports. None means that the worker reports its
@@ -28,8 +27,7 @@ class ClusterRound:
     new_leader: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RoundAnswer:
+class RoundAnswer(Frozen):
     """One rebalance: the work reported (`running`), the result, and the work after it.
 
     `memory` is the leader's memory after the rebalance; None in an eager cluster.
@@ -101,8 +99,7 @@ class ConnectCluster:
         return Work()
 
 
-@dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(Frozen):
     """Work that is idle for one reason; the leader assigns it at `until_ms` (None: unknown)."""
 
     work: Work

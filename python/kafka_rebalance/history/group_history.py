@@ -217,6 +217,8 @@ class GroupHistory:
     def _compare(
         self, before: RecordedGeneration | None, now: RecordedGeneration, now_ms: int
     ) -> _Diff:
+        if before is not None and before.members == now.members:
+            return _Diff([], [], [], [], ())
         old = before.by_id if before is not None else {}
         instances = {m.group_instance_id for m in old.values() if m.group_instance_id}
         new = [member for member in now.members if member.member_id not in old]

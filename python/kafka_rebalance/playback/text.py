@@ -15,16 +15,15 @@ A command has words and `name=value` options, quoted as in a shell. A duration i
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.declared_types import milliseconds
 
 _RULE = "----"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Frozen):
     """One command line; `line` counts from 1."""
 
     line: int
@@ -55,8 +54,7 @@ class Command:
                 raise self.error(f"no option {name!r} here; known: {known}")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Frozen):
     """Commands with their expected results; `head` contains the lines before `----`, as written."""
 
     head: tuple[str, ...]

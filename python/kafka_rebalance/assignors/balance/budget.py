@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from kafka_rebalance.frozen import Frozen
+
 from .classes import Classes
 from .flow import UNLIMITED, Flow
 
@@ -39,8 +41,7 @@ MOST_ARCS = 30_000_000
 than 10,000 arcs, the squares may then be above the least; the largest load is exact."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
+class CurvePoint(Frozen):
     """The best loads that were found if at most `taken_at_most` partitions are taken.
 
     `greatest` is the smallest possible largest load. No assignment with it has a smaller sum of

@@ -323,7 +323,7 @@ class Delta(Frozen):
         return len(self.gained.partitions)
 
     def __repr__(self) -> str:
-        counts = (f"{len(getattr(self, part).partitions)} {part}" for part in self.__slots__)
+        counts = (f"{len(getattr(self, part).partitions)} {part}" for part in vars(self))
         return f"<Delta: {', '.join(counts)}>"
 
     def _repr_html_(self) -> str:

@@ -6,7 +6,7 @@ Nearly all records are commits: the core decodes their keys, and Python sees onl
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from functools import lru_cache, partial
-from itertools import groupby, islice
+from itertools import accumulate, groupby, islice
 from operator import attrgetter
 
 import kafka_rebalance._core as _core
@@ -69,16 +69,16 @@ def recorded_in_files(*paths: str) -> list[_Row]:
     if not batches:
         return []
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    table = pa.Table.from_batches(batches)
-    each = sorted(pc.unique(table["partition"]).to_pylist())
-    of_each = (table.filter(pc.equal(table["partition"], one)) for one in each)
-    return in_time(
-        row
-        for log in of_each
-        for row in _of_partition(log.sort_by("offset").to_batches(), None, SESSION_MS)
+    by = [("partition", "ascending"), ("offset", "ascending")]
+    table = pa.Table.from_batches(batches).sort_by(by)
+    # A comparison with a number would import pandas.
+    counts = table["partition"].value_counts().field("counts").to_pylist()
+    logs = (
+        table.slice(end - count, count)
+        for count, end in zip(counts, accumulate(counts), strict=True)
     )
+    return in_time(row for log in logs for row in _of_partition(log.to_batches(), None, SESSION_MS))
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:

@@ -7,7 +7,7 @@ rebalance, as in `plan`; without a known assignor, findings about it are left ou
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from kafka_rebalance.assignors import registry
@@ -33,7 +33,6 @@ from .overloaded import overloaded
 from .why_uneven import why_uneven
 
 
-@dataclass(frozen=True, slots=True)
 class Description(WithLag):
     """The present state of a group.
 

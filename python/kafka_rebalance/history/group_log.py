@@ -166,12 +166,17 @@ class Members:
     """The members of a group's last record: most of them are in the next record, too."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, RecordedMember] = {}
+        self._sent: list[Any] = []
+        self._members: tuple[RecordedMember, ...] = ()
         self._are_consumers = True
 
     def read(self, sent: list[Any], *, are_consumers: bool) -> tuple[RecordedMember, ...]:
         """Returns the members of the next record, which takes the place of the last one."""
-        known = self._known if are_consumers == self._are_consumers else {}
+        if are_consumers != self._are_consumers:
+            self._sent, self._members, self._are_consumers = [], (), are_consumers
+        if sent == self._sent:
+            return self._members
+        known = dict(zip(self._sent, self._members, strict=True))
         found = list(map(known.get, sent))
         subscriptions: dict[bytes, Subscription | None] = {}
         for place, fields in enumerate(sent):
@@ -182,7 +187,7 @@ class Members:
                 member = _member(fields, subscriptions.get(fields[6]), is_consumer=are_consumers)
                 found[place], subscriptions[fields[6]] = member, member.subscription
         members = tuple(filter(None, found))
-        self._known, self._are_consumers = dict(zip(sent, members, strict=True)), are_consumers
+        self._sent, self._members = sent, members
         return members
 
 

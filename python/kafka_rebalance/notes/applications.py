@@ -75,8 +75,7 @@ def _waiting(one: Replay) -> Iterator[Note]:
 
 
 def _uneven(one: Replay) -> Iterator[Note]:
-    """Yields a finding if threads' counts of active (or else stateful) tasks differ by 2 or more.
-    """
+    """Yields a finding if threads' counts of active (or else stateful) tasks differ by 2 or more."""
     if one.rebalances_at_once:
         return
     tasks, stateful = present_tasks(one.assigned), {*one.topology.stateful}

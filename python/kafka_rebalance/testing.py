@@ -58,6 +58,7 @@ class RunningBroker:
     continues with the state in its log. With `config`, `initial_delay_ms` has no effect, and
     members of the consumer protocol send heartbeats every 5 s, not every 0.5 s. With `kafka`, which
     is "2.8", "3.9" or "4.0", requests are answered in the versions of such an older broker.
+    A client that asks for an unknown topic makes it, with `auto_create` partitions.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class RunningBroker:
         config: CoordinatorConfig | None = None,
         limits: Limits | None = None,
         kafka: str | None = None,
+        auto_create: int = 0,
     ) -> None:
         served = [ServedTopic(name, partitions) for name, partitions in topics.items()]
         quick = CoordinatorConfig(
@@ -86,6 +88,7 @@ class RunningBroker:
             log_dir=log_dir,
             limits=limits,
             kafka=kafka,
+            auto_create=auto_create,
         )
         self._loop = asyncio.new_event_loop()
         # A daemon thread: a server that hangs must not keep the test run from ending.

@@ -73,12 +73,8 @@ def read_application(value: Any, at: str = FIELD) -> Application:
         for one, rack in object_(case.get("brokers") or {}, f"{at}.brokers").items()
     }
     ends = case.get("end_offsets")
-    assignor = case.get("assignor") or HIGH_AVAILABILITY
-    if assignor not in ASSIGNORS:
-        problem = f"{quoted(str(assignor))} is not one of {', '.join(ASSIGNORS)}"
-        raise GroupError(f"{at}.assignor", problem)
     return Application(
-        assignor,
+        checked_assignor(case.get("assignor") or HIGH_AVAILABILITY, f"{at}.assignor"),
         _whole(required(case, "now_ms", at), f"{at}.now_ms"),
         uuid(case.get("leader_process_id") or _ZERO, f"{at}.leader_process_id"),
         uuid(case.get("future_process_id") or _ZERO, f"{at}.future_process_id"),
@@ -111,13 +107,19 @@ def settings(configs: Mapping[str, Any], at: str) -> Settings:
     return Settings(**checked_settings(configs, at))
 
 
+def checked_assignor(value: Any, at: str) -> str:
+    if value not in ASSIGNORS:
+        raise GroupError(at, f"{quoted(str(value))} is not one of {', '.join(ASSIGNORS)}")
+    return str(value)
+
+
 def checked_settings(configs: Mapping[str, Any], at: str) -> dict[str, Any]:
     """Returns the given settings as fields of `Settings`. Their names are Kafka's, with dots or
     underscores, and values may be strings, as in a properties file.
     """
     found: dict[str, Any] = {}
     for name, value in configs.items():
-        field = name.replace(".", "_")
+        field = str(name).replace(".", "_")
         if field not in Settings._fields:
             known = ", ".join(one.replace("_", ".") for one in Settings._fields)
             raise GroupError(f"{at}.{name}", f"not a setting of the leader; these are: {known}")

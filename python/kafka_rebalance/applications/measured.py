@@ -7,7 +7,6 @@ earlier end of its changelogs, it could have been faster: its rate is a lower bo
 written to a task's changelogs are the difference of their ends in the readings.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.streams.application import Application, end_offset_sums
@@ -17,7 +16,6 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId
 
 from .lines import read_application, utc_text
 from .replayed import Place, Replay, read_replay
-from .topology import present_tasks
 
 
 class Rates(NamedTuple):
@@ -53,7 +51,7 @@ def measured_rates(group_id: str, line: Any, now: Replay, later: Any) -> Rates:
     read = [read_application(one) for one in (line, later)]
     ends = [_ends(one, now) for one in read]
     found: list[tuple[bool, float]] = []
-    for place in _standby(then) & after.keys() if ms > 0 else ():
+    for place in then.standby() & after.keys() if ms > 0 else ():
         task, had = place[1], max(0, before.get(place, 0))
         runs = after[place] == LATEST_OFFSET
         restored = (ends[0].get(task, 0) if runs else after[place]) - had
@@ -70,21 +68,7 @@ def measured_rates(group_id: str, line: Any, now: Replay, later: Any) -> Rates:
 
 
 def _positions(one: Replay) -> dict[Place, int]:
-    sums: Mapping[Place, int] = {
-        (thread.info.process_id, task): total
-        for thread in one.application.threads
-        for task, total in thread.info.offset_sums().items()
-    }
-    return {place: total for place, total in sums.items() if total >= LATEST_OFFSET}
-
-
-def _standby(one: Replay) -> set[Place]:
-    tasks = present_tasks(one.assigned)
-    return {
-        (thread.info.process_id, task)
-        for thread in one.application.threads
-        for task in tasks[thread.member_id].standby
-    }
+    return {place: total for place, total in one.sums().items() if total >= LATEST_OFFSET}
 
 
 def _ends(read: Application, now: Replay) -> dict[TaskId, int]:

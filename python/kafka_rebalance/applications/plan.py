@@ -61,7 +61,7 @@ class Course(NamedTuple):
     tasks: dict[str, ThreadTasks]
     probability: float = 1.0
     quick: "Course | None" = None
-    pauses: tuple[tuple[str, int], ...] = ()
+    pauses: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def probings(self) -> int:
@@ -224,7 +224,9 @@ def _new_ids(replay: Replay, changes: Sequence[Change]) -> list[tuple[Uuid | Non
 
 
 def _restore(rate: int | None, write_rate: int, behind: int, waited_ms: int) -> int:
-    return 0 if rate is None else max(0, behind + (write_rate - rate) * waited_ms // 1000)
+    if rate is None:
+        return 0 if waited_ms else behind
+    return max(0, behind + (write_rate - rate) * waited_ms // 1000)
 
 
 def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
@@ -248,8 +250,10 @@ class _Played:
     engine: Engine
     settled: bool = True
 
-    def settle(self, cause: str, waited_ms: int) -> None:
-        self.settled &= self.run.settle(cause, waited_ms, self.restore, engine=self.engine)
+    def settle(self, cause: str, waited_ms: int, within_ms: int | None = None) -> None:
+        self.settled &= self.run.settle(
+            cause, waited_ms, self.restore, engine=self.engine, within_ms=within_ms
+        )
 
     def probe(self) -> None:
         """Plays the probing rebalance that is due one interval after the last rebalance."""
@@ -307,7 +311,7 @@ class _Played:
             is_static = all(static[one.member_id] for one in threads)
             is_static = is_static if change.static is None else change.static
             if is_static and away_ms < self.session_ms:
-                self.run.pauses.append((uuid_text(process_id), away_ms))
+                self.run.pauses.append((uuid_text(process_id), away_ms, len(self.run.calls)))
                 continue
             disk = {
                 place: late for place, late in self.run.behind.items() if place[0] == process_id
@@ -315,10 +319,11 @@ class _Played:
             self.run.leave([one.member_id for one in threads])
             if away_ms >= self.session_ms and not self.run.tasks:
                 raise NoMembersLeft("change", "nobody reads until the only process is back")
-            waited_ms = self.session_ms
+            waited_ms, before = self.session_ms, len(self.run.calls)
             if away_ms >= self.session_ms:
-                self.settle(f"{uuid_text(process_id)} is away", self.session_ms)
-                waited_ms = away_ms - self.session_ms
+                within_ms = away_ms - self.session_ms
+                self.settle(f"{uuid_text(process_id)} is away", self.session_ms, within_ms)
+                waited_ms = away_ms - sum(one.waited_ms for one in self.run.calls[before:])
             self.run.behind |= disk
             self.run.join(threads)
             self.settle(f"{uuid_text(process_id)} restarts", waited_ms)

@@ -37,7 +37,7 @@ from kafka_rebalance.java.order import by_name
 from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId, TaskOffsetSum
 
 from .lines import uuid_text
-from .replayed import Place, Replay, ideal_owners
+from .replayed import Place, Replay, ideal_owners, places
 from .topology import ThreadTasks, present_tasks
 
 FOLLOW_UP, PROBING = "follow-up", "probing"
@@ -110,7 +110,7 @@ class Running:
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
     `owners` holds the process of each active task after the last call; it may have left since, and
     `ended` are the active tasks of threads that have left. `pauses` are the processes that were
-    away without a rebalance, each with the time in ms.
+    away without a rebalance, each with the time in ms and the number of calls before.
     """
 
     application: Application
@@ -124,7 +124,7 @@ class Running:
     calls: list[Call] = field(default_factory=list)
     owners: dict[TaskId, str] = field(default_factory=dict)
     ended: list[TaskId] = field(default_factory=list)
-    pauses: list[tuple[str, int]] = field(default_factory=list)
+    pauses: list[tuple[str, int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.owners = self._owners()
@@ -155,8 +155,18 @@ class Running:
         self.application = self.application._replace(threads=(*self.application.threads, *new))
         self.tasks |= {one.member_id: ThreadTasks() for one in new}
 
-    def settle(self, cause: str, waited_ms: int, restore: Restore, *, engine: Engine) -> bool:
-        """Plays calls until none is due; returns False if more than 200 are needed."""
+    def settle(
+        self,
+        cause: str,
+        waited_ms: int,
+        restore: Restore,
+        *,
+        engine: Engine,
+        within_ms: int | None = None,
+    ) -> bool:
+        """Plays calls until none is due, or none `within_ms` after the first; returns False if that
+        takes more than 200.
+        """
         interval = self.application.settings.probing_rebalance_interval_ms
         ideal = ideal_owners(self.application, engine=engine)
         for _ in range(_MOST_CALLS):
@@ -167,9 +177,13 @@ class Running:
                 if self.is_quick:
                     self.wait(FOLLOW_UP_MS, restore)
             # 4.
+            elif within_ms is not None and (within_ms < interval or later == {None}):
+                self.wait(within_ms, restore)
+                return True
             elif later - {None}:
                 cause, waited_ms = PROBING, interval
                 self.wait(interval, restore)
+                within_ms = None if within_ms is None else within_ms - interval
             else:
                 self.wait(interval, lambda *_: 0)
                 return True
@@ -177,7 +191,7 @@ class Running:
 
     def wait(self, waited_ms: int, restore: Restore) -> None:
         """Lets time pass: threads restore tasks; processes delete the state of lost tasks."""
-        had = self._places(active=True) | self._places(active=False)
+        had = self._places()
         for place in list(self.behind):
             if place in had:
                 late = 0 if place in self.running else restore(self.behind[place], waited_ms)
@@ -190,7 +204,7 @@ class Running:
         self, cause: str, waited_ms: int, ideal: set[Place], engine: Engine
     ) -> set[int | None]:
         # 1. and 2.
-        had = self._places(active=True) | self._places(active=False)
+        had = self._places()
         lost: dict[Uuid, set[Place]] = {}
         for place in self.behind.keys() - had:
             lost.setdefault(place[0], set()).add(place)
@@ -270,19 +284,14 @@ class Running:
         names = {one: self.name(process_id) for one, process_id in self.process_of().items()}
         return {task: names[one] for one, of in self.tasks.items() for task in of.active}
 
-    def _places(self, *, active: bool) -> set[Place]:
-        """Returns the process and the task of each active, or else each standby, task."""
-        return {
-            (one.info.process_id, task)
-            for one in self.application.threads
-            for task in self.tasks[one.member_id][0 if active else 1]
-        }
+    def _places(self, *, active: bool | None = None) -> set[Place]:
+        return places(self.application, self.tasks, active=active)
 
-    def _copies(self, places: set[Place]) -> tuple[Copy, ...]:
+    def _copies(self, where: set[Place]) -> tuple[Copy, ...]:
         """Returns the copies in these places that are still behind."""
         return tuple(
             Copy(place[1], self.name(place[0]), self.behind[place])
-            for place in sorted(places, key=lambda place: (place[1], place[0]))
+            for place in sorted(where, key=lambda place: (place[1], place[0]))
             if self.behind.get(place)
         )
 
@@ -296,11 +305,9 @@ def running(
     tasks = present_tasks(replay.assigned)
     warming = set() if replay.deadline is None else replay.warming(engine=engine)
     behind: dict[Place, int] = {}
-    for one in application.threads:
-        for task, total in one.info.offset_sums().items():
-            if task in ends:
-                late = 0 if total < 0 else max(0, ends[task] - total)
-                behind[one.info.process_id, task] = late
+    for place, total in replay.sums().items():
+        if place[1] in ends:
+            behind[place] = 0 if total < 0 else max(0, ends[place[1]] - total)
     for one in application.threads:
         for task in {*tasks[one.member_id].all()} & ends.keys():
             place = one.info.process_id, task

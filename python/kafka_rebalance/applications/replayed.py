@@ -27,6 +27,7 @@ from kafka_rebalance.assignors.streams.application import (
 )
 from kafka_rebalance.assignors.streams.leader import ASSIGNORS
 from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.group.field_paths import integer
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
@@ -34,12 +35,14 @@ from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
 from .lines import (
     FIELD,
     SentAssignment,
+    checked_assignor,
+    checked_settings,
     read_application,
     read_assigned,
     settings,
     uuid_text,
 )
-from .topology import missing_tasks, present_tasks, topologies
+from .topology import ThreadTasks, missing_tasks, present_tasks, topologies
 
 Place = tuple[Uuid, TaskId]
 """A process and one of its tasks."""
@@ -171,12 +174,8 @@ class Replay(NamedTuple):
         """
         if self.differing:
             return []
-        tasks = present_tasks(self.assigned)
-        now = {
-            task: one.info.process_id
-            for one in self.application.threads
-            for task in tasks[one.member_id].active
-        }
+        active = places(self.application, present_tasks(self.assigned), active=True)
+        now = {task: process_id for process_id, task in active}
         played = engines.assign(self.application, reference=engine == "reference").processes or {}
         stateful = {*self.topology.stateful}
         return [
@@ -189,12 +188,32 @@ class Replay(NamedTuple):
         """Returns the process and the task of each warm-up: a standby task at its ideal owner."""
         if self.differing:
             return set()
-        tasks = present_tasks(self.assigned)
-        return ideal_owners(self.application, engine=engine) & {
-            (one.info.process_id, task)
+        return ideal_owners(self.application, engine=engine) & self.standby()
+
+    def standby(self) -> set[Place]:
+        """Returns the process and the task of each standby task, also of warm-ups."""
+        return places(self.application, present_tasks(self.assigned), active=False)
+
+    def sums(self) -> dict[Place, int]:
+        """Returns what each process sent about its tasks in the last rebalance."""
+        return {
+            (one.info.process_id, task): total
             for one in self.application.threads
-            for task in tasks[one.member_id].standby
+            for task, total in one.info.offset_sums().items()
         }
+
+
+def places(
+    application: Application, tasks: Mapping[str, ThreadTasks], *, active: bool | None = None
+) -> set[Place]:
+    """Returns the places of the tasks of all threads; only active, or only standby ones."""
+    kinds = slice(None) if active is None else slice(not active, 2 - active)
+    return {
+        (one.info.process_id, task)
+        for one in application.threads
+        for of_kind in tuple(tasks[one.member_id])[kinds]
+        for task in of_kind
+    }
 
 
 def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
@@ -203,6 +222,15 @@ def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
     ideal = application._replace(settings=caught_up)
     answer = engines.assign(ideal, reference=engine == "reference")
     return {(one, task) for one, of in (answer.processes or {}).items() for task in of.active}
+
+
+def checked_given(given: Mapping[str, Any]) -> None:
+    """Checks settings, and the keys of the replay. Errors: GroupError at `given`."""
+    checked_settings({name: one for name, one in given.items() if name not in OF_REPLAY}, "given")
+    if ASSIGNOR in given:
+        checked_assignor(given[ASSIGNOR], f"given.{ASSIGNOR}")
+    for number in given.get(STATEFUL) or ():
+        integer(number, f"given.{STATEFUL}", "subtopology")
 
 
 def read_replay(

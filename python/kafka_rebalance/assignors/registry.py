@@ -175,7 +175,10 @@ FOREIGN = {
 STREAM = "stream"
 """The name of the assignor in classic groups of Kafka Streams."""
 
-IN_PLACE_OF_STREAM = "its answer is computed from the field application, which `snapshot` writes"
+IN_PLACE_OF_STREAM = (
+    "name no assignor: then its answer is computed from the field application of a line, which "
+    "`snapshot` writes; bulk.plan_applications plans many lines"
+)
 """The end of an error about STREAM; `bulk/lines.py` and `bulk/one_by_one.py` search for it."""
 
 _PARTS = [part for part in vars(Assignor) if not part.startswith("_")]

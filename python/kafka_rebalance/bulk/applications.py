@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rebalance.applications.lines import FIELD, checked_settings
 from kafka_rebalance.applications.plan import plan_application
-from kafka_rebalance.applications.replayed import OF_REPLAY, Replay, read_replay
+from kafka_rebalance.applications.replayed import Replay, checked_given, read_replay
 from kafka_rebalance.applications.topology import missing_tasks
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows, GroupError
@@ -99,8 +99,7 @@ def check_plan(
     new_settings: Mapping[str, Any] | None,
 ) -> tuple[Change, ...]:
     """Returns the parsed changes. Errors: GroupError for a bad change or a bad setting."""
-    of_leader = {name: one for name, one in (given or {}).items() if name not in OF_REPLAY}
-    checked_settings(of_leader, "given")
+    checked_given(given or {})
     checked_settings(new_settings or {}, "new_settings")
     return parse_changes(changes)
 

@@ -52,7 +52,11 @@ def assigned_row(group_id: str, row: Mapping[str, Any]) -> dict[str, Any]:
     because its lists mix types, which Arrow does not allow.
     """
     field = row[FIELD]
-    field = contract.parse(field.encode()) if isinstance(field, str) else field
+    if isinstance(field, str):
+        try:
+            field = contract.parse(field)
+        except GroupError as error:
+            raise GroupError(FIELD, error.problem) from None
     members = leader_answer(group_id, field).members
     lists: dict[str, list[dict[str, Any]]] = {"assignment": [], "standby": []}
     for member_id, one in members.items():

@@ -65,7 +65,7 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
         add_settings(parser),
         _PLANNED,
         new_setting={**REPEATED, "type": _new_settings},
-        session_timeout={"type": seconds, "default": 45.0},
+        session_timeout=seconds,
         restore_rate=whole(1),
         write_rate=whole(0),
     )
@@ -74,11 +74,21 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
 _PLANNED = """
 --new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1;
   `compare` compares each of these options with the present settings, and "A=1 B=2" is one of them
---session-timeout S: session.timeout.ms of the threads, in seconds (default: 45)
+--session-timeout S: session.timeout.ms of the threads, in seconds (default: that of
+  --streams-config, or 45)
 --restore-rate N: how many records a copy of a task's state restores a second (default: all of them
   before the next probing rebalance)
 --write-rate N: with --restore-rate: records written for each task a second (default: 0)
 """
+
+
+def refuse_planned(args: argparse.Namespace) -> None:
+    """Ends the command if an option of applications is given: what it plays is not one."""
+    names = *_SETTINGS, "stateful", "streams_config", "since", "new_setting"
+    for name in (*names, "session_timeout", "restore_rate", "write_rate"):
+        if getattr(args, name) not in (None, []):
+            option = f"--{name.replace('_', '-')}"
+            args.parser.error(f"{option}: only with a classic Kafka Streams application")
 
 
 def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "Replay | None":
@@ -153,9 +163,26 @@ def _options(
         print_note(str(found))
         restore_rate = found.restore_rate if restore_rate is None else restore_rate
         write_rate = found.write_rate if write_rate is None else write_rate
-    session_ms = round(args.session_timeout * 1000)
-    rates = {"restore_rate": restore_rate, "write_rate": write_rate or 0}
-    return {"session_ms": session_ms, "engine": args.engine, **rates}
+    options = {"restore_rate": restore_rate, "write_rate": write_rate or 0, "engine": args.engine}
+    session = _properties(args).get("session.timeout.ms", "")
+    if args.session_timeout is not None:
+        options["session_ms"] = round(args.session_timeout * 1000)
+    elif re.fullmatch("[0-9]{1,9}", session):
+        options["session_ms"] = int(session)
+    return options
+
+
+def _properties(args: argparse.Namespace) -> Mapping[str, str]:
+    """Returns the application's properties; those of its consumers without their prefix."""
+    if args.streams_config is None:
+        return {}
+    from kafka_rebalance.live.java_properties import parse_properties
+
+    properties = parse_properties(args.streams_config.read_text(encoding="latin-1"))
+    for prefix in ("consumer.", "main.consumer."):
+        own = [name for name in properties if name.startswith(prefix)]
+        properties |= {name.removeprefix(prefix): properties[name] for name in own}
+    return properties
 
 
 def _measured(
@@ -239,13 +266,8 @@ def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:
     """Returns the settings that the options set, by their names in Kafka."""
     from kafka_rebalance.assignors.streams.application import Settings
 
-    found: dict[str, Any] = {}
-    if args.streams_config is not None:
-        from kafka_rebalance.live.java_properties import parse_properties
-
-        properties = parse_properties(args.streams_config.read_text(encoding="latin-1"))
-        known = {one.replace("_", ".") for one in Settings._fields}
-        found = {name: value for name, value in properties.items() if name in known}
+    known = {one.replace("_", ".") for one in Settings._fields}
+    found: dict[str, Any] = {n: value for n, value in _properties(args).items() if n in known}
     given = {setting: getattr(args, name) for name, setting in _SETTINGS.items()}
     given["stateful"] = args.stateful
     return found | {name: value for name, value in given.items() if value is not None}

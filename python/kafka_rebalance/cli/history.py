@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.group.model import Topic
@@ -141,19 +141,25 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
     """Reads the files, or a live cluster; adds to `missing` why records of groups are missing."""
     if args.bootstrap_server is None:
         return recorded_generations(read_records(*args.files))
-    from kafka_rebalance.live import offsets_records
+    from kafka_rebalance.live import group_sessions, offsets_records
 
+    configs, sessions = cluster_configs(args), {}
+    try:
+        sessions = group_sessions(args.bootstrap_server, args.group, configs=configs)
+    except ClusterError as error:  # then they are the defaults, if the cluster can be read at all
+        if isinstance(error, NotReachedError) and error.none_answered:
+            raise
     # --replay, --what-if and --output need each generation; rows alone take much less memory.
     needs_all = args.replay or args.what_if or args.output is not None
     with item_progress("records") as advance:
         read = offsets_records(
             args.bootstrap_server,
-            configs=cluster_configs(args),
+            configs=configs,
             groups=None if args.group is None else (args.group,),
             on_progress=advance,
             on_missing=missing.append,
         )
-        rows = recorded_in_order(read, args.group)
+        rows = recorded_in_order(read, args.group, session_ms=sessions)
         recorded = in_time((row, one if needs_all else None) for row, one in rows)
     for problem in missing:
         print_note(f"{problem}, so the groups of these partitions are missing")

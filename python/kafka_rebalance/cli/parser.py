@@ -47,6 +47,9 @@ COMMANDS = {
 The commands are in the order in which a new user needs them.
 """
 
+_RESTARTS = re.compile("restart|rolling")
+"""Options under which people look for --bounce-members have one of these words."""
+
 _LIVE = "--bootstrap-server broker:9092"
 EXAMPLES = {
     "demo": ["demo"],
@@ -139,7 +142,10 @@ class _Parser(argparse.ArgumentParser):
         if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             return did_you_mean(found[1], re.findall(r"[\w -]+", found[2]), 0.6)
         found = re.match(r"unrecognized arguments: (--[^\s=]+)", message)
-        return did_you_mean(found[1], self._option_string_actions) if found else ""
+        known = self._option_string_actions
+        if found and _RESTARTS.search(found[1]) and "--bounce-members" in known:
+            return "; did you mean --bounce-members?"
+        return did_you_mean(found[1], known) if found else ""
 
 
 class _Command(_Parser):

@@ -15,7 +15,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.simulator.playable import PLAYABLE
 
 from . import DONE, SOME_ERRORS
-from .applications import add_planned, planned_application, replayed
+from .applications import add_planned, planned_application, refuse_planned, replayed
 from .groups import add_changes, error_text, one_group
 from .lines import Leaderless, written
 from .options import REPEATED, add_cluster, add_pasted, add_table, member_options, whole
@@ -88,8 +88,10 @@ def run(args: argparse.Namespace) -> int:
             return SOME_ERRORS
         if application := replayed(args, group, noted):
             return _simulate_application(args, group, application, noted)
+        refuse_planned(args)
         scenario = _from_group(args, group)
     else:
+        refuse_planned(args)
         scenario = load(args.scenario)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
@@ -352,7 +354,7 @@ def _json(name: str, run: "Run") -> dict[str, Any]:
         "assumed": run.assumed,
         "of_seeds": run.of_seeds or None,
         "run": name or None,
-        "summary": run.summary,
+        "summary": str(run),
         "totals": dataclasses.asdict(totals(run)),
         "settlings": [one._asdict() for one in settlings(run)],
         "rebalances": [

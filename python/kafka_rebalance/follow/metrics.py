@@ -57,6 +57,7 @@ FAMILIES = {
 _COUNTED = {"joined": "joined", "started": "joined", "rejoined": "back", "static restart": "back"}
 _COUNTED |= {"left": "left", "timed out": "timed out", "gone": "gone"}
 _MOST_RECENT = 200
+_NEVER_WARM = "never warm"
 _FOLLOWS = ("second round", "follow-up")
 
 _SECONDS, _NUMBER = ("rebalance_seconds", "_sum"), ("rebalance_seconds", "_count")
@@ -106,9 +107,11 @@ class GroupMetrics:
         since_ms, recent = now_ms - 6 * WINDOW_MS, [*self.recent[1 - _MOST_RECENT :], row]
         self.recent = [each for each in recent if each.time_ms >= since_ms]
         newest = [each for each in self.recent if each.time_ms >= now_ms - 2 * WINDOW_MS]
-        self.patterns, self.partitions = find_patterns(newest), row.partitions
+        self.patterns = [one for one in find_patterns(newest) if one.kind != _NEVER_WARM]
+        self.partitions = row.partitions
         if row.cause == "probing":  # there is one every ten minutes
-            self.patterns += [one for one in find_patterns(self.recent) if one.kind == "never warm"]
+            runs = (one for one in find_patterns(self.recent) if one.kind == _NEVER_WARM)
+            self.patterns += [one for one in runs if one.last_ms == row.time_ms]
         values["last_rebalance_timestamp_seconds", ""] = row.written_ms / 1000
         if is_old:
             return
@@ -172,7 +175,7 @@ class GroupMetrics:
         """Returns family -> lines."""
         if self.changed or self.unread.now or self.patterns:
             self.unread.becomes(self.unread.now, now_ms)
-            self.patterns = [one for one in self.patterns if one.last_ms >= now_ms - WINDOW_MS]
+            self.patterns = [one for one in self.patterns if one.last_ms >= now_ms - _lasts_ms(one)]
             group = f'group="{escaped(self.group_id)}"'
             lines: dict[str, str] = {}
             for family, more, value in self._samples():
@@ -192,6 +195,15 @@ class GroupMetrics:
         for kind in sorted({one.kind for one in self.patterns}):
             yield _finding(kind, 1) if severity_of(kind) else ("pattern", f' kind="{kind}"', 1)
         yield from self.described
+
+
+def _lasts_ms(one: Pattern) -> int:
+    """Returns how long after its last rebalance a pattern is shown: if the next probing rebalance
+    shows `never warm` again, until then.
+    """
+    if one.kind != _NEVER_WARM:
+        return WINDOW_MS
+    return WINDOW_MS + (one.last_ms - one.first_ms) // (len(one.generations) - 1)
 
 
 def _stops_all(protocol: str | None) -> bool:

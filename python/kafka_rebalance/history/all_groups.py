@@ -15,7 +15,7 @@ from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetCommitKey, decode_key
 
-from .group_epochs import SESSION_MS, GroupEpochs, read_group_key
+from .group_epochs import SESSION_MS, GroupEpochs, Sessions, read_group_key
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
@@ -30,15 +30,15 @@ Recorded = Sequence[_Row]
 
 
 def rebalance_history(
-    records: Iterable[OffsetsRecord], *, session_ms: int = SESSION_MS
+    records: Iterable[OffsetsRecord], *, session_ms: Sessions = SESSION_MS
 ) -> list[RecordedRebalance]:
     """Returns a row for each metadata record of a classic group, and for each epoch of a consumer,
     share or streams group, in order of time.
 
-    The records may come in any order; tombstones and records of other kinds have no row.
-    `session_ms` is the session timeout of members of groups whose broker assigns, which is in no
-    record; its default is Kafka's. A record whose value cannot be read becomes a row with an
-    `error`.
+    The records may come in any order; tombstones and records of other kinds have no row. No record
+    has the session timeouts of groups whose broker assigns: `session_ms` is that of all of them, or
+    group -> timeout, as `group_sessions` reads them; its default is Kafka's. A record whose value
+    cannot be read becomes a row with an `error`.
 
     Errors   TypeError at `records` for anything but records.
     """
@@ -46,7 +46,7 @@ def rebalance_history(
 
 
 def recorded_generations(
-    records: Iterable[OffsetsRecord], *, session_ms: int = SESSION_MS
+    records: Iterable[OffsetsRecord], *, session_ms: Sessions = SESSION_MS
 ) -> list[_Row]:
     """Returns each row of `rebalance_history` with the generation in its record, or None.
 
@@ -70,7 +70,7 @@ def recorded_in_order(
     records: Iterable[OffsetsRecord],
     group_id: str | None = None,
     *,
-    session_ms: int = SESSION_MS,
+    session_ms: Sessions = SESSION_MS,
 ) -> Iterator[_Row]:
     """Yields the rows of each partition; `records` are in the order of partition and offset.
 
@@ -82,7 +82,7 @@ def recorded_in_order(
 
 
 def _of_partition(
-    log: Iterable[OffsetsRecord], group_id: str | None, session_ms: int
+    log: Iterable[OffsetsRecord], group_id: str | None, session_ms: Sessions
 ) -> Iterator[_Row]:
     def wanted(data: bytes) -> str | None:
         try:
@@ -111,7 +111,7 @@ class GroupReader:
     """Reads the records and commits of one group, whatever its type, in the order of the log."""
 
     def __init__(
-        self, whole_from: int, names: MutableMapping[Uuid, str], session_ms: int = SESSION_MS
+        self, whole_from: int, names: MutableMapping[Uuid, str], session_ms: Sessions = SESSION_MS
     ) -> None:
         self._history = GroupHistory(whole_from)
         self._epochs = GroupEpochs(self._history, names, session_ms)

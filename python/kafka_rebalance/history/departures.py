@@ -35,6 +35,7 @@ from .group_log import RecordedGeneration, RecordedMember
 from .recorded import Cause, Certainty
 
 _ALIVE = 2 / 3
+_EITHER = "left or timed out"
 
 
 @dataclass(slots=True)
@@ -110,7 +111,7 @@ def departure(
         return Cause("left", sure, who, told)
     # 3.
     if why := _shows_nothing(member, before, after, commits, silence):
-        return Cause("gone", "unknown", who, why)
+        return Cause("gone", "unknown", who, f"{_EITHER}: {why}")
     usual = commits.usual_ms(member) or 0
     more = usual + session / 3
     stuck = member.rebalance_timeout_ms
@@ -122,7 +123,7 @@ def departure(
     if silence <= session + more:
         return Cause("timed out", "likely", who, told)
     # 6.
-    return Cause("gone", "unknown", who, f"{told}; an expiry comes sooner")
+    return Cause("gone", "unknown", who, f"{_EITHER}: {told}; an expiry comes sooner")
 
 
 def _shows_nothing(

@@ -39,13 +39,7 @@ def _never_warm(one: Replay, rates: Rates | None) -> Iterator[Note]:
 
 
 def _without_standby(one: Replay) -> Iterator[Note]:
-    tasks, warming = present_tasks(one.assigned), one.warming()
-    places = {
-        (each.info.process_id, task)
-        for each in one.application.threads
-        for task in tasks[each.member_id].standby
-    }
-    standby = {task for _, task in places - warming}
+    standby = {task for _, task in one.standby() - one.warming()}
     asked = one.application.settings.num_standby_replicas
     bare = [task for task in one.topology.stateful if task not in standby]
     if bare and (asked or standby):
@@ -59,11 +53,7 @@ def _waiting(one: Replay) -> Iterator[Note]:
     waiting = one.waiting()
     if not waiting:
         return
-    sent = {
-        (each.info.process_id, task)
-        for each in one.application.threads
-        for task in each.info.offset_sums()
-    }
+    sent = one.sums()
     most = counted(max(late for *_, late in waiting), "record")
     limit = one.application.settings.acceptable_recovery_lag
     text = f"up to {most} missing where these tasks belong (acceptable.recovery.lag {limit:,})"

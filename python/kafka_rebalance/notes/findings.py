@@ -117,6 +117,13 @@ def see(kind: str) -> str | None:
     return f"{PAGE}#{kind.replace(' ', '-')}" if kind in FINDINGS else None
 
 
+def summary(group_id: str, kinds: Collection[str], *, empty: bool = False) -> str:
+    """Returns the answer in words: what each kind of finding means, worst first."""
+    told = [one.meaning.partition(";")[0] for kind, one in FINDINGS.items() if kind in kinds]
+    fine = "it has no members" if empty else "nothing is wrong"
+    return f"{group_id}: {'; '.join(told) or fine}."
+
+
 def with_worse(names: Collection[str]) -> Sequence[Severity]:
     """Returns the severities in `names`, and those that are worse."""
     worst = max((SEVERITIES.index(one) for one in SEVERITIES if one in names), default=-1)

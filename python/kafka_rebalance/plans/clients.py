@@ -211,12 +211,16 @@ def who_lists_ours(group: GroupSpec) -> tuple[bool, str]:
     """
     others = sure_to_run(group, [JAVA.name, LIBRDKAFKA.name])
     if others:
-        return False, f"{' and '.join(others)} cannot list it, so brokers would refuse the members"
+        names = " and ".join(others)
+        return (
+            False,
+            f"{names} cannot list this project's plug-in: brokers would refuse the members",
+        )
     if {*EITHER_PYTHON} <= {*clients_of(group)}:
         return False, (
             "kafka-python's plug-in is cooperative and aiokafka's eager: brokers refuse the mix"
         )
-    return True, "only members of kafka-python or aiokafka can list its plug-in (docs/balance.md)"
+    return True, "only kafka-python and aiokafka can list this project's plug-in (docs/balance.md)"
 
 
 def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:

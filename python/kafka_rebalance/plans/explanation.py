@@ -81,7 +81,8 @@ def outcome(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
     rounds = sum(len(step.rounds) for step in steps)
     silent = sum(tp in one.unavailable for step in steps for one in step.rounds)
     moves = f"{tp} stays with {after}" if before == after else f"{tp} goes from {before} to {after}"
-    without = f", nobody reads it in {silent}" if silent else ""
+    of_them = "meanwhile" if silent == rounds else f"in {silent} of them"
+    without = f"; nobody reads it {of_them}" if silent else ""
     return f"{moves} in {counted(rounds, 'rebalance')}{without}."
 
 

@@ -41,9 +41,9 @@ def _unknown_racks(plan: "RebalancePlan") -> str:
     unknown = sum(not member.rack_id for member in plan.group.members) if lost else 0
     if not unknown:
         return ""
-    of = f"{unknown} of {counted(len(plan.group.members))}"
-    have, their = ("has", "its") if unknown == 1 else ("have", "their")
-    return f"{of} {have} no client.rack, so {their} rack is not known. "
+    have, them = ("has", "it") if unknown == 1 else ("have", "them")
+    of = f"{unknown} of {counted(len(plan.group.members))} {have} no client.rack"
+    return f"{of}; whether the rack holds {them} is not known, and this plan keeps {them}. "
 
 
 def _taken(plan: "RebalancePlan") -> str:
@@ -108,7 +108,7 @@ def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
         said.append(f"{then}{every} {have} no reader meanwhile")
     elif silent:
         of_them = counted(silent, noun) if then else f"{silent} of them"
-        said.append(f"{then}{of_them} {have} no reader for one rebalance, the others are read on")
+        said.append(f"{then}{of_them} {have} no reader for one rebalance, the others keep theirs")
     if figures.leaderless:
         said.append(f"{counted(figures.leaderless, noun)} without a leader")
     still = f"every {noun} has a reader all the time" if figures.rounds else "nothing moves"

@@ -17,7 +17,7 @@ from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
-from kafka_rebalance.notes.findings import FINDINGS, rank
+from kafka_rebalance.notes.findings import FINDINGS, rank, summary
 from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.notes.never_ends import endless
 from kafka_rebalance.notes.note import Note
@@ -88,9 +88,7 @@ class Description(WithLag):
     @property
     def summary(self) -> str:
         """Returns a sentence: the meaning of each kind of finding, worst first."""
-        kinds = {one.kind for one in self.findings}
-        told = [one.meaning.partition(";")[0] for kind, one in FINDINGS.items() if kind in kinds]
-        return f"{self.group.group_id}: {'; '.join(told) or 'nothing is wrong'}."
+        return summary(str(self.group.group_id), {one.kind for one in self.findings})
 
     def also(self, findings: Iterable[Note]) -> "Description":
         """Returns the description with these findings, too; the most severe one comes first."""

@@ -147,7 +147,7 @@ def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[Tria
 
 
 def summary(groups: Sequence[TriagedGroup]) -> str:
-    """Returns a sentence such as `300 groups: 1 stopped and 5,000 behind, 1 uneven, 298 well.`
+    """Returns a sentence such as `300 groups: 1 stopped (5,000 records wait), 1 uneven, 298 well.`
 
     Each group counts once, for its worst finding; groups without members and without a lag are
     counted separately.
@@ -157,7 +157,8 @@ def summary(groups: Sequence[TriagedGroup]) -> str:
     for kind in sorted(counts, key=lambda kind: rank(kind or "")):
         told = f"{counts[kind]:,} {FINDINGS[kind].groups}"  # type: ignore[index]
         if kind == "stopped":
-            told += f" and {sum(one.lag or 0 for one in groups if one.worst == kind):,} behind"
+            lag = sum(one.lag or 0 for one in groups if one.worst == kind)
+            told += f" ({lag:,} {'record waits' if lag == 1 else 'records wait'})"
         parts.append(told)
     empty = sum(one.state in EMPTY and not one.findings for one in groups)
     well = len(groups) - sum(counts.values()) - empty

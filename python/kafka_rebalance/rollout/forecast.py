@@ -107,8 +107,8 @@ class Forecast:
         now, best = self.variants[0], min(self.variants, key=lambda one: one.cost)
         done = f"{now.counted('rebalances', 'rebalance')} and {now.counted('moves', 'move')}"
         if now.median("longest_stop_ms") >= _LEAST_STOP_MS:
-            stopped = f"stops {now.counted('stopped', 'member')}, whose pods run on,"
-            done += f", and {stopped} for up to {now.seconds('longest_stop_ms')} s"
+            stops = f"members whose pods run on stop {now.counted('stopped', 'time')}"
+            done += f"; {stops}, for up to {now.seconds('longest_stop_ms')} s"
         text = f"a deploy of {self.workload} causes {done}; {now.unread}"
         if now.figures["twice_ms"].most:
             records = f"{now.seconds('twice_ms')} partition-seconds of records are"

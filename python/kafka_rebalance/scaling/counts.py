@@ -149,7 +149,8 @@ def scale(
         one = one if stays else replace(one, ranges=ranges_of(plans, samples))
         if how_long and plans[0].changes:
             times, text = timed_or_why(plans[0])
-            one, assumed = replace(one, times=times), text if times or not assumed else assumed
+            first_timed = times is not None and not any(each.times for each in found)
+            one, assumed = replace(one, times=times), text if first_timed else assumed or text
         found.append(replace(one, useful=all(_is_less(one, other) for other in found)))
     noun = "task" if group.subtopologies is not None else "partition"
     shown = tuple(one for one in found if one.members in wanted)
@@ -213,7 +214,7 @@ def _summary(counts: Sequence[Count], members: int, noun: str, *, knows_owners: 
         enough = (one.members for one in counts if one.catch_up_s != math.inf)
         said.append(f"{next(enough, 'no number')} is enough to read what arrives")
     if worth := _worth(counts):
-        said.append(f"every member helps with {', '.join(map(str, worth))}")
+        said.append(f"useful numbers: {', '.join(map(str, worth))}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
     return "; ".join(said)

@@ -24,6 +24,7 @@ from kafka_rebalance.applications.plan import ApplicationPlan
 from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, Call
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import counted
+from kafka_rebalance.plans.summary import in_words
 from kafka_rebalance.wire.streams_protocol import TaskId
 
 from .intervals import Holds
@@ -69,21 +70,18 @@ class _Played:
         for task in self.plan.replay.topology.tasks:
             self.holds.appear(str(task), 0)
             self.start(task, 0)
-        for process, away_ms in self.course.pauses:
-            mine = [task for task, owner in self.owners.items() if owner == process]
-            for kind, at_ms in ((Kind.STOP, self.now_ms), (Kind.START, self.now_ms + away_ms)):
-                self.happens(kind, process, at_ms)
-                for task in mine:
-                    (self.stop if kind is Kind.STOP else self.start)(task, at_ms)
-            self.now_ms += away_ms
-        for phase in self.course.phases:
-            self.play(phase)
+        pauses, played = [*self.course.pauses], 0
+        for phase in (*self.course.phases, ()):
+            while pauses and pauses[0][2] == played:
+                self.pause(*pauses.pop(0)[:2])
+            if phase:
+                self.play(phase)
+            played += len(phase)
         until = max(self.now_ms, self.last_ms) + _AFTER_MS * self.course.settled
         holds = self.holds.finish(until)
         plan = self.plan
-        changes = ", ".join(map(str, plan.changes))
         return Run(
-            title=f"{plan.group.group_id}: {changes or 'the next rebalance'}",
+            title=f"{plan.group.group_id}: {in_words(plan.changes)}",
             until_ms=until,
             held="task",
             assumed=_assumed(plan),
@@ -97,6 +95,14 @@ class _Played:
             crashed={},
             events=len(self.course.calls),
         )
+
+    def pause(self, process: str, away_ms: int) -> None:
+        mine = [task for task, owner in self.owners.items() if owner == process]
+        for kind, at_ms in ((Kind.STOP, self.now_ms), (Kind.START, self.now_ms + away_ms)):
+            self.happens(kind, process, at_ms)
+            for task in mine:
+                (self.stop if kind is Kind.STOP else self.start)(task, at_ms)
+        self.now_ms += away_ms
 
     def play(self, phase: Sequence[Call]) -> None:
         first = phase[0]

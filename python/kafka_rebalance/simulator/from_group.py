@@ -44,6 +44,7 @@ from kafka_rebalance.plans.changes.topics import AddPartitions, AddTopics, Remov
 from kafka_rebalance.plans.clients import JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.rounds import lists_eager
+from kafka_rebalance.plans.summary import in_words
 
 from .playable import PLAYABLE
 from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
@@ -297,9 +298,8 @@ class _Maker:
     # The scenario ---------------------------------------------------------------------------------
 
     def scenario(self, changes: Sequence[Change], seed: int) -> Scenario:
-        listed = ", ".join(map(str, changes)) or "as it is"
         return Scenario(
-            title=f"{self.group.group_id}: {listed}",
+            title=f"{self.group.group_id}: {in_words(changes) if changes else 'as it is'}",
             topics={
                 name: TopicPlan(
                     partitions=self.counts[name], racks=one.racks, topic_id=one.topic_id

@@ -16,6 +16,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.member.config import CLASSIC, CONSUMER
 from kafka_rebalance.plans.changes.bounces import BounceMembers
 from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.plans.changes.topics import RemoveTopics
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
@@ -90,8 +91,16 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str
     return (
         f"medians of {len(SEEDS)} seeds, from the assignor's own first assignment, "
         f"{played[0].assumed().removeprefix('assumed: ')}, members that restart are away for "
-        f"{_away(changes)}, {heartbeats}"
+        f"{_away(changes)}, {heartbeats}{_static_leavers(group, changes)}"
     )
+
+
+def _static_leavers(group: GroupSpec, changes: Sequence[Change]) -> str:
+    if not any(isinstance(change, RemoveMembers) for change in changes):
+        return ""
+    if not any(member.group_instance_id for member in group.members):
+        return ""
+    return " (a static member that stops is missed only when its session ends)"
 
 
 def _away(changes: Sequence[Change]) -> str:

@@ -110,8 +110,12 @@ class SwitchProtocol(Change, Frozen):
             problem = f"{quoted(group.assignor or '')} is the group's assignor already"
             raise NotAffected("change", problem)
         if kind == self.protocol:
-            by = f"{_ASSIGNS[kind]} assigns the group"
-            problem = f"{by}: {quoted(group.assignor or '')}" if self.assignor else f"{by} already"
+            problem = f"{_ASSIGNS[kind]} assigns the group already"
+            if self.assignor is not None:
+                new = f"{CONSUMER}/{name}" if kind == CONSUMER else name
+                problem += (
+                    f", by {quoted(group.assignor or '')}: switch-assignor={new} changes that"
+                )
             raise NotAffected("change", problem)
         if self.protocol == CONSUMER:
             _check_classic(group)

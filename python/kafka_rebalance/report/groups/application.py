@@ -33,7 +33,9 @@ def print_application(group: GroupSpec, one: Replay) -> None:
     print_wrapped(
         f"{group.group_id}: {len(names)} process{'es' * (len(names) > 1)}, "
         f"{counted(len(application.threads), 'thread')}, {counted(len(topology.tasks), 'task')} "
-        f"({len(topology.stateful)} stateful). {_state(one, names)}"
+        f"({len(topology.stateful)} stateful), "
+        f"{f'{len(unread)} read by nobody' if unread else 'each with a thread'}. "
+        f"{_state(one, names)}"
     )
     if unread:
         print_wrapped(f"Read by nobody until the next rebalance: {tasks_text(unread)}.")
@@ -217,8 +219,10 @@ def _if_quick(course: Course, quick: Course) -> str:
     )
     text += "a follow-up; below, none. If all are, the plan has "
     text += f"{counted(quick.probings, 'probing rebalance')} in place of {course.probings}"
-    if depending := course.depending():
-        text += f", and {tasks_text(depending)} can be at another process in between"
+    found = [tasks_text(course.depending())] if course.depending() else []
+    found += ["standby tasks"] * any(of.standby for of in course.tasks.values())
+    if found:
+        text += f", and {' and '.join(found)} can be at another process in between"
     return f"{text}."
 
 

@@ -187,7 +187,8 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
         words = f", {shortened(cause.detail, names)}" if is_told and cause.detail else ""
         if cause.kind == "converted":
             words = f" {cause.detail}"
-        texts.append(f"{cause.kind}{mark}{named}{words}")
+        kind = "left or timed out" if cause.kind == "gone" else cause.kind
+        texts.append(f"{kind}{mark}{named}{words}")
     if row.gap:
         texts.append(f"gap of {row.gap}, {row.gap_reason}")
     return "; ".join(texts)

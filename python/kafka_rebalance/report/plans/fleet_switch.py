@@ -16,10 +16,12 @@ from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 
 _SHOWN, _NAMED = 20, 3
-_COLUMNS = ("cluster", "group", "assignor", "rebalances", "moves", "no reader", "reads in racks")
+_COLUMNS = (
+    "cluster", "group", "assignor", "rebalances", "moves", "no reader", "times", "reads in racks",
+)  # fmt: skip
 READ = (
-    "group_id", "assignor", "rounds", "moves", "unavailable_rounds", "rack_share_before",
-    "rack_share_after", "not_affected", "error",
+    "group_id", "assignor", "rounds", "moves", "unavailable", "unavailable_rounds",
+    "rack_share_before", "rack_share_after", "not_affected", "error",
 )  # fmt: skip
 """The columns of plans that the table reads, besides `cluster`."""
 
@@ -29,12 +31,14 @@ _Row = Mapping[str, Any]
 class FleetSwitch(NamedTuple):
     """The rows of the groups that can switch, in order, and of those that cannot.
 
-    `already` counts those that already run the protocol, `single` those of a kind with only one.
+    `already` counts those that already run the protocol, `other` those that run it with another
+    assignor than the one asked for, `single` those of a kind that has only one protocol.
     """
 
     can: Sequence[_Row]
     cannot: Sequence[_Row]
     already: int
+    other: int
     single: int
 
     @classmethod
@@ -50,8 +54,10 @@ class FleetSwitch(NamedTuple):
             else:
                 can.append(one)
         single = sum("have two protocols" in text for text in left_out)
+        other = sum(": switch-assignor=" in text for text in left_out)
         cannot.sort(key=lambda one: (*_id(one), one["error"]))
-        return cls(sorted(can, key=_order), cannot, len(left_out) - single, single)
+        already = len(left_out) - single - other
+        return cls(sorted(can, key=_order), cannot, already, other, single)
 
     @property
     def losing(self) -> int:
@@ -63,12 +69,14 @@ class FleetSwitch(NamedTuple):
         text = f"{counted(len(self.can), 'group')} can switch, {len(self.cannot):,} cannot"
         for count, words in (
             (self.already, "switched already"),
+            (self.other, "the protocol, with another assignor (--switch-assignor changes it)"),
             (self.single, "only one protocol (share and streams groups)"),
         ):
             text += f", {count:,} {'has' if count == 1 else 'have'} {words}" if count else ""
-        moves, stops = (sum(one[name] for one in self.can) for name in _COSTS)
-        text += f". Together: {counted(moves, 'move')}; partitions have no reader "
-        text += f"{counted(stops, 'time')}."
+        moves, stopped, times = (sum(one[name] for one in self.can) for name in _COSTS)
+        text += f". Together: {counted(moves, 'move')}; {counted(stopped, 'partition')} "
+        text += f"{'has' if stopped == 1 else 'have'} no reader"
+        text += f" in one rebalance or more ({times:,} times in all)." if stopped else "."
         if self.losing:
             text += f" {counted(self.losing, 'group')} will read less within racks."
         return text
@@ -79,6 +87,7 @@ class FleetSwitch(NamedTuple):
             "can": len(self.can),
             "cannot": len(self.cannot),
             "switched_already": self.already,
+            "other_assignor": self.other,
             "only_one_protocol": self.single,
             "lose_racks": self.losing,
         }
@@ -102,7 +111,7 @@ class FleetSwitch(NamedTuple):
             print_wrapped(f"{len(often) - _SHOWN:,} more reasons are in OUTPUT.")
 
 
-_COSTS = ("moves", "unavailable_rounds")
+_COSTS = ("moves", "unavailable", "unavailable_rounds")
 
 
 def _loses_racks(row: _Row) -> bool:

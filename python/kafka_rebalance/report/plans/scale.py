@@ -48,8 +48,8 @@ def _answer(found: Sequence[Scaled]) -> str:
         sum(one.now.members < one.worth[-1] for one in found),
     )
     return (
-        f"{counted(len(found), 'group')}: in {spare}, fewer members would do as well; in {more}, "
-        "more members would lower the fullest member's load."
+        f"{counted(len(found), 'group')}: {spare} would do as well with fewer members; in {more}, "
+        "more members would lower the fullest member's load. A group can count in both."
     )
 
 

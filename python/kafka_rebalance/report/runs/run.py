@@ -22,7 +22,6 @@ def print_run(run: Run) -> None:
 
 
 def print_run_tables(run: Run, most: int = _MOST_ROWS) -> None:
-    print_wrapped(run.title)
     print_wrapped(run.assumed)
     if run.of_seeds:
         print_wrapped(f"shown: {run.of_seeds}")
@@ -43,21 +42,21 @@ def print_comparison(runs: Mapping[str, Run]) -> None:
     """Prints several runs of one scenario side by side."""
     print_wrapped(summary_of(runs))
     print()
-    _print_title([*runs.values()])
+    _print_assumed([*runs.values()])
     print_settlings(runs)
     print_totals(runs)
 
 
 def summary_of(runs: Mapping[str, Run]) -> str:
-    """Returns the summary of one run, or a sentence that ranks several."""
+    """Returns the title, then the summary of one run, or a sentence that ranks several."""
     first, *others = runs.values()
     if not others:
-        return first.summary
+        return str(first)
     sums = {name: measure.totals(run) for name, run in runs.items()}
     figures = {
         name: (one.unavailable_ms, one.stopped_ms, one.rebalances) for name, one in sums.items()
     }
-    return _ranked(figures, first.held)
+    return f"{first.title}: {_ranked(figures, first.held)}"
 
 
 def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
@@ -76,9 +75,9 @@ def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
     if any(
         a and a > (b or 0) for _, (_, *other) in others for a, b in zip(price, other, strict=True)
     ):
-        prices = (f"{name} {seconds(ms)} and {count}" for name, (_, ms, count) in others)
+        prices = (f"{name} for {seconds(ms)} in {count}" for name, (_, ms, count) in others)
         said += f"; but it stops members for {seconds(price[0])} member-seconds in {price[1]} "
-        said += f"rebalances ({', '.join(prices)})"
+        said += f"rebalances, {', '.join(prices)}"
     return f"{said}."
 
 
@@ -91,8 +90,7 @@ def _medians(runs: SeedRuns) -> tuple[int | None, ...]:
     return tuple(spreads[one].median for one in ("unavailable_ms", "stopped_ms", "rebalances"))
 
 
-def _print_title(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
-    print(runs[0].title)
+def _print_assumed(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
     if all(one.assumed == runs[0].assumed for one in runs):
         print(runs[0].assumed)
 
@@ -196,13 +194,12 @@ def settled_text(settled_ms: int | None, at_ms: int) -> str:
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
     """Prints events and totals over several seeds, for one run or for several side by side."""
     first = next(iter(runs.values()))
-    print_wrapped(
-        first.summary
-        if len(runs) == 1
-        else _ranked({name: _medians(one) for name, one in runs.items()}, first.held)
-    )
+    text = first.summary
+    if len(runs) > 1:
+        text = _ranked({name: _medians(one) for name, one in runs.items()}, first.held)
+    print_wrapped(f"{first.title}: {text}")
     print()
-    _print_title([*runs.values()])
+    _print_assumed([*runs.values()])
     seeds = f"seed {first.seeds[0]}"
     if len(first.seeds) > 1:
         seeds = f"seeds {first.seeds[0]} to {first.seeds[-1]}"

@@ -57,7 +57,7 @@ class FleetReport:
 
     @property
     def summary(self) -> str:
-        """Returns a sentence: how even groups are after the next rebalance, and the worst change."""
+        """Returns a sentence: how even groups are after the next rebalance; the worst change."""
         now, *others = self.changes or [Counter()]
         uneven, errors = now["uneven"], now["errors"]
         even = "are less even than possible" if uneven != 1 else "is less even than possible"

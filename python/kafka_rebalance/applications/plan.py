@@ -80,7 +80,7 @@ class Course(NamedTuple):
         return found
 
     def owners(self, phase: int) -> dict[TaskId, str | None]:
-        """Returns the process of each active task after a phase, or at the end if it is past it."""
+        """Returns the process of each active task after a phase, or after the last one."""
         calls = [call for each in self.phases[: phase + 1] for call in each]
         return self.before | {one.task: one.now for call in calls for one in call.moved}
 

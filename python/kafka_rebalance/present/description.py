@@ -86,7 +86,7 @@ class Description(WithLag):
 
     @property
     def summary(self) -> str:
-        """Returns the answer in words: what each kind of finding means, worst first."""
+        """Returns a sentence: the meaning of each kind of finding, worst first."""
         return summary(str(self.group.group_id), {one.kind for one in self.findings})
 
     def also(self, findings: Iterable[Note]) -> "Description":

@@ -115,7 +115,7 @@ def _sorted(findings: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def state_in(error: str) -> str | None:
-    """Returns the group's state in an error about no members or a rebalance, else None."""
+    """Returns the state that an error text names: no members, or a rebalance; else None."""
     found = _STATE.match(error)
     return None if found is None else found[1]
 

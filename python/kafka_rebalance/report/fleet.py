@@ -54,7 +54,7 @@ class FleetReport(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns a sentence: how even groups are after the next rebalance; the dearest change."""
+        """Returns a sentence: how even groups are after the next rebalance; the worst change."""
         now, *others = self.changes or [Counter()]
         uneven, errors = now["uneven"], now["errors"]
         even = "are less even than possible" if uneven != 1 else "is less even than possible"

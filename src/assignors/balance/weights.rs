@@ -31,8 +31,6 @@ pub struct Base {
     pub pool_of: Vec<u32>,
     pub pools_of: Vec<Vec<u32>>,
     pub reads: Vec<Vec<u32>>,
-    /// The classes of topics that each pool reads.
-    pub read_by: Vec<Vec<u32>>,
     pub scale: u128,
     pub shift: u32,
 }
@@ -84,11 +82,6 @@ impl Loads {
             of.sort_unstable();
             of
         });
-        let reads: Vec<Vec<u32>> = reads.collect();
-        let mut read_by = vec![Vec::new(); pools.len()];
-        for (c, of) in (0..).zip(&reads) {
-            of.iter().for_each(|&q| read_by[q as usize].push(c));
-        }
         let owner = found.iter().map(|&(.., tp)| match classes.owner(tp) {
             NOBODY => NOBODY,
             m => place[m as usize],
@@ -100,8 +93,7 @@ impl Loads {
             base: Rc::new(Base {
                 weight: found.iter().map(|one| one.0.0).collect(),
                 topic_class: found.iter().map(class_of).collect(),
-                reads,
-                read_by,
+                reads: reads.collect(),
                 partitions: found.iter().map(|one| one.2).collect(),
                 factor,
                 pool_of,

@@ -22,6 +22,7 @@ from kafka_rebalance.clients import kafka_python as ours_kafka
 from kafka_rebalance.clients.balance import Leading, PlugInOptions
 from tests import balance_laws
 from tests.support.client_members import Aiokafka, Group, KafkaPython
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -292,7 +293,7 @@ def test_only_the_leader_of_the_last_rebalance_reads_weights() -> None:
     one.end_round()  # it led this one
     assert thread.is_alive()
     one.end_round()  # another member led
-    thread.join(20)
+    thread.join(FAR_S)
     assert not thread.is_alive()
     assert calls == ["g"]
     assert one.fresh(time.monotonic()) == {}

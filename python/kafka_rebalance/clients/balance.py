@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a consumer knows as the leader of a group that runs `balanced` or `weighted`.
+"""What a consumer remembers while it leads a group that runs `balanced` or `weighted`.
 
 Each rebalance is answered in these steps:
 
 1. If members and topics are those of the last answer, and that answer withheld partitions or is
-   younger than `FREEZE_S`, the weights stay those of the last answer. If all claims agree with its
-   target, or are those of a member that missed the answer, the target is the answer again: a second
-   round takes no more from anybody.
+   younger than `FREEZE_S`, the weights of the last answer are used again. If also each member
+   claims only what the last target gives it or what it claimed before, that target is used again.
+   So the second round of a cooperative rebalance takes no further partition from a member.
 2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
    nothing from its owner; it hands out partitions without an owner, by their number. With weights,
    members without any partition first get an even share, by number, whatever the budget: else
@@ -91,7 +91,7 @@ class PlugInOptions:
 
 @dataclass(frozen=True, slots=True)
 class LastAnswer:
-    """An answer, and the question: the topics and members, as the leader received them."""
+    """The last answer, and the topics and members for which the leader computed it."""
 
     group_id: str
     topics: tuple[Topic, ...]
@@ -106,9 +106,9 @@ class LastAnswer:
         return bool(_group(topics, members) == _group(self.topics, self.members))
 
     def agrees(self, members: Sequence[Member]) -> bool:
-        """Returns whether each member claims only what it has by the target or claimed before.
+        """Returns whether each member claims only what this target gives it or it claimed before.
 
-        A member that missed the answer still claims what it had before.
+        A member that did not receive the answer still claims what it had before.
         """
         before = {member.member_id: set(member.owned_partitions) for member in self.members}
         return all(
@@ -124,7 +124,7 @@ def _group(topics: Sequence[Topic], members: Sequence[Member]) -> Any:
 
 
 class Leading:
-    """The answers of one consumer as the leader; `rejoin` requests a rebalance."""
+    """Computes a consumer's answers while it is the leader; `rejoin` requests a rebalance."""
 
     def __init__(self, options: PlugInOptions, rejoin: Callable[[], None]) -> None:
         self.options, self._rejoin = options, rejoin
@@ -164,7 +164,7 @@ class Leading:
         return given
 
     def fresh(self, now: float) -> Weights:
-        """Returns the last weights that were read; none if they are older than `MAX_AGE_S`."""
+        """Returns the weights last read, or an empty mapping if they are older than `MAX_AGE_S`."""
         source = self.options.weights
         if isinstance(source, Mapping):
             return _sound(source)
@@ -240,7 +240,7 @@ class Leading:
             self._thread.start()
 
     def read(self) -> None:
-        """Reads the weights; requests a rebalance if it would pay by `PAYS_IN_A_ROW` readings."""
+        """Reads the weights; requests a rebalance if `PAYS_IN_A_ROW` readings justify one."""
         last, source = self._last, self.options.weights
         if last is None or not callable(source):
             return
@@ -281,9 +281,10 @@ def _holding(last: LastAnswer) -> tuple[Member, ...]:
 def _with_shares(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...]
 ) -> tuple[Member, ...]:
-    """Returns the members as if those without a partition owned an even share, by number.
+    """Returns the members as if those without a partition owned an equal number each.
 
-    Partitions without an owner count as theirs, so a second round takes nothing.
+    They first get partitions without an owner, so a second round takes nothing from a member. If no
+    partition has to be taken, the result is `members` itself.
     """
     every, free = _read(topics, members), len(_unclaimed(topics, members))
     idle = [one.member_id for one in members if not one.owned_partitions]
@@ -326,7 +327,7 @@ def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> Non
 
 
 def _sound(weights: Weights) -> Weights:
-    """Returns the weights that `weighted` accepts; the others count as unknown."""
+    """Returns only the weights that `weighted` accepts; it treats missing ones as unknown."""
     return {
         (topic, partition): weight
         for (topic, partition), weight in weights.items()
@@ -335,7 +336,7 @@ def _sound(weights: Weights) -> Weights:
 
 
 def _with_history(member: Member) -> Member:
-    """Returns an eager member with the generation of its claims, which are in its user data."""
+    """Moves the generation of an eager member's claims from its user data to `generation_id`."""
     generation = member.user_data_generation_id
     if generation is None:
         return member
@@ -344,7 +345,7 @@ def _with_history(member: Member) -> Member:
 
 
 def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
-    """Returns the target without the partitions that only members other than the owner claim."""
+    """Returns the target without partitions that others claim, and their new owner does not."""
     claims = {member.member_id: set(member.owned_partitions) for member in members}
     claimed = set().union(*claims.values())
     return {
@@ -354,10 +355,11 @@ def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAns
 
 
 def leading(known: ConsumerMemory, options: PlugInOptions, consumer: Any) -> Leading:
-    """Returns what a consumer knows as a leader; `consumer` is its coordinator, or None.
+    """Returns the `Leading` of a consumer, made at the first call; `consumer` is its coordinator.
 
-    Both clients name the coordinator's method `request_rejoin`. That of aiokafka belongs to the
-    event loop which runs now; the thread with the weights calls it there.
+    If that is None, no rebalance is requested. Both clients name the coordinator's method
+    `request_rejoin`. aiokafka's has to run in the present event loop, so the thread that reads the
+    weights schedules the call there.
     """
     if known.leading is None:
         weak = (lambda: None) if consumer is None else weakref.ref(consumer)
@@ -373,11 +375,11 @@ def leading(known: ConsumerMemory, options: PlugInOptions, consumer: Any) -> Lea
 
 
 class Load:
-    """The load of a group's partitions: produced records a second, and lag / `catch_up` seconds.
+    """The load of each partition in records a second: produced records, plus lag / `catch_up`.
 
-    It reads the cluster with kafka-python's client, which aiokafka's users install for it
-    (`pip install 'kafka-rebalance[kafka]'`). The first call has no rate to compare and returns
-    nothing. `configs` are kafka-python's client settings, such as those for TLS.
+    It reads the cluster with kafka-python's client, which users of aiokafka have to install too
+    (`pip install 'kafka-rebalance[kafka]'`). The first call returns no weights, because a rate
+    needs two readings. `configs` are kafka-python's client settings, such as those for TLS.
 
     Errors   MissingExtra without kafka-python. ClusterError if the cluster cannot be read; the
              leader logs it and tries again.

@@ -72,8 +72,8 @@ def test_the_answer_in_words_comes_first() -> None:
     )
     assert kr.scale(SAMPLE["telemetry"]).summary == (
         "2 members would do as well as 6, and 7 to 12 members bring nothing: the fullest member "
-        "has 7 partitions either way; 4 of the 6 members have nothing to read; useful "
-        "numbers: 1, 2"
+        "has 7 partitions either way; 4 of the 6 members have nothing to read; another "
+        "assignor could give the fullest only 3 (see compare); useful numbers: 1, 2"
     )
     rate: dict[str, Any] = {"rate": {"payments": 1200}}
     assert kr.scale(SAMPLE["payments"], **rate, capacity=100).summary == (

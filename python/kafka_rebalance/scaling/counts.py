@@ -219,6 +219,8 @@ def _summary(
         said += _compared(counts, now, noun)
     if now.idle:
         said.append(f"{now.idle} of the {counted(members)} have nothing to read")
+    if now.possible < now.fullest and noun != "record":
+        said.append(f"another assignor could give the fullest only {now.possible} (see compare)")
     if worth := _worth(counts):
         said.append(f"useful numbers: {', '.join(map(str, worth))}")
     if not knows_owners:

@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
-    /// Removes PyO3's list of all names, so that the stub need not repeat that list.
+    /// Removes PyO3's list of all names, so that the stub need not repeat it.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.delattr("__all__")

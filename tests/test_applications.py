@@ -37,10 +37,11 @@ if TYPE_CHECKING:
 
 CHANGES = Path(__file__).parent / "data" / "streams_classic_changes.jsonl.gz"
 QUICK = CHANGES.with_name("streams_classic_quick.jsonl.gz")
+TAGS = CHANGES.with_name("streams_classic_tags.jsonl.gz")
 FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
 HOSTS = 31
 STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
-WITHHELD = (47, 52)
+WITHHELD, UNREAD = (47, 52), 63
 
 
 def _replayed(key: int, engine: Engine = "rust", given: dict[str, int] = GIVEN) -> Replay:
@@ -184,6 +185,18 @@ def test_static_processes_restart_without_a_rebalance() -> None:
     ] * 2
 
 
+def test_a_process_comes_back_between_two_probing_rebalances() -> None:
+    """The others probe at 105 s and 165 s, and the process is back at 180 s, whatever is due."""
+    given = parse_changes(["bounce-members=164f,away=3m"])
+    course = plan_application(_group(STABLE), _replayed(STABLE), given, restore_rate=5).likeliest
+    assert [(one.cause.split()[-1], one.waited_ms) for one in course.calls if one.waited_ms] == [
+        ("away", 45_000),
+        ("probing", 60_000),
+        ("probing", 60_000),
+        ("restarts", 15_000),
+    ]
+
+
 def test_other_changes_are_declined() -> None:
     one = _group(FIRST), _replayed(FIRST)
     with pytest.raises(GroupError, match=r"changes\[1\]: not planned"):
@@ -234,6 +247,21 @@ def test_changes_of_real_applications_go_as_planned(engine: Engine) -> None:
     assert len(compared) == 17
 
 
+def test_applications_with_client_tags_go_as_planned() -> None:
+    """Recorded by `python -m tests.streams_classic_live --seed 9`: three applications in two zones.
+
+    The tags decide where standby tasks are: without them, the leader would mostly answer otherwise.
+    """
+    pytest.importorskip("kafka")
+    from tests.streams_classic_live.judge import judged_again
+
+    with gzip.open(TAGS, "rt", encoding="utf-8") as file:
+        found = judged_again(file)
+    assert (found.changes, found.told_standby) == (6, found.compared), found.lines
+    assert (found.right_ends, found.right_lengths) == (found.ends, found.ends)
+    assert (found.decided, found.tagged) == (13, 16)
+
+
 # The commands -------------------------------------------------------------------------------------
 
 
@@ -252,7 +280,9 @@ def file(tmp_path: Path) -> Path:
 def test_describe(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = _run(capsys, "describe", file)
     assert code == 0
-    assert out.startswith("shop: 2 processes, 4 threads, 14 tasks (7 stateful). Not final")
+    assert out.startswith(
+        "shop: 2 processes, 4 threads, 14 tasks (7 stateful), each with a thread."
+    )
     assert "2026-11-23 19:07:55 UTC, by process 164f9b9c" in " ".join(out.split())
     assert "Waiting: 1[2], from 164f9b9c to 0420a007, which was up to 863 records behind" in out
     assert "Checked: the last rebalance, played again, has the present assignment." in out
@@ -260,6 +290,27 @@ def test_describe(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     application = json.loads(out)["application"]
     assert application["next_rebalance_ms"] == 1795460875093
     assert application["problem"] is None
+
+
+def test_tasks_that_nobody_reads_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "withheld.jsonl"
+    path.write_text(json.dumps(recorded_line(UNREAD)), encoding="utf-8")
+    told = " ".join(_run(capsys, "describe", path)[1].split())
+    assert "stateful), 1 read by nobody. It is about to rebalance again" in told
+    assert "Read by nobody until the next rebalance: 2[1]." in told
+
+
+def test_the_session_of_the_properties_counts(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    properties = tmp_path / "shop.properties"
+    properties.write_text("acceptable.recovery.lag=5\nmain.consumer.session.timeout.ms=10000\n")
+    given = "plan", file, "--remove-member", "0420", "--streams-config", properties
+    assert "after 10 s, nobody reads" in " ".join(_run(capsys, *given)[1].split())
+    more = "--session-timeout", 20
+    assert "after 20 s, nobody reads" in " ".join(_run(capsys, *given, *more)[1].split())
 
 
 def test_plan(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -522,6 +573,13 @@ def test_settings_without_a_change_are_those_of_their_way(
     now, standby = json.loads(capsys.readouterr().out)["settings"]
     assert now["standby_tasks"] == 0
     assert standby["standby_tasks"] == 7  # one of each stateful task
+    # Warm-ups that never end are no standby tasks; a standby where its task belongs is one.
+    rates = ["--restore-rate", "1", "--write-rate", "2", "--acceptable-lag", "5"]
+    given = ["compare", str(file), *rates, "--json", "--new-setting", "num.standby.replicas=1"]
+    assert main(given) == 0
+    now, standby = json.loads(capsys.readouterr().out)["settings"]
+    assert (now["settled"], now["standby_tasks"]) == (False, 0)
+    assert (standby["settled"], standby["standby_tasks"]) == (False, 7)
     assert main(["compare", str(file), "--new-setting", "num.standby=1"]) == 3
     assert "new_settings.num.standby: not a setting of the leader" in capsys.readouterr().err
     for command, wrong in (("compare", ""), ("plan", ""), ("plan", "=1"), ("compare", "A")):
@@ -642,6 +700,31 @@ def test_warm_ups_are_simulated(
     with pytest.raises(SystemExit):
         _run(capsys, *given, "--seeds", 3)
     assert "--seeds: not with a classic Kafka Streams application" in capsys.readouterr().err
+
+
+def test_changes_are_simulated_in_their_order() -> None:
+    """A process ends, 45 s later the other rebalances, and then it restarts as a static one."""
+    changes = parse_changes(["remove-member=0420", "bounce-members=164f,static,away=5s"])
+    run = application_run(plan_application(_group(LEFT), _replayed(LEFT), changes, restore_rate=20))
+    told = [(one.kind.value, one.member, one.at_ms) for one in run.happenings]
+    assert told == [
+        ("kill", "0420a007", 10_000),
+        ("stop", "164f9b9c", 61_000),
+        ("start", "164f9b9c", 66_000),
+    ]
+
+
+def test_options_of_applications_need_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plain.jsonl"
+    line = recorded_line(LEFT) | {"assignor": "range"}
+    path.write_text(json.dumps(line), encoding="utf-8")
+    for option in ("--standbys", "--restore-rate", "--session-timeout"):
+        with pytest.raises(SystemExit):
+            _run(capsys, "simulate", "--from", path, option, 1)
+        error = capsys.readouterr().err
+        assert f"{option}: only with a classic Kafka Streams application" in error
 
 
 def test_static_processes_are_idle_while_they_are_away() -> None:

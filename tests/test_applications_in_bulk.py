@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors.registry import IN_PLACE_OF_STREAM
 from kafka_rebalance.bulk import (
     applications_batch,
     assign_batch,
@@ -90,12 +91,27 @@ def test_a_bad_change_is_one_error() -> None:
 @pytest.mark.parametrize("given", ["given", "new_settings"])
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("foo", 1), ("num.standby.replicas", 2**31), ("acceptable.recovery.lag", "9" * 5000)],
+    [("foo", 1), ("num.standby.replicas", 2**31), ("acceptable.recovery.lag", "9" * 5000), (5, 1)],
 )
 def test_settings_are_checked_once_for_all_lines(given: str, name: str, value: object) -> None:
     with pytest.raises(kr.GroupError) as raised:
         [*plan_applications([], **{given: {name: value}})]  # type: ignore[arg-type]
     assert raised.value.path == f"{given}.{name}"
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"assignor": "x"}, "given.assignor"),
+        ({"assignor": 5}, "given.assignor"),
+        ({"stateful": "12"}, "given.stateful"),
+        ({"stateful": [-1]}, "given.stateful"),
+    ],
+)
+def test_what_a_replay_takes_is_checked_too(given: dict[str, object], path: str) -> None:
+    with pytest.raises(kr.GroupError) as raised:
+        [*plan_applications([], given=given)]
+    assert raised.value.path == path
 
 
 def test_columns() -> None:
@@ -181,11 +197,12 @@ def test_columns_have_the_answers_of_lines() -> None:
 
 
 def test_a_group_without_the_field_is_an_error_in_lines_and_columns() -> None:
-    problem = 'assignor: "stream" is Kafka Streams\' own assignor, which no setting replaces; its '
-    problem += "answer is computed from the field application, which `snapshot` writes"
+    problem = 'assignor: "stream" is Kafka Streams\' own assignor, which no setting replaces; '
+    problem += IN_PLACE_OF_STREAM
     assert json.loads(assign_lines([_line(application=None)])[0].line)["error"] == problem
     assert assign_batch(_columns([LEFT], application=None)).to_pylist()[0]["error"] == problem
     for bad in ("{", "[1]", "1"):
         row = assign_batch(_columns([LEFT], application=bad)).to_pylist()[0]
         assert row["error"] is not None
+        assert row["error"].startswith("application: ")
         assert row["error_kind"] == "group"

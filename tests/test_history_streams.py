@@ -12,6 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from kafka_rebalance.follow.metrics import GroupMetrics
+from kafka_rebalance.follow.rebalances import FollowedRebalance
 from kafka_rebalance.history.group_history import GroupHistory
 from kafka_rebalance.history.group_log import read_generation
 from kafka_rebalance.history.patterns import find_patterns
@@ -117,6 +119,24 @@ def test_warm_ups_that_do_not_finish() -> None:
     assert (found.kind, found.generations) == ("never warm", (2, 3, 4, 5))
     assert "4 probing rebalances in a row moved no task" in found.told
     assert not find_patterns(_rows(again[:3]))
+
+
+def test_warm_ups_that_do_not_finish_are_shown_until_the_next_probing() -> None:
+    """An exporter's page of any moment shows them, also just before a probing rebalance."""
+    joined = _captures("2")[0]
+    again = [joined | {"at_ms": joined["at_ms"] + 600_000 * n} for n in range(5)]
+    metrics = GroupMetrics("shop")
+    for row in _rows(again):
+        metrics.rebalanced(FollowedRebalance(row), row.written_ms)
+    shown = [
+        "findings" in metrics.text(metrics.recent[-1].time_ms + later_ms)
+        for later_ms in (0, 599_999, 605_000, 1_300_000)
+    ]
+    assert shown == [True, True, True, False]
+    last = metrics.recent[-1]
+    moved = dataclasses.replace(last, time_ms=last.time_ms + 600_000, moved=1)
+    metrics.rebalanced(FollowedRebalance(moved), moved.time_ms)
+    assert "findings" not in metrics.text(moved.time_ms)
 
 
 def test_bytes_that_cannot_be_read_have_no_time() -> None:

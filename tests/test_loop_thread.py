@@ -12,6 +12,7 @@ from typing import Any, Self
 import pytest
 
 from tests.support import live_members, plug_in_members
+from tests.support.waiting import FAR_S
 
 aiokafka = pytest.importorskip("aiokafka", reason="not installed: pip install -e '.[aiokafka]'")
 
@@ -70,7 +71,7 @@ def test_a_member_that_is_too_slow_is_ended(
     else:
         theirs = live_members.PythonMembers("localhost:1")
         theirs.add("aiokafka", "g", "m", "range", ["t"])
-    assert consumer.started.wait(20)
+    assert consumer.started.wait(FAR_S)
     if members == "plug-ins":
         ours.close()
         del ours

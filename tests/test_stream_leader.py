@@ -39,7 +39,6 @@ def _comparable(answer: dict[str, Any]) -> Any:
     for member in plain["members"].values():
         info = decode_assignment_info(base64.b64decode(member.pop("user_data")))
         member["read"] = [str(task.task_id) for task in info.active_tasks]
-        member["standby_tasks"] = {t: sorted(tps) for t, tps in member["standby_tasks"].items()}
     for process in (plain["processes"] or {}).values():
         process["active"].sort()
         process["standby"].sort()

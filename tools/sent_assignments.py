@@ -5,7 +5,7 @@ Errors   GroupError if an end point has no port.
 Differs  Java writes standby tasks, topics and hosts in hash order; ours are sorted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kafka_rebalance.assignors.streams.application import (
     Application,
@@ -40,7 +40,7 @@ def _sent(one: ThreadAssignment, topology: Topology, answer: LeaderAnswer) -> wi
         one.commonly_supported_version,
         tuple(wire.AssignedTask(*task) for task in one.active_tasks),
         tuple(
-            wire.StandbyTask(wire.AssignedTask(*task), _named(topology.inputs[task]))
+            wire.StandbyTask(wire.AssignedTask(*task), _named(sorted(topology.inputs[task])))
             for task in one.standby_tasks
         ),
         tuple(wire.NumberedTopic(number, topic) for number, topic in enumerate(topics)),
@@ -67,5 +67,5 @@ def _hosts(
     return tuple(found)
 
 
-def _named(partitions: tuple[Partition, ...]) -> tuple[wire.NamedPartition, ...]:
+def _named(partitions: Iterable[Partition]) -> tuple[wire.NamedPartition, ...]:
     return tuple(wire.NamedPartition(*tp) for tp in partitions)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of this package, with one base class.
+"""The exceptions of this package; `KafkaRebalanceError` is the base of all.
 
 A bad group raises `GroupError` with the path of the bad field. A group on which Kafka's own class
 throws raises `AssignorThrows`. In bulk (files, batches, Spark) such a group raises nothing: the
@@ -37,7 +37,7 @@ class AssignorThrows(GroupError):
 
     @classmethod
     def dies(cls, assignor: str, reason: str) -> "AssignorThrows":
-        """Returns the error for a group with which a C library's assignor kills its process."""
+        """Returns the error for a group on which a C library's assignor ends its process."""
         return cls("assignor", f"{assignor} kills the leader's process here: {reason}")
 
 
@@ -55,9 +55,9 @@ class NeverEnds(AssignorThrows):
 
 
 class NotAffected(GroupError):
-    """A change refers to a topic, member, client or rack that this group does not have.
+    """A change names a topic, member, client or rack that this group does not have.
 
-    Or it switches to the assignor or the protocol that the group has.
+    Or it switches to an assignor or protocol that the group has already.
     """
 
 
@@ -66,7 +66,7 @@ class SwitchRefused(GroupError):
 
 
 NO_MEMBERS = "no-members"
-"""The `error_kind` of `NoMembersLeft` in columns: a result, which is not counted as an error."""
+"""The `error_kind` of `NoMembersLeft` in columns. It is a result, and not counted as an error."""
 
 
 class NoMembersLeft(GroupError):
@@ -112,10 +112,9 @@ class MissingExtra(KafkaRebalanceError, ImportError):
 
 
 def _packages(extra: str) -> list[str]:
-    """Returns the packages that an extra installs.
+    """Returns the packages that an extra installs; none if kafka-rebalance itself is not installed.
 
-    The message names the packages, because kafka-rebalance itself may be missing from the package
-    index.
+    The message names them, because kafka-rebalance itself may be missing from the package index.
     """
     from importlib import metadata  # imported here: it is slow, and only this error needs it
 
@@ -132,7 +131,7 @@ def _packages(extra: str) -> list[str]:
 
 
 class SchemaError(KafkaRebalanceError, TypeError):
-    """The columns of a DataFrame are not those of the contract; the message names the path."""
+    """A DataFrame's columns are not those of the contract; the message names the wrong column."""
 
 
 class SparkFailedError(KafkaRebalanceError):
@@ -165,7 +164,7 @@ def shown(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.75) -> str | None:
-    """Returns the known name that resembles `name` most, if the likeness is `cutoff` or more."""
+    """Returns the known name most like `name`; None if none has a `difflib` ratio of `cutoff`."""
     from difflib import get_close_matches  # imported here: only errors need it
 
     return next(iter(get_close_matches(name, [*known], 1, cutoff)), None)

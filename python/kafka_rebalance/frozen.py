@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base classes of values that become dataclasses when they are first used.
 
-To make a dataclass takes a third of a millisecond. A command imports hundreds, and uses few.
+It takes a third of a millisecond to make a dataclass. A command imports hundreds, and uses few.
 """
 
 from dataclasses import FrozenInstanceError, dataclass, field, is_dataclass
@@ -30,7 +30,7 @@ _WHEN_USED = {
 
 
 def _make(kind: type["Frozen"]) -> None:
-    """Copies what `dataclass` makes of an equal class, so no other thread sees half of it."""
+    """Copies the result of `dataclass` on an equal class, so no thread sees a half-made class."""
     meta: Any = type(kind)
     left = {*_WHEN_USED, "__dict__", "__weakref__"}
     before = {name: value for name, value in vars(kind).items() if name not in left}
@@ -70,4 +70,4 @@ class Frozen:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Message(Frozen):
-    """Makes each subclass a frozen dataclass whose fields are given by name."""
+    """Makes each subclass a frozen dataclass whose constructor takes the fields by name only."""

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reads the records of one partition of `__consumer_offsets` for `history/all_groups.py`. Nearly
-//! all of them are commits, and Python sees only their sums.
+//! all of them are commits, of which Python gets only counts and times.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 
 use crate::wire::group_records::{Key, decode_key, decode_offset};
 
-/// The first and last commit of a partition since the group's last record, and their number.
+/// The times of a partition's first and last commit since the group's last own record, and the
+/// number of commits.
 #[derive(Clone, Copy)]
 #[pyclass(get_all, module = "kafka_rebalance._core")]
 pub struct CommitTimes {
@@ -46,7 +47,7 @@ impl CommitTimes {
 }
 
 struct Group {
-    /// Its own records, and between two of them a dict of commits by partition.
+    /// The group's own records; between two of them, a dict of the commits by partition.
     entries: Py<PyList>,
     records: usize,
     commits: Option<Py<PyDict>>,
@@ -63,16 +64,16 @@ impl Group {
     }
 }
 
-/// A partition that a group commits.
+/// A partition for which a group commits offsets.
 struct Place {
     group: usize,
     partition: Py<PyAny>,
-    /// The commits since this record of the group.
+    /// The number of the group's own records before these commits.
     since: usize,
     times: Py<CommitTimes>,
 }
 
-/// Sums up the commits of groups between the groups' own records, in the order of the log.
+/// Counts the commits of groups between the groups' own records, in the order of the log.
 ///
 /// `name_of(key)` returns the group of a record that is not a commit; None if it is not wanted.
 #[pyclass(module = "kafka_rebalance._core")]
@@ -82,9 +83,9 @@ pub struct PartitionLog {
     groups: Vec<Group>,
     by_name: FxHashMap<String, usize>,
     places: Vec<Place>,
-    /// By the bytes of a commit's key, without its version.
+    /// Maps the bytes of a commit's key, without its version, to an index in `places`.
     by_key: FxHashMap<Box<[u8]>, usize>,
-    /// The names of topics by the ids in committed offsets, which Kafka 4.4 and later write.
+    /// By topic id: the topic's name. Kafka 4.4 and later write topic ids in committed offsets.
     topic_names: FxHashMap<[u8; 16], Py<PyString>>,
     last_offset: i64,
     /// From this offset to the last one, the partition has no hole; see `WholeFrom`.
@@ -110,7 +111,8 @@ impl PartitionLog {
         })
     }
 
-    /// Adds records (`OffsetsRecord`) with ascending offsets; drops one that was the last before.
+    /// Adds records (`OffsetsRecord`) with ascending offsets; skips one whose offset equals the
+    /// last one.
     fn add(&mut self, records: &Bound<'_, PyList>) -> PyResult<()> {
         let py = records.py();
         for record in records {
@@ -147,12 +149,12 @@ impl PartitionLog {
         Ok(())
     }
 
-    /// Returns the entries of each group.
+    /// Returns each group's entries: its own records and the commits between them.
     fn groups(&self) -> Vec<&Py<PyList>> {
         self.groups.iter().map(|group| &group.entries).collect()
     }
 
-    /// Returns the names of topics by their ids, each two signed numbers.
+    /// Returns the topics' names by id; an id is a pair of signed numbers.
     fn topic_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let half = |bytes: &[u8]| i64::from_be_bytes(bytes.try_into().expect("eight bytes"));
         let names = PyDict::new(py);
@@ -164,7 +166,7 @@ impl PartitionLog {
 }
 
 impl PartitionLog {
-    /// Any group's commit names its topic.
+    /// Records a topic's name by its id, which a commit of any group may contain.
     fn learn_name(&mut self, py: Python<'_>, key: &[u8], value: &[u8]) {
         if let [0, 4, ..] = value
             && let Ok(value) = decode_offset(value)

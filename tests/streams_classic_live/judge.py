@@ -6,9 +6,10 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from kafka_rebalance.applications.plan import ApplicationPlan, Course, plan_appl
 from kafka_rebalance.applications.prediction import NEW
 from kafka_rebalance.applications.replayed import Replay, replay
 from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
+from kafka_rebalance.assignors.streams import engines
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
@@ -61,8 +63,19 @@ class Stage:
     """The client tag `zone` of each process that was ever started, if the stage has tags."""
     planned: ApplicationPlan | None = None
     phase: int = 0
+    changed_ms: float = 0.0
+    probed_ms: int = 0
+    """When the last probing rebalance was due."""
     next: Course | None = None
     there: set[str] = field(default_factory=set)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {
+            "acceptable.recovery.lag": self.lag,
+            "probing.rebalance.interval.ms": PROBING_MS,
+            _TAGS: ["zone"] * self.is_tagged,
+        }
 
     @staticmethod
     def drawn(number: int, random: Random) -> Stage:
@@ -70,7 +83,8 @@ class Stage:
         name = f"app{number}"
         topics = {f"{name}-orders": a, f"{name}-returns": b, f"{name}-clicks": c}
         is_tagged = number % 5 == 3
-        return Stage(name, topics, number % 2, number % 3 == 2, is_tagged=is_tagged)
+        standbys = 1 if is_tagged else number % 2
+        return Stage(name, topics, standbys, number % 3 == 2, is_tagged=is_tagged)
 
 
 @dataclass
@@ -86,11 +100,28 @@ class Found:
     """Rebalances after which all processes had the planned active tasks."""
     told: int = 0
     """Rebalances after which each task was where the plan or its quick course had it."""
+    told_standby: int = 0
+    """As `told`, and each standby task and warm-up was."""
     again: int = 0
     told_again: int = 0
     """As `told`, but of probing rebalances that were planned from the state before each."""
+    told_standby_again: int = 0
+    tagged: int = 0
+    """Rebalances of applications with client tags."""
+    decided: int = 0
+    """Those in which the leader would have put standby tasks elsewhere without tags."""
+    states: set[str] = field(default_factory=set)
+    """The settled states that were seen: group, tasks of each thread, deadline."""
+    unlike: dict[str, str] = field(default_factory=dict)
+    """Those that the replay does not have as its answer, and what it says then."""
+    with_traffic: dict[str, str] = field(default_factory=dict)
+    """Each state that was seen while records were written: how its replay ended."""
     ends: int = 0
     right_ends: int = 0
+    warmed: int = 0
+    """How many of these had warm-ups, so probing rebalances."""
+    right_times: int = 0
+    """How many of those had settled within the printed time, with 10 s for each rebalance."""
     right_lengths: int = 0
     """How many changes had as many probing rebalances as their plan said: a number, or a range."""
     probings: int = 0
@@ -114,17 +145,26 @@ class Found:
             f"follow-ups, {self.equal} also in threads; {self.told_again} of {self.again} probing "
             f"rebalances as told from the state before; {self.right_ends} of {self.ends} ends as "
             f"planned, {self.right_lengths} after as many probing rebalances as told; probing "
-            f"times right in {self.on_time} of {self.probings}"
+            f"times right in {self.on_time} of {self.probings}; with standby tasks, "
+            f"{self.told_standby} of {self.compared} as told, and {self.told_standby_again} of "
+            f"{self.again} from the state before; warm within the printed time: {self.right_times} "
+            f"of {self.warmed}; client tags decided {self.decided} of {self.tagged} rebalances of "
+            f"tagged applications; replay equal in {len(self.states) - len(self.unlike)} of "
+            f"{len(self.states)} settled states"
         )
 
 
-class _Run:
-    def __init__(self, server: str, random: Random, directory: Path, record: TextIO | None) -> None:
-        self.server, self.random, self.directory = server, random, directory
+class Run:
+    def __init__(
+        self, server: str, random: Random, directory: Path, record: TextIO | None, found: Found
+    ) -> None:
+        self.server, self.random, self.directory, self.found = server, random, directory, found
         self.names = count(1)
         self.last: dict[str, str] = {}
         self.record = record
         self.described: dict[str, dict[str, Any]] = {}
+        self.bounds: dict[str, str] = {}
+        """Which end offsets the last replay of each application stands on."""
         self.java = JavaMembers(server, directory / "java.log", "BrokerAssigned", [LIB_STREAMS])
 
     def send(self, **command: Any) -> None:
@@ -190,12 +230,10 @@ class _Run:
                 group, field_ = GroupSpec.from_dict(line), line["application"]
                 read, assigned = read_application(field_), read_assigned(field_)
                 stage = by_id[group.group_id]
-                given = {
-                    "acceptable.recovery.lag": stage.lag,
-                    "probing.rebalance.interval.ms": PROBING_MS,
-                    _TAGS: ["zone"] * stage.is_tagged,
-                }
-                found[group.group_id] = group, replay(group.group_id, read, assigned, given)
+                one = replay(group.group_id, read, assigned, stage.given)
+                found[group.group_id] = group, one
+                is_now = one.application.end_offsets == read.end_offsets
+                self.bounds[group.group_id] = "the ends of now" if is_now else "reported ends"
             except (GroupError, KeyError) as error:
                 found[line["group_id"]] = line.get("error") or str(error)
         return found
@@ -234,6 +272,10 @@ class _Run:
                     calm[stage.group_id] = state, time.monotonic()
                 elif time.monotonic() - since > _CALM_S:
                     done[stage.group_id] = look
+                    key = str((stage.group_id, *state[:2]))
+                    self.found.states.add(key)
+                    if one.problem:
+                        self.found.unlike[key] = one.problem
             if len(done) == len(stages):
                 return done
             time.sleep(0.3)
@@ -257,9 +299,13 @@ def judged(
     random: Random,
     directory: Path,
     record: TextIO | None = None,
+    traffic_s: int = 0,
 ) -> Found:
-    """Makes the changes of all applications, one of each at a time."""
-    run, found = _Run(server, random, directory, record), Found()
+    """Makes the changes of all applications, one of each at a time; then, for some seconds, looks
+    at them while records are written and a process joins each.
+    """
+    found = Found()
+    run = Run(server, random, directory, record, found)
     try:
         for stage in stages:
             run.fill(stage)
@@ -273,9 +319,56 @@ def judged(
             _compare(run, busy, found)
             print(found, flush=True)
         _ask_history(server, found)
+        if traffic_s:
+            _replay_with_traffic(run, stages, traffic_s)
         return found
     finally:
         run.java.close()
+
+
+def _replay_with_traffic(run: Run, stages: list[Stage], seconds: int) -> None:
+    """Counts how the replays of all states end: equal with an end offset, or declined."""
+    found, done = run.found, threading.Event()
+    producer = KafkaProducer(bootstrap_servers=run.server)
+    topics = {topic: n for stage in stages for topic, n in stage.topics.items()}
+
+    def produce() -> None:
+        for n in count(_RECORDS * 10):
+            for topic, partitions in topics.items():
+                text = b"%d" % n
+                producer.send(topic, key=text, value=text, partition=n % partitions)
+            if done.wait(0.02):
+                return
+
+    writer = threading.Thread(target=produce)
+    writer.start()
+    try:
+        for stage in stages:
+            run.start(stage, 1)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for group_id, look in run.looks(stages).items():
+                if not isinstance(look, str):
+                    one = look[1]
+                    how = (
+                        f"equal with {run.bounds[group_id]}" if one.problem is None else "declined"
+                    )
+                    state = (
+                        group_id,
+                        sorted(one.assigned),
+                        present_tasks(one.assigned),
+                        one.deadline,
+                    )
+                    found.with_traffic.setdefault(str(state), how)
+            time.sleep(1)
+    finally:
+        done.set()
+        writer.join()
+        producer.close()
+    found.add(
+        f"with traffic, replays of {len(stages)} applications' states: "
+        f"{dict(Counter(found.with_traffic.values()))}"
+    )
 
 
 def _ask_history(server: str, found: Found) -> None:
@@ -293,7 +386,7 @@ def _ask_history(server: str, found: Found) -> None:
     found.add(f"history: {dict(found.causes)}; named {found.named} of {len(found.due)} probings")
 
 
-def _await_final(run: _Run, stages: list[Stage]) -> dict[str, tuple[GroupSpec, Replay]]:
+def _await_final(run: Run, stages: list[Stage]) -> dict[str, tuple[GroupSpec, Replay]]:
     end = time.monotonic() + 4 * PROBING_MS / 1000
     while time.monotonic() < end:
         looks = run.settled(stages)
@@ -303,7 +396,7 @@ def _await_final(run: _Run, stages: list[Stage]) -> dict[str, tuple[GroupSpec, R
     raise TimeoutError("an application still has a deadline")
 
 
-def _change(run: _Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Found) -> bool:
+def _change(run: Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Found) -> bool:
     """Plans and makes a change; returns whether there is something to compare."""
     group, one = look
     found.changes += 1
@@ -323,12 +416,10 @@ def _change(run: _Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Foun
         texts = [f"remove-member={process_id}"]
         if kind == "restart":
             texts = [f"bounce-members={process_id},away=1s"]
-    changes = parse_changes(texts)
-    stage.planned = plan_application(group, one, changes, session_ms=SESSION_MS)
-    stage.there = {each.member_id for each in group.members}
-    stage.phase, stage.next = 0, None
+    _plan(stage, group, one, texts[0])
     found.add(f"{stage.group_id}: {texts[0]}, {stage.standbys} standbys")
     run.note(group_id=stage.group_id, change=texts[0])
+    stage.changed_ms = time.time() * 1000
     if kind == "add":
         run.start(stage, threads, stage.zones[victim])
     elif kind == "remove":
@@ -340,7 +431,41 @@ def _change(run: _Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Foun
     return kind != "restart"
 
 
-def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
+def _plan(stage: Stage, group: GroupSpec, one: Replay, change: str) -> None:
+    changes = parse_changes([change])
+    stage.planned = plan_application(group, one, changes, session_ms=SESSION_MS)
+    stage.there = {each.member_id for each in group.members}
+    stage.phase, stage.next = 0, None
+
+
+def _next(stage: Stage, group: GroupSpec, look: Replay) -> None:
+    """Plans the probing rebalance that is due."""
+    stage.phase += 1
+    stage.next = plan_application(group, look).likeliest if look.deadline else None
+
+
+def judged_again(record: TextIO) -> Found:
+    """Judges a recording: all but times."""
+    found, stages = Found(), dict[str, Stage]()
+    looks: dict[str, tuple[GroupSpec, Replay]] = {}
+    for line in map(json.loads, record):
+        group_id = line["group_id"]
+        stage = stages.setdefault(group_id, Stage(group_id, {}, 0, is_static=False))
+        if "change" in line:
+            found.changes += 1
+            _plan(stage, *looks[group_id], line["change"])
+        elif "compared" in line:
+            found.add(f"  {group_id}: {_judged(stage, looks[group_id][1], found)}")
+            _next(stage, *looks[group_id])
+        else:
+            read = read_application(line["application"])
+            stage.is_tagged = any(one.info.tags() for one in read.threads)
+            sent = read_assigned(line["application"])
+            looks[group_id] = GroupSpec.from_dict(line), replay(group_id, read, sent, stage.given)
+    return found
+
+
+def _compare(run: Run, stages: list[Stage], found: Found) -> None:
     """Compares all rebalances after the changes of these applications."""
     left = list(stages)
     looks = run.settled(left) if left else {}
@@ -350,8 +475,7 @@ def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
             how = _judged(stage, look, found)
             run.note(group_id=stage.group_id, compared=how)
             found.add(f"  {stage.group_id}: {how}; probing {'not ' * (not look.deadline)}due")
-            stage.phase += 1
-            stage.next = plan_application(group, look).likeliest if look.deadline else None
+            _next(stage, group, look)
         left = [one for one in left if one.next]
         if left:
             due = {one.group_id: (looks[one.group_id][1].deadline or ("", 0))[1] for one in left}
@@ -361,6 +485,7 @@ def _compare(run: _Run, stages: list[Stage], found: Found) -> None:
             for one in left:
                 found.probings += 1
                 found.due.append((one.group_id, due[one.group_id]))
+                one.probed_ms = due[one.group_id]
                 found.on_time += _was_on_time(looks[one.group_id][1], due[one.group_id])
 
 
@@ -374,19 +499,76 @@ def _judged(stage: Stage, look: Replay, found: Found) -> str:
         look.assigned
     )
     differing = _outside(course, stage.phase, present, look.topology.stateful)
+    standby = _standbys(stage, look, present_tasks(look.assigned))
+    bounds = [_standbys(stage, look, one) for one in _bounds(course, stage.phase)]
+    apart = [one for one, of in standby.items() if of not in [bound[one] for bound in bounds]]
+    if stage.is_tagged:
+        found.tagged += 1
+        found.decided += _decided(look)
     is_planned = not any(present[one] != course.owners(stage.phase).get(one) for one in present)
     found.planned += is_planned
     found.told += not differing
+    found.told_standby += not differing and not apart
     if stage.next is not None:
         found.again += 1
-        found.told_again += not _outside(stage.next, 0, _owners(look), look.topology.stateful)
+        told = [_outside(stage.next, 0, _owners(look), look.topology.stateful)]
+        all_ = {one.member_id for one in look.application.threads}
+        now = _standbys(replace(stage, there=all_), look, present_tasks(look.assigned))
+        next_ = [_standbys(replace(stage, there=all_), look, one) for one in _bounds(stage.next, 0)]
+        told += [[one for one, of in now.items() if of not in [bound[one] for bound in next_]]]
+        found.told_again += not told[0]
+        found.told_standby_again += not any(told)
     if look.deadline is None:
         found.ends += 1
-        found.right_ends += present == course.after
+        is_right = standby == _standbys(stage, look, course.tasks)
+        found.right_ends += present == course.after and is_right
+        if stage.phase and stage.changed_ms:
+            took_ms, slack_ms = stage.probed_ms - stage.changed_ms, _ON_TIME_MS * (1 + stage.phase)
+            found.warmed += 1
+            found.right_times += quick.duration_ms <= took_ms <= course.duration_ms + slack_ms
         found.right_lengths += stage.phase + 1 in range(len(quick.phases), len(course.phases) + 1)
+    far = f"; standby DIFFERS: {', '.join(map(str, apart))}" if apart else ""
     if is_planned:
-        return "as planned"
-    return f"DIFFERS: {', '.join(map(str, differing))}" if differing else "between the bounds"
+        return "as planned" + far
+    if differing:
+        return f"DIFFERS: {', '.join(map(str, differing))}" + far
+    return "between the bounds" + far
+
+
+def _bounds(course: Course, phase: int) -> list[dict[str, ThreadTasks]]:
+    """Returns the tasks of all threads after a phase, or, if some copies are restored before
+    follow-ups, those of a later phase, or of a call in the quick course.
+    """
+    later = [of[-1].tasks for of in course.phases[min(phase, len(course.phases) - 1) :]]
+    if course.quick is None:
+        return later[:1]
+    quick = course.quick.phases
+    return [*later, *(one.tasks for one in quick[min(phase, len(quick) - 1)])]
+
+
+def _standbys(stage: Stage, look: Replay, tasks: dict[str, ThreadTasks]) -> dict[TaskId, set[str]]:
+    """Returns the processes with a standby of each stateful task, as `_owners` names them."""
+    names = {
+        one: uuid_text(process_id)
+        for process_id, of in look.processes().items()
+        for one in of
+        if one in stage.there
+    }
+    found: dict[TaskId, set[str]] = {one: set() for one in look.topology.stateful}
+    for member_id, of in tasks.items():
+        for task in of.standby:
+            found[task].add(names.get(member_id, NEW))
+    return found
+
+
+def _decided(look: Replay) -> bool:
+    """Returns whether the leader would have answered with other standby tasks without tags."""
+    one = look.application
+    free = one._replace(settings=one.settings._replace(rack_aware_assignment_tags=()))
+    answers = [engines.assign(each, reference=False).members for each in (one, free)]
+    return any(
+        answers[0][each].standby_tasks != answers[1][each].standby_tasks for each in answers[0]
+    )
 
 
 def _outside(

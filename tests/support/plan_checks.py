@@ -179,8 +179,11 @@ def _check_step(step: Step, engine: str, forgetting: set[str]) -> None:
     cooperative = ours or assignor.endswith("cooperative-sticky")
     librdkafka = assignor.startswith("librdkafka/")
     eager = cooperative and group.rebalance_protocol == "eager"
-    cooperative &= not lists_eager_plug_in(group, assignor)
-    if eager or (forgetting and step.rounds[0].kind == "eager"):
+    # Eager members of a plug-in claim in user data: in a switch, those that restarted do.
+    claims_in_user_data = lists_eager_plug_in(group, assignor)
+    cooperative &= not claims_in_user_data
+    starts_over = step.rounds[0].kind == "eager" and not claims_in_user_data
+    if eager or (forgetting and starts_over):
         cooperative = False
         members = tuple(
             replace(member, owned_partitions=(), generation_id=None) for member in group.members

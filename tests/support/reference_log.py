@@ -167,9 +167,10 @@ class Log:
             return not self.racks.mismatch(member_id, tp)  # an empty rack counts as one
         return self.members[member_id].rack in (None, *self.replicas(tp))
 
-    def replicas(self, tp: TopicPartition) -> set[str | None]:
+    def replicas(self, tp: TopicPartition) -> set[str]:
+        """Returns the known racks of its replicas; a member without a rack is near none of them."""
         racks = next(topic.racks for topic in self.group.topics if topic.name == tp.topic)
-        return set() if racks is None else set(racks[tp.partition])
+        return set() if racks is None else {rack for rack in racks[tp.partition] if rack}
 
 
 def _sizes(holdings: Any) -> Sizes:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares settings of a classic Kafka Streams application: one input, the course under each.
+"""Compares settings of a classic Kafka Streams application: plays one input under each.
 
-The settings are in place first: the application is played with them until no rebalance is due. The
-changes come then. Without changes, the figures are those of the way to the settings.
+The settings come first: the application is played with them until no rebalance is due. The changes
+come then. Without changes, the figures are those of the way to the settings.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes.change import Change
 
+from .lines import checked_settings
 from .plan import SESSION_MS, ApplicationPlan, plan_application
 from .replayed import Replay
 
@@ -24,12 +26,18 @@ class ComparedSettings(NamedTuple):
 
     @property
     def copies(self) -> int:
-        """Returns how many standby tasks there are in the end."""
-        return sum(len(of.standby) for of in self.plan.likeliest.tasks.values())
+        """Returns how many standby tasks there are in the end, without warm-ups: those are the
+        copies of a task beyond its replicas. (The process that a task waits for may have one of
+        these, so its copy is not always a warm-up.)
+        """
+        counts = Counter(one for of in self.plan.likeliest.tasks.values() for one in of.standby)
+        now = self.plan.replay.application.settings
+        settings = now._replace(**checked_settings(self.new_settings, "new_settings"))
+        return sum(min(count, settings.num_standby_replicas) for count in counts.values())
 
     @property
     def per_thread(self) -> tuple[int, int]:
-        """Returns the fewest and the most active tasks of a thread in the end."""
+        """Returns the fewest and the most active tasks of a thread at the end."""
         counts = [len(of.active) for of in self.plan.likeliest.tasks.values()]
         return min(counts), max(counts)
 
@@ -60,8 +68,8 @@ def compare_settings(
 ) -> list[ComparedSettings]:
     """Plays the changes under the present settings, and under each of the `candidates`.
 
-    Without candidates: one more standby replica, twice the warm-ups, ten times the acceptable lag,
-    and racks, if threads have one.
+    Without candidates: one more standby replica, twice the warm-ups, ten times the acceptable lag
+    or the power of ten at which waiting tasks move, and racks, if threads have one.
     """
     return [
         ComparedSettings(
@@ -78,17 +86,19 @@ def compare_settings(
                 engine=engine,
             ),
         )
-        for one in ({}, *(candidates or _usual(replay)))
+        for one in ({}, *(candidates or _usual(replay, write_rate)))
     ]
 
 
-def _usual(replay: Replay) -> list[dict[str, Any]]:
+def _usual(replay: Replay, write_rate: int) -> list[dict[str, Any]]:
     now = replay.application.settings
+    behind = max((late for *_, late in replay.waiting()), default=0)
+    behind += write_rate * now.probing_rebalance_interval_ms // 1000
     lag = "acceptable.recovery.lag"
     found: list[dict[str, Any]] = [
         {"num.standby.replicas": now.num_standby_replicas + 1},
         {"max.warmup.replicas": 2 * now.max_warmup_replicas},
-        {lag: 10 * (now.acceptable_recovery_lag or 1_000)},
+        {lag: max(10 * (now.acceptable_recovery_lag or 1_000), 10 ** len(str(behind)))},
     ]
     if any(one.rack_id for one in replay.application.threads):
         strategies = {"none", "min_traffic", "balance_subtopology"}

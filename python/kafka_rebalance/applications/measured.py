@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how fast an application restores state, from two readings of it.
+"""Measures how fast an application restores state, from two readings of its description.
 
-A thread sends the position of each copy when it joins. Between the last rebalances of two readings,
-a copy that was there in both has restored the difference. A copy that has reached the earlier end
-of its changelogs could have been faster: its rate is a lower bound. What is written to the
-changelogs of a task is the difference of their ends between the two readings.
+A thread sends the position of each copy of a task's state when it joins. A copy that is in the last
+rebalances before both readings has restored the difference of its positions. If it has reached the
+earlier end of its changelogs, it could have been faster: its rate is a lower bound. The records
+written to a task's changelogs are the difference of their ends in the readings.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.streams.application import Application, end_offset_sums
@@ -17,12 +16,11 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId
 
 from .lines import read_application, utc_text
 from .replayed import Place, Replay, read_replay
-from .topology import present_tasks
 
 
 class Rates(NamedTuple):
-    """Records a second: of the slowest copy that is not caught up, or else the fastest lower bound;
-    and the most that are written for a task.
+    """Records a second: those of the slowest copy that is not caught up, or else the highest lower
+    bound; and the most that are written to the changelogs of one task.
     """
 
     restore_rate: int
@@ -41,9 +39,9 @@ class Rates(NamedTuple):
 
 
 def measured_rates(group_id: str, line: Any, now: Replay, later: Any) -> Rates:
-    """Returns the rates between two readings, each the field `application` of a line.
+    """Returns the rates between two readings; each is the field `application` of a line.
 
-    `now` is the replay of the `later` one.
+    `line` is the earlier reading, and `now` is the replay of the `later` one.
 
     Errors   GroupError at `since` if no copy has restored records between the two.
     """
@@ -53,7 +51,7 @@ def measured_rates(group_id: str, line: Any, now: Replay, later: Any) -> Rates:
     read = [read_application(one) for one in (line, later)]
     ends = [_ends(one, now) for one in read]
     found: list[tuple[bool, float]] = []
-    for place in _standby(then) & after.keys() if ms > 0 else ():
+    for place in then.standby() & after.keys() if ms > 0 else ():
         task, had = place[1], max(0, before.get(place, 0))
         runs = after[place] == LATEST_OFFSET
         restored = (ends[0].get(task, 0) if runs else after[place]) - had
@@ -70,21 +68,7 @@ def measured_rates(group_id: str, line: Any, now: Replay, later: Any) -> Rates:
 
 
 def _positions(one: Replay) -> dict[Place, int]:
-    sums: Mapping[Place, int] = {
-        (thread.info.process_id, task): total
-        for thread in one.application.threads
-        for task, total in thread.info.offset_sums().items()
-    }
-    return {place: total for place, total in sums.items() if total >= LATEST_OFFSET}
-
-
-def _standby(one: Replay) -> set[Place]:
-    tasks = present_tasks(one.assigned)
-    return {
-        (thread.info.process_id, task)
-        for thread in one.application.threads
-        for task in tasks[thread.member_id].standby
-    }
+    return {place: total for place, total in one.sums().items() if total >= LATEST_OFFSET}
 
 
 def _ends(read: Application, now: Replay) -> dict[TaskId, int]:

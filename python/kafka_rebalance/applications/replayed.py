@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the last call of the leader again: a check of everything that is inferred.
+"""Plays the leader's last call again, to check everything that is inferred.
 
 A broker describes what each thread sent in its last JoinGroup, which is the leader's input, and
-what it was assigned, which is the leader's answer. If the input with an inferred topology and
-assumed settings has this answer, plans can stand on it.
+what it was assigned, which is the leader's answer. If the input, an inferred topology and assumed
+settings produce this answer, plans can rely on them.
 
-The candidates are tried in order, and the first with an equal answer is taken: the topologies, the
-end offsets (those of now; the largest that a thread reported, which the leader certainly saw), the
+The candidates are tried in order, and the first with that answer is taken: the topologies, the end
+offsets (the present ones; the largest that a thread reported, which the leader certainly saw), the
 assignors, the tags (none; all that threads have), and `acceptable.recovery.lag` (the default; 0).
-If none is equal, the candidate with the fewest differing threads is returned, with these.
+If none has it, the candidate with the fewest differing threads is returned, with these.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ from kafka_rebalance.assignors.streams.application import (
 )
 from kafka_rebalance.assignors.streams.leader import ASSIGNORS
 from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.group.field_paths import integer
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
@@ -34,27 +35,29 @@ from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
 from .lines import (
     FIELD,
     SentAssignment,
+    checked_assignor,
+    checked_settings,
     read_application,
     read_assigned,
     settings,
     uuid_text,
 )
-from .topology import missing_tasks, present_tasks, topologies
+from .topology import ThreadTasks, missing_tasks, present_tasks, topologies
 
 Place = tuple[Uuid, TaskId]
-"""A process and a task that it has."""
+"""A process and one of its tasks."""
 _MOST_CANDIDATES = 200
 _DIGITS = 8
 OF_REPLAY = ASSIGNOR, STATEFUL = "assignor", "stateful"
-"""Keys among the given settings: of the assignor, and of the numbers of stateful subtopologies."""
+"""Keys among the given settings: the assignor, and the numbers of the stateful subtopologies."""
 
 
 class Replay(NamedTuple):
-    """The last call of the leader: its input, the present assignment, and where they differ.
+    """The leader's last call, replayed: its input, the present assignment, and the differences.
 
-    `application` has the topology and the settings that are assumed. `given` are the settings that
-    the caller has named. `differing` are the members whose answer differs. `topologies` counts
-    those that have the present assignment as their answer: of several, one is right.
+    `application` holds the assumed topology and settings. `given` are the settings that the caller
+    has named. `differing` are the members whose answer differs. `topologies` is the number of
+    topologies that produce the present assignment; only one of them is the real one.
     """
 
     application: Application
@@ -69,7 +72,7 @@ class Replay(NamedTuple):
 
     @property
     def deadline(self) -> tuple[str, int] | None:
-        """Returns the member that makes the next probing rebalance, and its time in epoch ms."""
+        """Returns the member that triggers the next probing rebalance, and when in epoch ms."""
         found = ((one, each.info.next_rebalance_ms) for one, each in self.assigned.items())
         return next((one for one in found if one[1] not in (0, NO_REBALANCE)), None)
 
@@ -81,7 +84,7 @@ class Replay(NamedTuple):
         return next(one for one, members in self.processes().items() if member_id in members)
 
     def processes(self) -> dict[Uuid, list[str]]:
-        """Returns the member ids of the threads of each process, in the order of process ids."""
+        """Returns the member ids of each process's threads, in the order of process ids."""
         found: dict[Uuid, list[str]] = {}
         for one in sorted(self.application.threads, key=lambda one: one.info.process_id):
             found.setdefault(one.info.process_id, []).append(one.member_id)
@@ -89,7 +92,7 @@ class Replay(NamedTuple):
 
     @property
     def names(self) -> dict[str, str]:
-        """Returns a short name for each process id."""
+        """Returns a short name for each process id: its first digits, if these are unique."""
         ids = [*map(uuid_text, self.processes())]
         is_short = len({one[:_DIGITS] for one in ids}) == len(ids)
         return {one: one[:_DIGITS] if is_short else one for one in ids}
@@ -126,7 +129,7 @@ class Replay(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """Returns why no plan can stand on this replay, and what to do; None if it is equal."""
+        """Returns why no plan can rely on this replay, and what to do; None if it is equal."""
         if not self.differing:
             return None
         text = f"the last rebalance, played again, differs for {self.differing[0]}"
@@ -146,7 +149,7 @@ class Replay(NamedTuple):
         return text
 
     def assumed(self) -> dict[str, str]:
-        """Returns each setting that plans read, with its value and the source of the value."""
+        """Returns each setting that plans read, with its value and the value's source, as text."""
         of = self.application.settings
         given = {name.replace(".", "_") for name in self.given}
         found = {ASSIGNOR: f"{self.application.assignor} (chosen by the replay)"}
@@ -167,16 +170,12 @@ class Replay(NamedTuple):
 
     def waiting(self, *, engine: Engine = "rust") -> list[tuple[TaskId, Uuid | None, Uuid, int]]:
         """Returns the stateful tasks that are not where they belong: the task, its process now, the
-        process to which it belongs, and how many records this was behind in the last rebalance.
+        one where it belongs, and how many records that one was behind in the last rebalance.
         """
         if self.differing:
             return []
-        tasks = present_tasks(self.assigned)
-        now = {
-            task: one.info.process_id
-            for one in self.application.threads
-            for task in tasks[one.member_id].active
-        }
+        active = places(self.application, present_tasks(self.assigned), active=True)
+        now = {task: process_id for process_id, task in active}
         played = engines.assign(self.application, reference=engine == "reference").processes or {}
         stateful = {*self.topology.stateful}
         return [
@@ -186,29 +185,58 @@ class Replay(NamedTuple):
         ]
 
     def warming(self, *, engine: Engine = "rust") -> set[Place]:
-        """Returns the process and the task of each warm-up: the ideal owner has it as standby."""
+        """Returns the process and the task of each warm-up: a standby task at its ideal owner."""
         if self.differing:
             return set()
-        tasks = present_tasks(self.assigned)
-        return ideal_owners(self.application, engine=engine) & {
-            (one.info.process_id, task)
+        return ideal_owners(self.application, engine=engine) & self.standby()
+
+    def standby(self) -> set[Place]:
+        """Returns the process and the task of each standby task, also of warm-ups."""
+        return places(self.application, present_tasks(self.assigned), active=False)
+
+    def sums(self) -> dict[Place, int]:
+        """Returns what each process sent about its tasks in the last rebalance."""
+        return {
+            (one.info.process_id, task): total
             for one in self.application.threads
-            for task in tasks[one.member_id].standby
+            for task, total in one.info.offset_sums().items()
         }
 
 
+def places(
+    application: Application, tasks: Mapping[str, ThreadTasks], *, active: bool | None = None
+) -> set[Place]:
+    """Returns the places of the tasks of all threads; only active, or only standby ones."""
+    kinds = slice(None) if active is None else slice(not active, 2 - active)
+    return {
+        (one.info.process_id, task)
+        for one in application.threads
+        for of_kind in tuple(tasks[one.member_id])[kinds]
+        for task in of_kind
+    }
+
+
 def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
-    """Returns the process and the task of all active tasks as if all processes were caught up."""
+    """Returns the process and the task of all active tasks, if all processes were caught up."""
     caught_up = application.settings._replace(acceptable_recovery_lag=LONG_MAX)
     ideal = application._replace(settings=caught_up)
     answer = engines.assign(ideal, reference=engine == "reference")
     return {(one, task) for one, of in (answer.processes or {}).items() for task in of.active}
 
 
+def checked_given(given: Mapping[str, Any]) -> None:
+    """Checks settings, and the keys of the replay. Errors: GroupError at `given`."""
+    checked_settings({name: one for name, one in given.items() if name not in OF_REPLAY}, "given")
+    if ASSIGNOR in given:
+        checked_assignor(given[ASSIGNOR], f"given.{ASSIGNOR}")
+    for number in given.get(STATEFUL) or ():
+        integer(number, f"given.{STATEFUL}", "subtopology")
+
+
 def read_replay(
     group_id: str, line: Any, settings: Mapping[str, Any], *, engine: Engine = "rust"
 ) -> Replay:
-    """Plays the last call of a line's field `application` again; `settings` win over the line's.
+    """Replays the last call of the field `application` of a line; `settings` override the line's.
 
     Errors   GroupError for a bad field or setting, or if the topology cannot be inferred.
     """
@@ -229,7 +257,7 @@ def replay(
     *,
     engine: Engine = "rust",
 ) -> Replay:
-    """Plays the last call again. `given` are settings by Kafka's names, and `assignor`.
+    """Replays the last call. `given` maps names of settings in Kafka, and `assignor`, to values.
 
     Errors   GroupError for an unknown setting, or if the topology cannot be inferred.
     """
@@ -282,7 +310,7 @@ def _candidates(
 
 
 def _at_last_call(application: Application, assigned: Mapping[str, SentAssignment]) -> Application:
-    """Returns the application at the time of the call, with the leader, if a deadline shows it."""
+    """Returns the application as it was at the call, with its leader, if a deadline shows them."""
     for one in application.threads:
         later = assigned[one.member_id].info.next_rebalance_ms
         if later not in (0, NO_REBALANCE):

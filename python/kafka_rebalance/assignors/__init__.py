@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's assignors, other libraries' and users' own: `assign` runs one of them on a group."""
+"""The assignors of Kafka, of other libraries and of users: `assign` runs one of them on a group."""
 
 from kafka_rebalance.lazy import lazily
 

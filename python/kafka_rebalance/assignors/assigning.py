@@ -35,7 +35,7 @@ from .registry import (
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
-    """Computes which partitions each member gets, exactly as the assignor of that name does.
+    """Returns the partitions that each member gets, exactly as the named assignor assigns them.
 
     If `assignor` is None, the group's own assignor runs. The engine "rust" runs the compiled
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor

@@ -61,5 +61,5 @@ class Assignor(Protocol):
         """
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
-        """Called with its own member's new assignment and generation. The default: nothing."""
+        """Called with the member's new assignment and its generation. The default does nothing."""
         return  # an empty body would be abstract

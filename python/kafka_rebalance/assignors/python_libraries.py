@@ -129,7 +129,7 @@ def _aiokafka_sends(made: Any, member: Member) -> Any:
 
 
 class _Library(NamedTuple):
-    """A library; `sends` encodes a member, `members` makes what `assign` of the library reads."""
+    """A library: `sends` encodes a member, `members` makes the argument of its `assign`."""
 
     package: str
     extra: str

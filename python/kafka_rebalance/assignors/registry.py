@@ -44,12 +44,12 @@ def check_engine(engine: str) -> str:
 class BuiltIn(NamedTuple):
     """A built-in assignor, with all properties in which assignors differ.
 
-    withholds   whether a partition that another member must first revoke is assigned to nobody; for
+    withholds   whether a partition that another member must first revoke stays unassigned; for
                 OURS, the leader withholds it (`plans/rounds.py`)
     sent        returns the claims of a member; None if the assignor uses no claims
     user_data   returns a consumer's user data, from its last assignment and its generation
     clients     the client libraries that can be configured with the assignor
-    java_class  empty for a dialect
+    java_class  "" if the assignor is not Kafka's
     """
 
     assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
@@ -66,12 +66,12 @@ class BuiltIn(NamedTuple):
 
     @property
     def plug_in(self) -> str:
-        """Returns the name of the classes in `objects.py` and in `kafka_rebalance.clients`."""
+        """Returns the name of its classes in `objects.py` and in `kafka_rebalance.clients`."""
         return self.java_class.removesuffix("Assignor")
 
 
 def _later(file: str, name: str = "assign") -> Callable[..., Any]:
-    """Returns a function of a file of this room, which is imported at the first call."""
+    """Returns a function of a file in this folder; the file is imported at the first call."""
     found = cache(lambda: getattr(import_module(f".{file}", __package__), name))
     return lambda *given, **named: found()(*given, **named)
 
@@ -84,9 +84,9 @@ LISTED: dict[str, tuple[str, RebalanceProtocolName]] = {
     for protocol in REBALANCE_PROTOCOLS
     for name in OURS
 }
-"""The names of OURS in JoinGroup -> the assignor, and the protocol of its members. They differ,
-because brokers then refuse a mix of eager and cooperative members: a cooperative leader would
-withhold what an eager member never asks for again."""
+"""The names of OURS in JoinGroup -> the assignor, and the protocol of its members. The names differ
+by protocol, so that brokers refuse a mix of eager and cooperative members: a cooperative leader
+would withhold partitions for which an eager member never joins again."""
 PLUG_IN = f"consumer/{BALANCED}"
 """`balanced` in brokers that have this project's jar."""
 
@@ -159,10 +159,10 @@ KAFKAS = tuple(name for name, row in BUILT_IN.items() if row.java_class)
 """The names of Kafka's own assignors that members can list."""
 
 ONLY_PYTHON = b"runs in Python only, by the library's own class"
-"""Words of the core's errors for assignors that it lacks: `bulk/lines.py` assigns in Python."""
+"""Part of the core's error for an assignor that it lacks; `bulk/lines.py` then uses Python."""
 
 ONE_AT_A_TIME = "one group at a time"
-"""Words of the core's errors for plans that it lacks: `bulk/one_by_one.py` plays them in Python."""
+"""Part of the core's error for a plan that it lacks; `bulk/one_by_one.py` then uses Python."""
 
 FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",
@@ -175,7 +175,10 @@ FOREIGN = {
 STREAM = "stream"
 """The name of the assignor in classic groups of Kafka Streams."""
 
-IN_PLACE_OF_STREAM = "its answer is computed from the field application, which `snapshot` writes"
+IN_PLACE_OF_STREAM = (
+    "name no assignor: then its answer is computed from the field application of a line, which "
+    "`snapshot` writes; bulk.plan_applications plans many lines"
+)
 """The end of an error about STREAM; `bulk/lines.py` and `bulk/one_by_one.py` search for it."""
 
 _PARTS = [part for part in vars(Assignor) if not part.startswith("_")]
@@ -272,7 +275,7 @@ def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
 
 
 def planned_names() -> list[str]:
-    """Returns the names of the leaders' assignors; every plan can play their rounds."""
+    """Returns the names of assignors that leaders run; every plan can play their rounds."""
     return [name for name in assignor_names() if name not in SERVER_SIDE]
 
 
@@ -291,9 +294,9 @@ def custom(name: str) -> Assignor:
 
 
 def protocol_of(assignor: str) -> RebalanceProtocol:
-    """Returns the rebalance protocol of members that have only this assignor in their list.
+    """Returns the rebalance protocol of members that list only this assignor. Errors: GroupError.
 
-    Members of a group that the broker assigns keep what they own, as cooperative ones do.
+    Members of a group whose broker assigns keep what they own, as cooperative ones do.
     """
     row = row_of(assignor)
     if assignor in SERVER_SIDE:
@@ -336,7 +339,7 @@ def unknown(name: str) -> str:
 
 
 def misspelt(name: str) -> str:
-    """Returns `unknown`, which both engines say, with the question for a name that is like one."""
+    """Returns the text of `unknown`, with a "did you mean" if a known name is similar."""
     return unknown(name) + did_you_mean(name, [*assignor_names(), *PYTHON_LIBRARIES])
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rebalance.applications.lines import FIELD, checked_settings
 from kafka_rebalance.applications.plan import plan_application
-from kafka_rebalance.applications.replayed import OF_REPLAY, Replay, read_replay
+from kafka_rebalance.applications.replayed import Replay, checked_given, read_replay
 from kafka_rebalance.applications.topology import missing_tasks
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows, GroupError
@@ -27,11 +27,11 @@ TEXTS = frozenset(("group_id", "error"))
 
 
 class ApplicationRow(NamedTuple):
-    """An application, and a plan of it; a row with an `error` has no plan, or nothing but its name.
+    """An application, and a plan of it; a row with an `error` lacks the plan, or all but the id.
 
     `records_behind`      the most records that a task lacks where it belongs
-    `next_rebalance_ms`   0: at once; None: the state is final
-    `moved_tasks`         to another process; the figures from here on are the likeliest course's
+    `next_rebalance_ms`   0 means at once, None that no rebalance follows
+    `moved_tasks`         to another process; this and the figures below are of the likeliest course
     `restored_records`    of all active tasks that do not run before they are restored
     """
 
@@ -62,8 +62,8 @@ def plan_applications(
 ) -> Iterator[ApplicationRow]:
     """Yields a row for each line of a classic Kafka Streams group; other groups have no row.
 
-    `given` are settings of all applications by Kafka's names, where the replay cannot find them.
-    A bad line, or one whose replay differs, has an `error`; the others are planned.
+    `given` are settings of all applications, by Kafka's names, for those that the replay cannot
+    find. A bad line, or one whose replay differs, has an `error`; the others are planned.
 
     Errors   GroupError for a bad change or setting.
     """
@@ -98,9 +98,8 @@ def check_plan(
     given: Mapping[str, Any] | None,
     new_settings: Mapping[str, Any] | None,
 ) -> tuple[Change, ...]:
-    """Returns the changes. Errors: GroupError for a bad change or setting of all lines."""
-    of_leader = {name: one for name, one in (given or {}).items() if name not in OF_REPLAY}
-    checked_settings(of_leader, "given")
+    """Returns the parsed changes. Errors: GroupError for a bad change or a bad setting."""
+    checked_given(given or {})
     checked_settings(new_settings or {}, "new_settings")
     return parse_changes(changes)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the leaders of classic Kafka Streams groups answer, as result lines and as rows."""
+"""Computes the leaders' answers of classic Kafka Streams groups, as result lines and as rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +16,10 @@ from kafka_rebalance.group.model import in_runs
 
 
 def leader_answer(group_id: str, field: Any, engine: Engine = "rust") -> LeaderAnswer:
-    """Returns what the leader answers to a line's field `application`.
+    """Returns the leader's answer for a line's field `application`.
 
     With `subtopologies` and without `assigned`, the field is the whole input of a leader. Else the
-    last call is played again, and the answer is the present assignment.
+    leader's last call is replayed, and the answer is the present assignment.
 
     Errors   GroupError for a bad field, or if the replay differs; AssignorThrows.
     """
@@ -48,11 +48,15 @@ def assigned_line(group_id: str, fields: Mapping[str, Any], engine: Engine) -> b
 
 
 def assigned_row(group_id: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the answer to a row; in columns, `application` is the field of a line as JSON text:
-    it has lists with values of several types, which Arrow has not.
+    """Returns the answer to a row. In columns, `application` is the line's field as JSON text,
+    because its lists mix types, which Arrow does not allow.
     """
     field = row[FIELD]
-    field = contract.parse(field.encode()) if isinstance(field, str) else field
+    if isinstance(field, str):
+        try:
+            field = contract.parse(field)
+        except GroupError as error:
+            raise GroupError(FIELD, error.problem) from None
     members = leader_answer(group_id, field).members
     lists: dict[str, list[dict[str, Any]]] = {"assignment": [], "standby": []}
     for member_id, one in members.items():

@@ -33,9 +33,9 @@ def assign_batch(
 
     `batch` is any object with Arrow's PyCapsule protocol, for arrays or streams (a RecordBatch,
     Table or RecordBatchReader of pyarrow, a frame of polars or pandas, a relation of DuckDB), or a
-    list of GroupSpec. A reader returns a reader, which answers one batch at a time; another stream
-    returns a Table, and all else a RecordBatch. If `assignor` is None, each row's own assignor is
-    used. If `threads` is None, all cores are used.
+    list of GroupSpec. For a reader, the answer is a reader, which computes one batch at a time; for
+    another stream, a Table; for anything else, a RecordBatch. If `assignor` is None, each row's own
+    assignor is used. If `threads` is None, all cores are used.
 
     Answer   columns group_id, assignor, assignment, anomalies, standby, error, error_kind. A bad
              group has an error and a null assignment; a row that comes with an `error` keeps it.
@@ -95,7 +95,7 @@ def compare_batch(
 
 
 def _texts(changes: "Sequence[Change | str]") -> list[str]:
-    """Returns the changes as strings. Errors: TypeError for anything but a list of changes."""
+    """Returns the changes as strings. Errors: TypeError if they are not a list of changes."""
     from kafka_rebalance.plans.changes.change import Change
     from kafka_rebalance.plans.changes.text import change_from_text
 
@@ -130,8 +130,8 @@ def _answers(groups: object, work: Callable[[object], Any]) -> Any:
     else:
         reader = pa.RecordBatchReader.from_stream(groups)
     wanted = _wanted(pa, reader.schema)
-    # First, a batch without groups is answered: so a wrong column is an error before the stream is
-    # read.
+    # First, a batch without groups is answered, so that a wrong column is an error before the
+    # stream is read.
     schema = pa.record_batch(work(pa.RecordBatch.from_pylist([], wanted))).schema
 
     def each() -> Iterator[Any]:
@@ -170,8 +170,8 @@ def _batch_of_groups(pa: Any, groups: object) -> Any:
 def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
     """Returns the batch with these types. Errors: pyarrow.ArrowInvalid.
 
-    Only columns of another type are cast: Arrow makes an invalid array of a list of structs that is
-    cast to its own type, if a field has the null type.
+    Columns of the right type are not cast: Arrow would make an invalid array of a list of structs
+    in which a field has the null type.
     """
     columns = []
     for column, field in zip(batch.columns, wanted, strict=True):
@@ -200,7 +200,7 @@ def _wanted(pa: Any, schema: Any) -> Any:
 
 
 def _whole(pa: Any, found: Any, known: Any) -> Any:
-    """Returns the type `found`, but with integers for floats and the contract's types for nulls.
+    """Returns the type `found`, but with integers and, for nulls, the types that `known` has.
 
     A field that is null in all rows has the null type. If such a field is not in the contract, it
     is left out, because `_cast` cannot handle it in a list. All other types stay the same.
@@ -228,7 +228,7 @@ def _types(fields: Any) -> dict[str, Any]:
 
 
 def contract_schema(of: str | None = None) -> "pa.Schema":
-    """Returns the contract's columns, without those that only lines have; see `Field.spark`."""
+    """Returns the contract's columns: those in Spark's schema `of` (see `Field.spark`), or all."""
     import pyarrow as pa
 
     plain = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}

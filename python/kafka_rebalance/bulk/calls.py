@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the arguments of the core's bulk functions; names the columns that they do not read."""
+"""Checks arguments of the core's bulk functions, and lists the columns that these do not read."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,7 +24,7 @@ _NOT_PLANNED = NOT_COMPARED | {"leader_library", "members[].client_library"}
 _SWITCH = SwitchProtocol.VERBS[0].name
 
 Call = tuple[str, tuple[Any, ...]]
-"""A label (a change, or ""), and the arguments of the core's function after the batch."""
+"""A label (a change, or ""), and the arguments of the core's function that follow the batch."""
 
 
 def assign_call(assignor: str | None, max_partitions: int) -> Call:
@@ -53,7 +53,7 @@ def compare_call(changes: Iterable[Change | str], max_partitions: int) -> Call:
 
 
 def known(assignor: str | None) -> None:
-    """Raises GroupError for an assignor that the core does not contain, and for wrong settings."""
+    """Raises GroupError for an assignor that the core lacks, and for wrong settings in its name."""
     if assignor is not None and assignor.partition("?")[0] not in in_core():
         raise GroupError(
             "assignor",
@@ -66,7 +66,7 @@ def known(assignor: str | None) -> None:
 def not_planned(calls: Iterable[Call]) -> set[str]:
     """Returns the fields that these calls of `plan` do not read.
 
-    Only a switch of the protocol depends on the members' libraries.
+    Only a switch of the protocol reads the members' libraries.
     """
     texts = [text for _, (_, changes, *_) in calls for text in changes or [_SWITCH]]
     return NOT_COMPARED if any(one.startswith(_SWITCH) for one in texts) else _NOT_PLANNED
@@ -77,7 +77,7 @@ def texts_of(changes: Iterable[Change | str]) -> list[str]:
 
 
 def unread(assignor: str | None) -> set[str]:
-    """Returns the columns and fields that the assignor does not read; nobody validates them."""
+    """Returns the columns and fields that the assignor does not read; they are not validated."""
     drop = {"members[].client_id", *_NOT_PLANNED}
     if assignor is not None:
         drop |= {"assignor", "rebalance_protocol"}

@@ -40,8 +40,8 @@ def split_path(path: str) -> tuple[str, str, str]:
 
 
 def place(path: str) -> tuple[str, str, str]:
-    """Returns the parts of `split_path` in one form for all paths of a file: one scheme for each
-    store, the authority in lower case, and an absolute path without `.`, `..` and double `/`.
+    """Returns the parts of `split_path`, equal for all spellings of a file's path: one scheme for
+    each store, the authority in lower case, an absolute path without `.`, `..` and double `/`.
     """
     scheme, authority, inner = split_path(path)
     scheme = _OF_PYARROW.get(scheme, scheme)
@@ -61,8 +61,7 @@ def open_file_system(path: str) -> tuple[Any, str]:
             return system, base.rstrip("/") + inner
         return _of_fsspec(path, scheme)
     except (OSError, ValueError, NotImplementedError) as error:
-        # The store refuses, the path is not a URI of the store, or pyarrow was built without the
-        # store.
+        # The store refuses, the path is not a URI of the store, or this pyarrow lacks the store.
         raise GroupError(path, f"its file system cannot be opened: {error}") from error
 
 

@@ -149,7 +149,7 @@ def _assign_line(
 
 
 def is_application(fields: Mapping[str, Any]) -> bool:
-    """Returns whether a line or row has the last call of a classic Kafka Streams leader."""
+    """Returns whether a line or row describes a classic Kafka Streams application."""
     return fields.get("assignor") == STREAM and fields.get("application") is not None
 
 

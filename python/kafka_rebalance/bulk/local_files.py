@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the groups of local files of contract lines in this process, without Spark.
+"""Answers the groups in local files of contract lines, in this process and without Spark.
 
 1. Finds the files that Spark would find, and cuts them into the splits of `spark/files.py`.
 2. A thread for each core writes the parts; the core computes without Python's lock.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def files_of(source: str) -> list[Split]:
-    """Returns the files of a local path. As Spark, it skips names that begin with `.` or `_`."""
+    """Returns the files of a local path; as in Spark, not those that begin with `.` or `_`."""
     top = Path(os.path.abspath(str(paths.local(source))))  # noqa: PTH100 as Spark, follows no links
     below = [one for one in top.rglob("*") if one.is_file() and _is_seen(one.relative_to(top))]
     names = sorted(map(str, [top] if top.is_file() else below))
@@ -72,7 +72,7 @@ def answer_files(
 
 
 def read_columns(directory: str, names: Sequence[str]) -> "Iterator[pa.Table]":
-    """Yields columns of a directory of Parquet, row group by row group."""
+    """Yields these columns of a directory's Parquet files, one table for each row group."""
     from pyarrow import parquet
 
     for path in sorted(Path(directory).glob("*.parquet")):

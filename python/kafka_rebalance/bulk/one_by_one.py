@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers a batch of groups in the core, and in Python those rows that the core refuses.
+"""Answers a batch of groups: the core does, or Python for the rows that the core refuses.
 
 1. The core answers the batch, all rows at once.
 2. It refuses plans of groups that a broker assigns, and of the switch to another protocol: the
@@ -52,7 +52,8 @@ def answers(
 ) -> "pa.RecordBatch":
     """Returns the answers of `verb` ("assign", "owners", "plan" or "compare") to every row.
 
-    `arguments` are those of the core's function after the batch; `form` is "columns" or "lines".
+    `arguments` are those that follow the batch in the core's function; `form` is "columns" or
+    "lines".
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -84,7 +85,7 @@ def answers(
 def group_of(row: Row, max_partitions: int = MAX_PARTITIONS) -> GroupSpec:
     """Returns the group of a row, with a line or with the contract's columns. Errors: GroupError.
 
-    In columns, members may list topics by their indexes; an index without a topic stays a number.
+    In columns, members may list topics by their indexes; an index out of range stays a number.
     """
     return GroupSpec.from_dict(_fields(row), max_partitions=max_partitions)
 
@@ -118,7 +119,7 @@ def with_names(row: Row) -> Row:
 
 
 def bad_row(row: Row, error: GroupError | str) -> Row:
-    """Returns the group's id, if a row of lines or columns has one, and its error."""
+    """Returns an error row: the group's id, or None if the row has none, and the error."""
     fields: Any = row
     if "line" in row:
         try:
@@ -129,7 +130,7 @@ def bad_row(row: Row, error: GroupError | str) -> Row:
 
 
 def _answer(verb: str, row: Row, arguments: Sequence[Any]) -> Row:
-    """Returns a row of the answers, without the columns that are null."""
+    """Returns the answer to a row, without the columns that are null."""
     try:
         group = group_of(row, arguments[-2])
         return {"group_id": group.group_id, **_ANSWERS[verb](group, row, *arguments[:-2])}
@@ -166,10 +167,10 @@ def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] 
 
 
 def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
-    """Raises GroupError for a switch to the consumer protocol that some members' library lacks, and
-    for any other change of a group that a Python library's own class assigns.
+    """Raises GroupError for a switch to the consumer protocol if some members' library lacks it,
+    and for any other change of a group that a Python library's own class assigns.
 
-    A plan of one group plays the others' restarts, and notes that these members cannot follow.
+    A plan of one group plays the other members' restarts, with a note on those that cannot.
     """
     name = group.assignor or ""
     by_python = library_of(name) in LACK_CONSUMER_PROTOCOL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory of Parquet into which files are moved only after all of them were written."""
+"""A directory of Parquet into which files are moved only when all of them are written."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ class OutputDirectory:
         system.create_dir(f"{inner}/{_TEMPORARY}", recursive=True)
 
     def commit(self, names: Sequence[str]) -> None:
-        """Moves these parts to the directory, removes all else, and writes `_SUCCESS`.
+        """Moves these parts into the directory, removes all other files, and writes `_SUCCESS`.
 
         Nothing is removed before all parts are moved, except the `_SUCCESS` of an older output.
         """
@@ -70,10 +70,10 @@ class OutputDirectory:
 
 @contextmanager
 def output_directory(target: str, *, overwrite: bool = False) -> Iterator[OutputDirectory]:
-    """Yields a directory for the parts of a job; a local directory gets its name only at the end.
+    """Yields a directory for a job's parts; a local one gets its final name only at the end.
 
-    If the job fails, an older output stays, and the parts are removed. If a commit fails in a file
-    system that is not local, older files and parts may be side by side, without `_SUCCESS`.
+    If the job fails, an older output stays, and the parts are removed. If a commit fails in another
+    file system than the local one, older files may stay beside new parts, without `_SUCCESS`.
     """
     here = paths.local(target)
     if here is None:
@@ -95,7 +95,7 @@ def output_directory(target: str, *, overwrite: bool = False) -> Iterator[Output
 
 @contextmanager
 def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; at the end, moves the directory there to `path`."""
+    """Yields a temporary path beside `path`; at the end, renames this directory to `path`."""
     path = path.absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     written, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("new", "old"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the groups of splits, and writes the answers to a part, which is one Parquet file.
+"""Answers the groups of splits, and writes the answers into a part, a Parquet file.
 
 A task that runs twice leaves two parts; the caller takes the part that Spark reported.
 """
@@ -25,7 +25,7 @@ _ROW_GROUP_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Job:
-    """The work on each group (`verb`: assign, plan or compare), and the place to write to."""
+    """What to do with each group (`verb`: assign, plan or compare), and where to write."""
 
     verb: str
     calls: Sequence[Call]
@@ -33,11 +33,11 @@ class Job:
     wanted: frozenset[str]
     """For Parquet, the paths of the columns to read, as in `row_batches`."""
     kept: "pa.Schema"
-    """For Parquet, columns that are copied after the answers, with their types in the output."""
+    """For Parquet, the input's columns that are copied behind the answers, with output types."""
     has_cluster: bool
     directory: str
     has_label: bool = False
-    """Whether the answers have a column `change`, which is the label of their call."""
+    """Whether the answers have a column `change`: the label of the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Done:
 
 @dataclass(frozen=True)
 class WrittenPart:
-    """The name of a part (None if there is no row), and the counts of its rows."""
+    """The name of a part file (None: without rows, none is written), and the counts of its rows."""
 
     name: str | None
     groups: int
@@ -133,7 +133,7 @@ def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
 
 
 def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str, pa.Array]":
-    """Returns the kept columns, cast, or null. Errors: SchemaError if a value does not fit."""
+    """Returns the kept columns, cast; nulls for absent ones. Errors: SchemaError."""
     import pyarrow as pa
 
     columns = {}

@@ -2,9 +2,9 @@
 """Makes contract lines from the tables of `kafka-consumer-groups.sh --describe` and of rpk.
 
 A line that names the columns of a table starts it; a row is cut at the places of these names. The
-rows of all tables count. That of members (`--members --verbose`) shows the partitions and, by its
-order, who joined first. In Kafka 3.8 and 3.9 it leaves the topics out, and the table of `--offsets`
-shows the partitions. What the text does not show is assumed: see ASSUMED.
+rows of all tables count. The table of members (`--members --verbose`) shows their partitions and,
+by its order, who joined first. In Kafka 3.8 and 3.9 it lacks the topics, so the table of
+`--offsets` must show the partitions. Facts that the text lacks are assumed: see ASSUMED.
 
 Order    groups as they first appear; members as in the table of members, else as in the text.
 Errors   a group that the text does not show wholly is a line with `error`; so is a line that is not
@@ -39,7 +39,7 @@ ASSUMED = {
     "members.member_id": "members that own nothing, and whose ids the text does not show, are "
     "called idle-1, idle-2 and so on; ids break ties",
 }
-"""The path of a field -> what is assumed of it."""
+"""The path of a field -> what is assumed about it."""
 
 _HEADS = (
     {"GROUP", "CONSUMER-ID", "#PARTITIONS"},
@@ -47,7 +47,7 @@ _HEADS = (
     {"GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS"},
     {"TOPIC", "PARTITION", "MEMBER-ID"},
 )
-"""The columns by which the table of members, offsets or states, or of rpk, is recognised."""
+"""The columns that identify a table: of members, of offsets, of states, and of rpk."""
 _NUMBERS = {"#PARTITIONS", "#MEMBERS", "PARTITION", "CURRENT-EPOCH", "TARGET-EPOCH"}
 _SUMMARY = re.compile(r"(GROUP|STATE|BALANCER|MEMBERS) {2,}(\S.*)")
 _SAID = re.compile(r"onsumer group '(.*)' (does not exist|is rebalancing|has no active members)")
@@ -72,7 +72,7 @@ _SHOW_MORE = (
 
 
 class Pasted(NamedTuple):
-    """Lines with their numbers in the text, keys of ASSUMED, and groups that have no members."""
+    """Pairs (number in the text, line); which keys of ASSUMED apply; groups without members."""
 
     lines: list[tuple[int, _Line]]
     assumed: list[str]
@@ -80,7 +80,7 @@ class Pasted(NamedTuple):
 
 
 def has_tables(lines: Iterable[str]) -> bool:
-    """Returns whether one of the lines begins a table that is read here."""
+    """Returns whether one of the lines is the head of a table that is read here."""
     return any(_head(line) or _SUMMARY.fullmatch(line.rstrip()) for line in lines)
 
 
@@ -93,7 +93,7 @@ class _Head(NamedTuple):
         ends = (*self.starts[1:], None)
         cells = [line[a:b].strip() for a, b in zip(self.starts, ends, strict=True)]
         if any(line[start - 1 : start].strip() for start in self.starts[1:]):
-            cells = line.split(None, len(self.columns) - 1)  # a long cell has moved those after it
+            cells = line.split(None, len(self.columns) - 1)  # a long cell has moved the next cells
         row = dict(zip(self.columns, cells, strict=False))
         is_row = all(_is_number(row[name], name) for name in _NUMBERS & row.keys())
         return row if is_row and len(row) == len(self.columns) else None
@@ -116,9 +116,9 @@ def _head(line: str) -> _Head | None:
 class _Group:
     """One group, as the text shows it.
 
-    `shown` and `offsets` are the partitions of members by the table of members and by that of
-    offsets. In `shown`, a topic without a name is #0 or #1 and so on, its place in the row. `said`
-    contains the names of rpk's summary, and SAID for a sentence of Kafka's command.
+    `shown` and `offsets` are the members' partitions in the table of members and in that of
+    offsets. In `shown`, a topic without a name is #0, #1 and so on, by its place in the row. `said`
+    contains the lines of rpk's summary by name, and SAID for a sentence of Kafka's command.
     """
 
     number: int
@@ -130,7 +130,7 @@ class _Group:
     problem: str = ""
 
     def add(self, row: Mapping[str, str], number: int) -> None:
-        """Adds a row of a table; the first problem of a group counts."""
+        """Adds a row of a table; of several problems of a group, the first is stored."""
         if "#MEMBERS" in row:
             self.said["STATE"], self.said["MEMBERS"] = row["STATE"], row["#MEMBERS"]
             self.said["BALANCER"] = row.get("ASSIGNMENT-STRATEGY", "")
@@ -161,7 +161,7 @@ class _Group:
         return int(size) if _is_number(size, "#MEMBERS") else 0
 
     def owned(self, given: Mapping[str, int]) -> dict[str, _Partitions]:
-        """Returns the partitions of the members. Errors: GroupError if the text lacks them."""
+        """Returns member id -> partitions. Errors: GroupError if the text does not show them."""
         unnamed = {topic for owned in self.shown.values() for topic, _ in owned if topic[0] == "#"}
         if self.offsets and (unnamed or not self.shown):
             return self.offsets
@@ -197,10 +197,10 @@ def _partitions(text: str) -> _Partitions:
 def read_pasted(
     numbered: Iterable[tuple[int, str]], given: Mapping[str, int], only: str | None = None
 ) -> Pasted:
-    """Reads the lines of a text, with their numbers; `given` are topics and their partitions.
+    """Reads numbered lines of a text; `given` maps topics to their numbers of partitions.
 
-    A given topic of which no group owns partitions is read by all groups. If a group is called
-    `only`, the others have no line.
+    All groups count as subscribed to a given topic of which no group owns partitions. If a group is
+    called `only`, the others have no line.
     """
     groups: dict[str, _Group] = {}
     found = list(_rows(numbered, groups))
@@ -222,7 +222,7 @@ def read_pasted(
 def _rows(
     numbered: Iterable[tuple[int, str]], groups: dict[str, _Group]
 ) -> Iterator[tuple[int, _Line]]:
-    """Fills the groups; yields an error line for each line that is not a row of its table."""
+    """Fills `groups`; yields an error line for each line that is not a row of its table."""
     table, described, after_blank = None, "", False
     for number, text in numbered:
         line = text.expandtabs().rstrip()
@@ -239,7 +239,7 @@ def _rows(
             elif _NOISE.match(line):
                 continue
             elif after_blank:
-                table = None  # the text goes on with something else, such as a prompt
+                table = None  # other text follows the table, such as a prompt
             else:
                 problem = f"line: not a row of the table {' '.join(table.columns[:3])} …"
                 yield number, {"group_id": None, "error": f"{problem}; paste whole lines"}
@@ -249,7 +249,7 @@ def _rows(
 def _line(
     group_id: str, group: _Group, given: Mapping[str, int], known: set[str], assumed: set[str]
 ) -> _Line:
-    """Returns the contract line of a group, and adds what it assumes. Errors: GroupError."""
+    """Returns a group's contract line; adds to `assumed` what it assumes. Errors: GroupError."""
     by_broker = bool(group.members) and all(map(_MADE_BY_MEMBER.fullmatch, group.members))
     _require_whole(group, by_broker=by_broker)
     owned, counts = group.owned(given), dict[str, int]()

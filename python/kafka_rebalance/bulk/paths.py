@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examines the paths that a caller passes to Spark: which are local, which clusters they name."""
+"""Looks at paths for Spark: are they local, and which clusters do their directories name?"""
 
 import os
 import posixpath
@@ -24,13 +24,13 @@ _PATTERN = set("*?[{")
 """The characters of a path that Spark reads as a pattern."""
 
 NO_CLUSTER = "__HIVE_DEFAULT_PARTITION__"
-"""The VALUE in Spark's directory name `NAME=VALUE` if the column is null."""
+"""The VALUE of a null column in Spark's directory names `NAME=VALUE`."""
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def local(path: str, *, plain: bool = True) -> Path | None:
-    """Returns the path as a Path if it is in the local file system, else None.
+    """Returns the path as a Path if it is in the local file system; else None.
 
     If `plain` is False, a path without a scheme is in the cluster's own file system. Callers keep
     the string of other paths, because a Path would change it: `Path("s3a://b/x")` is `s3a:/b/x`.
@@ -59,7 +59,7 @@ def format_of(path: str, *, plain: bool = True) -> str:
 
 
 def check_local(source: str, target: str, *, overwrite: bool) -> None:
-    """Refuses an input that does not exist, and an output that overlaps the input.
+    """Raises GroupError for an input that does not exist, or an output that overlaps the input.
 
     An output that exists is refused without `overwrite`, and always if it holds a file that no job
     of `fleet` writes. In other file systems, Spark itself reports the problems of paths.
@@ -83,7 +83,7 @@ _WRITTEN = re.compile(
     r"|(?:(?:plans|summary)/)?(?:change=[^/]*/)?"
     r"(?:part-[^/]*\.parquet|_SUCCESS|_temporary/.*|\.[^/]*\.crc)"
 )
-"""Patterns of the files that `fleet` writes, also in older versions (`change=…`)."""
+"""Matches the files that `fleet` writes, and those of its older versions (`change=…`)."""
 
 
 def _foreign_file(target: Path) -> Path | None:
@@ -93,7 +93,7 @@ def _foreign_file(target: Path) -> Path | None:
 
 
 def overlaps(target: str, sources: Iterable[str]) -> bool:
-    """Returns whether the target is, contains or is in a source; `hdfs:///a` is on any host."""
+    """Returns whether the target is, contains or is in a source; a path without host fits any."""
     scheme, host, there = _resolved(target)
     for source in sources:
         other, other_host, here = _resolved(source)
@@ -112,8 +112,8 @@ def _resolved(path: str) -> tuple[str, str, PurePath]:
 
 
 def cluster_pattern(source: str) -> str:
-    """Returns a regular expression, of Python and of Java, for files below `source` in a directory
-    `cluster=NAME`; its group 1 is NAME.
+    """Returns a regular expression, valid in Python and in Java, for files below `source` in a
+    directory `cluster=NAME`; its group 1 is NAME.
     """
     return rf"{_below(source)}(?:[^/]+/)*?cluster=([^/]+)/"
 
@@ -126,7 +126,7 @@ def clusters_of(files: Iterable[str], *, below: str) -> list[str | None]:
 
 
 def columns_of(files: Iterable[str], *, below: str) -> set[str]:
-    """Returns each NAME of the directories `NAME=VALUE` below a source: Spark makes it a column."""
+    """Returns each NAME of directories `NAME=VALUE` below a source, which is a column for Spark."""
     pattern = re.compile(f"{_below(below)}(.*/)")
     folders = {found[1] for found in map(pattern.match, files) if found}
     return {
@@ -135,7 +135,7 @@ def columns_of(files: Iterable[str], *, below: str) -> set[str]:
 
 
 def _below(source: str) -> str:
-    """Returns an expression for the start of paths below a source, without its pattern."""
+    """Returns a regular expression for the start of paths below a source, up to its pattern."""
     here = local(source)
     inner = place(source)[2] if here is None else str(here)
     top = "/".join(takewhile(lambda name: not is_pattern(name), inner.split("/")))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Totals, percentiles and worst groups of plans in this process: rows of Spark's `fleet_summary`,
-whose docstring and SUMMARY_SCHEMA describe the columns.
+"""Totals, percentiles and worst groups of plans, computed in this process: the rows of Spark's
+`fleet_summary`, whose docstring and SUMMARY_SCHEMA describe the columns.
 """
 
 import heapq
@@ -24,7 +24,7 @@ _COUNTS = (
 _FIGURES = (*(f"spread_{when}" for when in _SPREADS), "group_moves")
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _MOST_HELD = 1_000
-"""The most groups among which the worst are held."""
+"""The most groups that are kept while the worst are searched."""
 READ = (
     "group_id", "settled", "error", "error_kind", "unavailable_rounds", *_SUMS,
     *(f"balance_{when}.{end}" for when in _SPREADS for end in ("min", "max")),
@@ -59,7 +59,7 @@ class PlanTotals:
         spreads = {when: one["max"] - one["min"] for when, one in balances.items()}
         counts["uneven"] += spreads["after"] > spreads["possible"]
         for name in _SUMS:
-            count = row[name] or 0  # of groups that share partitions, no least moves are known
+            count = row[name] or 0  # null: least moves of share groups are unknown
             counts[name] += count
             counts[f"with_{name}"] += count > 0
         group = {f"spread_{when}": spread for when, spread in spreads.items()}
@@ -91,7 +91,7 @@ class PlanTotals:
 
 
 def _percentiles(values: Sequence[int]) -> dict[str, int | None]:
-    """Returns the value at each rank: up to 10,000 values, Spark's approximation is exact, too."""
+    """Returns the exact percentiles; up to 10,000 values, Spark's approximation equals them."""
     last, found = len(values), sorted(values)
     ranks = {name: math.ceil(share * last) for name, share in _PERCENTILES.items()}
     return {name: found[rank - 1] if found else None for name, rank in ranks.items()}

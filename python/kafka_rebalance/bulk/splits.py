@@ -2,7 +2,7 @@
 """Cuts files into splits, and reads the groups of a split in batches of bounded size.
 
 A split is a range of a file's bytes. A line, or a row group of Parquet, belongs to the split that
-has its first byte. A compressed file of lines is one split.
+contains its first byte. A compressed file of lines is one split.
 """
 
 import io
@@ -29,7 +29,7 @@ number.
 """
 
 _LEAST_BYTES, _MOST_BYTES = 4 * 1024 * 1024, 128 * 1024 * 1024
-"""One task reads at least and at most so many bytes of the input."""
+"""The least and the most bytes of input for a task."""
 _TASKS_A_CORE = 2
 
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
@@ -38,7 +38,7 @@ _BUFFER_BYTES = 1024 * 1024
 
 @dataclass(frozen=True)
 class Split:
-    """The bytes of a file from `start` to before `end`; its directory names `cluster`."""
+    """The bytes [start, end) of a file; `cluster` is the one that its directory names."""
 
     path: str
     start: int
@@ -51,7 +51,7 @@ class Split:
 
 
 def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Split]]:
-    """Returns the splits of each task, in the order of files; together about `bytes_each` bytes."""
+    """Returns a list of splits, in file order, for each task: together about `bytes_each` bytes."""
     tasks: list[list[Split]] = [[]]
     left = bytes_each
     for file in files:
@@ -68,7 +68,7 @@ def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Sp
 
 
 def bytes_each(total: int, tasks: int | None, cores: int) -> int:
-    """Returns the bytes of a task. An empty task costs as much CPU as about a megabyte."""
+    """Returns how many bytes a task reads. Starting a task costs as much CPU as reading 1 MB."""
     if tasks is not None:
         return -(-total // tasks)
     return min(max(total // (_TASKS_A_CORE * cores), _LEAST_BYTES), _MOST_BYTES)
@@ -115,11 +115,10 @@ def _lines(split: Split, source: BinaryIO) -> Iterator[bytes | None]:
 
 
 def row_batches(split: Split, wanted: Set[str]) -> "Iterator[pa.RecordBatch]":
-    """Yields the rows of a split of a Parquet file, with those wanted columns that the file
-    contains.
+    """Yields the rows of a split of a Parquet file, with the wanted columns that the file contains.
 
-    A wanted column is a path of names, without signs for lists: `topics.name`. The first batch has
-    no rows, so that the columns of a split without rows are known, too.
+    A wanted column is a path of names without brackets for lists: `topics.name`. The first batch
+    has no rows, so that the columns of a split without rows are known, too.
     """
     import pyarrow as pa
     from pyarrow import parquet

@@ -34,7 +34,7 @@ _SETTINGS = {
 
 
 def _numbers(text: str) -> set[int]:
-    """Parses numbers separated by commas."""
+    """Parses whole numbers from 0 on, separated by commas."""
     return {whole(0)(one) for one in text.split(",")}
 
 
@@ -60,12 +60,12 @@ _APPLICATION = """
 
 
 def add_planned(parser: argparse.ArgumentParser) -> None:
-    """Adds the settings, and what only plans need."""
+    """Adds the options for settings, and those that only plans need."""
     add_table(
         add_settings(parser),
         _PLANNED,
         new_setting={**REPEATED, "type": _new_settings},
-        session_timeout={"type": seconds, "default": 45.0},
+        session_timeout=seconds,
         restore_rate=whole(1),
         write_rate=whole(0),
     )
@@ -74,16 +74,26 @@ def add_planned(parser: argparse.ArgumentParser) -> None:
 _PLANNED = """
 --new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1;
   `compare` compares each of these options with the present settings, and "A=1 B=2" is one of them
---session-timeout S: session.timeout.ms of the threads, in seconds (default: 45)
+--session-timeout S: session.timeout.ms of the threads, in seconds (default: that of
+  --streams-config, or 45)
 --restore-rate N: how many records a copy of a task's state restores a second (default: all of them
   before the next probing rebalance)
 --write-rate N: with --restore-rate: records written for each task a second (default: 0)
 """
 
 
+def refuse_planned(args: argparse.Namespace) -> None:
+    """Ends the command if an option of applications is given: what it plays is not one."""
+    names = *_SETTINGS, "stateful", "streams_config", "since", "new_setting"
+    for name in (*names, "session_timeout", "restore_rate", "write_rate"):
+        if getattr(args, name) not in (None, []):
+            option = f"--{name.replace('_', '-')}"
+            args.parser.error(f"{option}: only with a classic Kafka Streams application")
+
+
 def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "Replay | None":
-    """Returns the replay of a classic Kafka Streams group; None for any other group, and for a
-    line without the field `application`.
+    """Returns the replay of a classic Kafka Streams group; None for any other group, and for a line
+    without the field `application`.
 
     Errors   GroupError for a bad field or setting, or if the topology cannot be inferred.
     """
@@ -96,7 +106,7 @@ def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "
 
 
 def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> Iterable["Note"]:
-    """Returns the findings on a classic Kafka Streams application, if it can be read."""
+    """Returns the findings on a classic Kafka Streams application; () if it cannot be read."""
     try:
         one = replayed(args, group, noted)
     except GroupError:
@@ -120,7 +130,7 @@ def planned_application(
     changes: Sequence[Change],
     noted: Leaderless,
 ) -> "ApplicationPlan":
-    """Returns the plan. Errors: GroupError if the replay differs: no plan can stand on it."""
+    """Returns the plan. Errors: GroupError if the replay differs: no plan can rely on it."""
     from kafka_rebalance.applications.plan import plan_application
 
     options = _options(args, group, one, noted)
@@ -135,7 +145,7 @@ def compared_settings(
     changes: Sequence[Change],
     noted: Leaderless,
 ) -> "list[ComparedSettings]":
-    """Returns the plans under several settings. Errors: GroupError if the replay differs."""
+    """Returns the changes' plan under each setting. Errors: GroupError if the replay differs."""
     from kafka_rebalance.applications.comparison import compare_settings
 
     options = _options(args, group, one, noted)
@@ -145,7 +155,7 @@ def compared_settings(
 def _options(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
 ) -> dict[str, Any]:
-    """Returns the options of a plan; its rates are given, or measured since an earlier line."""
+    """Returns the options of a plan; rates are those given, or measured since the earlier line."""
     if one.problem is not None:
         raise GroupError("application", one.problem)
     restore_rate, write_rate = args.restore_rate, args.write_rate
@@ -153,15 +163,32 @@ def _options(
         print_note(str(found))
         restore_rate = found.restore_rate if restore_rate is None else restore_rate
         write_rate = found.write_rate if write_rate is None else write_rate
-    session_ms = round(args.session_timeout * 1000)
-    rates = {"restore_rate": restore_rate, "write_rate": write_rate or 0}
-    return {"session_ms": session_ms, "engine": args.engine, **rates}
+    options = {"restore_rate": restore_rate, "write_rate": write_rate or 0, "engine": args.engine}
+    session = _properties(args).get("session.timeout.ms", "")
+    if args.session_timeout is not None:
+        options["session_ms"] = round(args.session_timeout * 1000)
+    elif re.fullmatch("[0-9]{1,9}", session):
+        options["session_ms"] = int(session)
+    return options
+
+
+def _properties(args: argparse.Namespace) -> Mapping[str, str]:
+    """Returns the application's properties; those of its consumers without their prefix."""
+    if args.streams_config is None:
+        return {}
+    from kafka_rebalance.live.java_properties import parse_properties
+
+    properties = parse_properties(args.streams_config.read_text(encoding="latin-1"))
+    for prefix in ("consumer.", "main.consumer."):
+        own = [name for name in properties if name.startswith(prefix)]
+        properties |= {name.removeprefix(prefix): properties[name] for name in own}
+    return properties
 
 
 def _measured(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
 ) -> "Rates | None":
-    """Returns the rates between the line of `--since` and now. Errors: GroupError at `since`."""
+    """Returns the rates between `--since`'s line and now; None without it. Errors: GroupError."""
     if args.since is None:
         return None
     from kafka_rebalance.applications.measured import measured_rates
@@ -176,7 +203,7 @@ def _measured(
 
 
 def _earlier(file: Path, group_id: str) -> Any:
-    """Returns the field `application` of the group's line; other lines of the file may be wrong."""
+    """Returns the group's field `application`. Errors: GroupError if no readable line has it."""
     from kafka_rebalance.applications.lines import FIELD
 
     for text in file.read_bytes().splitlines():
@@ -190,7 +217,7 @@ def _earlier(file: Path, group_id: str) -> Any:
 
 
 def _new_settings(text: str) -> dict[str, str]:
-    """Parses NAME=VALUE, or several with spaces between."""
+    """Parses NAME=VALUE, or several of these with spaces between them."""
     pairs = [one.partition("=") for one in re.split(r"\s+(?=[\w.]+=)", text.strip())]
     if not all(name and equals for name, equals, _ in pairs):
         raise argparse.ArgumentTypeError(f"{quoted(text)} is not NAME=VALUE")
@@ -236,16 +263,11 @@ def show_settings(compared: "Sequence[ComparedSettings]", *, as_json: bool) -> N
 
 
 def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:
-    """Returns the settings that the options name, by Kafka's names."""
+    """Returns the settings that the options set, by their names in Kafka."""
     from kafka_rebalance.assignors.streams.application import Settings
 
-    found: dict[str, Any] = {}
-    if args.streams_config is not None:
-        from kafka_rebalance.live.java_properties import parse_properties
-
-        properties = parse_properties(args.streams_config.read_text(encoding="latin-1"))
-        known = {one.replace("_", ".") for one in Settings._fields}
-        found = {name: value for name, value in properties.items() if name in known}
+    known = {one.replace("_", ".") for one in Settings._fields}
+    found: dict[str, Any] = {n: value for n, value in _properties(args).items() if n in known}
     given = {setting: getattr(args, name) for name, setting in _SETTINGS.items()}
     given["stateful"] = args.stateful
     return found | {name: value for name, value in given.items() if value is not None}

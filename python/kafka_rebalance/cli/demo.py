@@ -123,7 +123,7 @@ def _summary(spark: Any, output: Path) -> Path:
 
 
 def _captured() -> tuple[list[GroupSpec], list[dict[str, Any]]]:
-    """Returns the groups of the sample, and the error lines of groups that were not readable."""
+    """Returns the groups of the sample, and the error lines of groups that could not be read."""
     lines = [json.loads(line) for line in captured_lines()]
     good = [GroupSpec.from_dict(line) for line in lines if "error" not in line]
     return good, [line for line in lines if "error" in line]

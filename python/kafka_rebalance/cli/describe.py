@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance describe`: shows the present state of a group, and its problems."""
+"""`kafka-rebalance describe`: shows the present state of groups, and their problems."""
 
 import argparse
 from dataclasses import replace
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None:
-    """Shows one group in detail."""
+    """Shows one group in detail, as text or as JSON."""
     (one,) = described(args, [group], noted)
     try:
         application = replayed(args, group, noted)

@@ -15,7 +15,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.simulator.playable import PLAYABLE
 
 from . import DONE, SOME_ERRORS
-from .applications import add_planned, planned_application, replayed
+from .applications import add_planned, planned_application, refuse_planned, replayed
 from .groups import add_changes, error_text, one_group
 from .lines import Leaderless, written
 from .options import REPEATED, add_cluster, add_pasted, add_table, member_options, whole
@@ -88,8 +88,10 @@ def run(args: argparse.Namespace) -> int:
             return SOME_ERRORS
         if application := replayed(args, group, noted):
             return _simulate_application(args, group, application, noted)
+        refuse_planned(args)
         scenario = _from_group(args, group)
     else:
+        refuse_planned(args)
         scenario = load(args.scenario)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
@@ -102,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         for line in lines(journal):
             print(line)
         return DONE
-    # A run has few reference cycles, but the search for them would take a third of the time.
+    # A run has few reference cycles, but a search for them would take a third of the time.
     gc.set_threshold(200_000)
     scenarios = _scenarios(args, scenario)
     name, first = next(iter(scenarios.items()))
@@ -162,7 +164,7 @@ def _where(args: argparse.Namespace) -> str:
 def _simulate_application(
     args: argparse.Namespace, group: GroupSpec, application: "Replay", noted: Leaderless
 ) -> int:
-    """Simulates the course that `plan` has of a classic Kafka Streams application."""
+    """Simulates the rebalances that `plan` predicts for a classic Kafka Streams application."""
     from kafka_rebalance.report.runs.application import print_application_run, summary
     from kafka_rebalance.simulator.from_application import application_run
 

@@ -50,7 +50,7 @@ class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
 
 
 class _OfBoth:
-    """A method that works on a class and on its instances: aiokafka calls it on either."""
+    """A method that can be called on the class and on an instance; aiokafka does either."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -61,11 +61,11 @@ class _OfBoth:
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """Makes a consumer's subscription, remembers its last assignment, and assigns if it leads."""
+    """Makes a consumer's subscription, keeps its last assignment, and assigns if it is leader."""
 
     name: ClassVar[str]
     sent_as: ClassVar[str | None] = None
-    """The assignor of Kafka whose user data members send; None: that of this name."""
+    """The assignor in whose format members send their user data; None: the one called `name`."""
     rack_id: str | None = None
     _options: PlugInOptions | None = None
 
@@ -94,7 +94,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @_OfBoth
     def metadata(self, topics: Iterable[str]) -> Any:
-        """Returns the subscription that the consumer sends; eager, so without owned partitions."""
+        """Returns the subscription to send, without owned partitions: the consumer is eager."""
         subscribed = frozenset(topics)
         consumer = _consumer(calling(CLIENT))
         known = memory(consumer or self, self.name)
@@ -119,9 +119,10 @@ def _consumer(called: Mapping[str, Any]) -> Any:
 def _joined(
     called: Mapping[str, Any], members: Mapping[str, Any]
 ) -> Iterable[tuple[str, str | None, Subscription]]:
-    """Yields member id, instance id and subscription, decoded from the members' own bytes.
+    """Yields member id, instance id and subscription of each member, decoded from its own bytes.
 
-    aiokafka decodes only version 0; the bytes are in the variable `response` of its coordinator.
+    aiokafka itself decodes all as version 0; the bytes are in its coordinator's variable
+    `response`.
     """
     response = called.get("response")
     sent = {one[0]: one for one in response.members} if response else {}
@@ -170,8 +171,9 @@ class Weighted(_Assignor):
     """`weighted` (docs/balance.md): takes nothing from an owner until it has fresh `weights`.
 
     `weights` is a `Load`, another function of group id and partitions, or a mapping from (topic,
-    partition). `settings` are as in "budget=3&tolerance=5%". The leader requests a rebalance itself
-    only with `rebalance_every`, at most once in so many seconds; each stops the group as a whole.
+    partition). `settings` are as in "budget=3&tolerance=5%". The leader itself requests a rebalance
+    only if `rebalance_every` is given, and at most once in that many seconds; each stops all
+    members.
     """
 
     name = EAGER[WEIGHTED]

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a consumer knows as the leader of a group that runs `balanced` or `weighted`.
+"""What a consumer remembers while it leads a group that runs `balanced` or `weighted`.
 
 Each rebalance is answered in these steps:
 
 1. If members and topics are those of the last answer, and that answer withheld partitions or is
-   younger than `FREEZE_S`, the weights stay those of the last answer. If all claims agree with its
-   target, or are those of a member that missed the answer, the target is the answer again: a second
-   round takes no more from anybody.
+   younger than `FREEZE_S`, the weights of the last answer are used again. If also each member
+   claims only what the last target gives it or what it claimed before, that target is used again.
+   So the second round of a cooperative rebalance takes no further partition from a member.
 2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
    nothing from its owner; it hands out partitions without an owner, by their number. With weights,
    members without any partition first get an even share, by number, whatever the budget: else
    those that join late would wait for many rebalances. The leader requests that rebalance as soon
-   as it has weights, once for these members.
+   as it has weights, once for these members. A new leader, which finds partitions without an owner,
+   may be in another leader's second round: within a budget or by weights, it takes nothing.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
-   member does, however old that claim is: the other member may still read it.
+   member does, however old that claim is: the other member may still read it. A claim that a member
+   repeats after two answers against it is ignored, or it would be withheld for ever.
 
 While the consumer leads, a thread reads the weights. A consumer that led the last rebalance but not
 this one ends its thread, so a group's offsets are read by one member only.
@@ -44,6 +46,8 @@ COOPERATIVE, EAGER = (
 FREEZE_S = 60.0
 MAX_AGE_S = 600.0
 READ_EVERY_S, FIRST_AFTER_S = 60.0, 10.0
+BEGINS_AFTER_S = 1.0
+"""The rebalance that the leader has just decided ends before the leader begins to read."""
 PAYS_IN_A_ROW = 3
 _MOST_WEIGHT = 2**53
 
@@ -78,10 +82,16 @@ class PlugInOptions:
     def named(self) -> str:
         return f"{self.assignor}?{self.settings}" if self.settings else self.assignor
 
+    @property
+    def taking_nothing(self) -> str:
+        """The assignor with a budget of 0 in place of the given one."""
+        others = [one for one in self.settings.split("&") if one and not one.startswith("budget=")]
+        return f"{self.assignor}?{'&'.join([*others, 'budget=0'])}"
+
 
 @dataclass(frozen=True, slots=True)
 class LastAnswer:
-    """An answer, and the question: the topics and members, as the leader received them."""
+    """The last answer, and the topics and members for which the leader computed it."""
 
     group_id: str
     topics: tuple[Topic, ...]
@@ -96,9 +106,9 @@ class LastAnswer:
         return bool(_group(topics, members) == _group(self.topics, self.members))
 
     def agrees(self, members: Sequence[Member]) -> bool:
-        """Returns whether each member claims only what it has by the target or claimed before.
+        """Returns whether each member claims only what this target gives it or it claimed before.
 
-        A member that missed the answer still claims what it had before.
+        A member that did not receive the answer still claims what it had before.
         """
         before = {member.member_id: set(member.owned_partitions) for member in self.members}
         return all(
@@ -114,13 +124,14 @@ def _group(topics: Sequence[Topic], members: Sequence[Member]) -> Any:
 
 
 class Leading:
-    """The answers of one consumer as the leader; `rejoin` requests a rebalance."""
+    """Computes a consumer's answers while it is the leader; `rejoin` requests a rebalance."""
 
     def __init__(self, options: PlugInOptions, rejoin: Callable[[], None]) -> None:
         self.options, self._rejoin = options, rejoin
         self._last: LastAnswer | None = None
         self._read: tuple[Weights, float] | None = None
         self._shared: set[str] | None = None
+        self._against: dict[tuple[str, TopicPartition], int] = {}
         self._has_led = False
         self._pays = 0
         self._stop = threading.Event()
@@ -130,8 +141,8 @@ class Leading:
         self, group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], _listed: str
     ) -> LegalAnswer:
         """Returns each member's partitions; the parameters are those of `leader.legal`."""
+        members = self._without_repeated(tuple(map(_with_history, members)))
         self._has_led = True
-        members = tuple(map(_with_history, members))
         last, now = self._last, time.monotonic()
         # 1.
         frozen = last is not None and last.is_of(topics, members)
@@ -153,7 +164,7 @@ class Leading:
         return given
 
     def fresh(self, now: float) -> Weights:
-        """Returns the last weights that were read; none if they are older than `MAX_AGE_S`."""
+        """Returns the weights last read, or an empty mapping if they are older than `MAX_AGE_S`."""
         source = self.options.weights
         if isinstance(source, Mapping):
             return _sound(source)
@@ -170,11 +181,42 @@ class Leading:
         self._stop.set()
         self._read = self._last = None
 
+    def _without_repeated(self, members: tuple[Member, ...]) -> tuple[Member, ...]:
+        """Returns the members without the claims that a third answer would withhold.
+
+        A member that missed an answer still claims what it had, so one such claim is no error. An
+        answer that did not reach even its leader does not count.
+        """
+        if self._last is None or self._has_led or not self.options.is_cooperative:
+            return members
+        newest = max((one.generation_id or 0 for one in members), default=0)
+        self._against = {
+            (one.member_id, tp): self._against.get((one.member_id, tp), 0) + 1
+            for one in members
+            if one.generation_id == newest
+            for tp in set(one.owned_partitions).difference(self._last.target.get(one.member_id, ()))
+        }
+        ignored = {claim for claim, answers in self._against.items() if answers > 2}
+        for who, tp in sorted(ignored):
+            log.error("%s claims %s-%s after two answers against it; ignored", who, *tp)
+        return tuple(
+            replace(
+                one,
+                owned_partitions=tuple(
+                    tp for tp in one.owned_partitions if (one.member_id, tp) not in ignored
+                ),
+            )
+            for one in members
+        )
+
     def _target(
         self, group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], known: Weights
     ) -> LegalAnswer:
+        is_new = self._last is None and _unclaimed(topics, members)
+        named = self.options.taking_nothing if is_new else self.options.named
         if self.options.assignor == BALANCED:
-            return legal(group_id, topics, members, self.options.named)
+            is_limited = "budget=" in self.options.settings
+            return legal(group_id, topics, members, named if is_limited else self.options.named)
         if not any((topic.name, p) in known for topic in topics for p in range(topic.partitions)):
             log.info("group %s: no fresh weights; no partition is taken from its owner", group_id)
             return legal(group_id, topics, members, f"{BALANCED}?budget=0")
@@ -182,8 +224,9 @@ class Leading:
             replace(one, weights=tuple(known.get((one.name, p)) for p in range(one.partitions)))
             for one in topics
         )
-        members = _with_shares(group_id, topics, members)
-        return legal(group_id, weighed, members, self.options.named)
+        if not is_new:
+            members = _with_shares(group_id, topics, members)
+        return legal(group_id, weighed, members, named)
 
     def _start(self) -> None:
         is_running = (
@@ -197,7 +240,7 @@ class Leading:
             self._thread.start()
 
     def read(self) -> None:
-        """Reads the weights; requests a rebalance if it would pay by `PAYS_IN_A_ROW` readings."""
+        """Reads the weights; requests a rebalance if `PAYS_IN_A_ROW` readings justify one."""
         last, source = self._last, self.options.weights
         if last is None or not callable(source):
             return
@@ -238,15 +281,12 @@ def _holding(last: LastAnswer) -> tuple[Member, ...]:
 def _with_shares(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...]
 ) -> tuple[Member, ...]:
-    """Returns the members as if those without a partition owned an even share, by number.
+    """Returns the members as if those without a partition owned an equal number each.
 
-    Partitions without an owner count as theirs, so a second round takes nothing.
+    They first get partitions without an owner, so a second round takes nothing from a member. If no
+    partition has to be taken, the result is `members` itself.
     """
-    read = {name for one in members for name in one.topics}
-    every = {
-        TopicPartition(t.name, p) for t in topics if t.name in read for p in range(t.partitions)
-    }
-    free = len(every.difference(*(one.owned_partitions for one in members)))
+    every, free = _read(topics, members), len(_unclaimed(topics, members))
     idle = [one.member_id for one in members if not one.owned_partitions]
     most = len(idle) * (len(every) // len(members)) - free
     if most <= 0:
@@ -266,7 +306,19 @@ def _with_shares(
     )
 
 
+def _read(topics: Sequence[Topic], members: Sequence[Member]) -> set[TopicPartition]:
+    read = {name for one in members for name in one.topics}
+    return {
+        TopicPartition(t.name, p) for t in topics if t.name in read for p in range(t.partitions)
+    }
+
+
+def _unclaimed(topics: Sequence[Topic], members: Sequence[Member]) -> set[TopicPartition]:
+    return _read(topics, members).difference(*(one.owned_partitions for one in members))
+
+
 def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> None:
+    stop.wait(BEGINS_AFTER_S)
     while (one := leading()) is not None and not stop.is_set():
         one.read()
         wait_s = READ_EVERY_S if one.fresh(time.monotonic()) else min(FIRST_AFTER_S, READ_EVERY_S)
@@ -275,7 +327,7 @@ def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> Non
 
 
 def _sound(weights: Weights) -> Weights:
-    """Returns the weights that `weighted` accepts; the others count as unknown."""
+    """Returns only the weights that `weighted` accepts; it treats missing ones as unknown."""
     return {
         (topic, partition): weight
         for (topic, partition), weight in weights.items()
@@ -284,7 +336,7 @@ def _sound(weights: Weights) -> Weights:
 
 
 def _with_history(member: Member) -> Member:
-    """Returns an eager member with the generation of its claims, which are in its user data."""
+    """Moves the generation of an eager member's claims from its user data to `generation_id`."""
     generation = member.user_data_generation_id
     if generation is None:
         return member
@@ -293,7 +345,7 @@ def _with_history(member: Member) -> Member:
 
 
 def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
-    """Returns the target without the partitions that only members other than the owner claim."""
+    """Returns the target without partitions that others claim, and their new owner does not."""
     claims = {member.member_id: set(member.owned_partitions) for member in members}
     claimed = set().union(*claims.values())
     return {
@@ -303,10 +355,11 @@ def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAns
 
 
 def leading(known: ConsumerMemory, options: PlugInOptions, consumer: Any) -> Leading:
-    """Returns what a consumer knows as a leader; `consumer` is its coordinator, or None.
+    """Returns the `Leading` of a consumer, made at the first call; `consumer` is its coordinator.
 
-    Both clients name the coordinator's method `request_rejoin`. That of aiokafka belongs to the
-    event loop which runs now; the thread with the weights calls it there.
+    If that is None, no rebalance is requested. Both clients name the coordinator's method
+    `request_rejoin`. aiokafka's has to run in the present event loop, so the thread that reads the
+    weights schedules the call there.
     """
     if known.leading is None:
         weak = (lambda: None) if consumer is None else weakref.ref(consumer)
@@ -322,13 +375,14 @@ def leading(known: ConsumerMemory, options: PlugInOptions, consumer: Any) -> Lea
 
 
 class Load:
-    """The load of a group's partitions: produced records a second, and lag / `catch_up` seconds.
+    """The load of each partition in records a second: produced records, plus lag / `catch_up`.
 
-    It reads the cluster with kafka-python's client, which aiokafka's users install for it
-    (`pip install 'kafka-rebalance[kafka]'`). The first call has no rate to compare and returns
-    nothing. `configs` are kafka-python's client settings, such as those for TLS.
+    It reads the cluster with kafka-python's client, which users of aiokafka have to install too
+    (`pip install 'kafka-rebalance[kafka]'`). The first call returns no weights, because a rate
+    needs two readings. `configs` are kafka-python's client settings, such as those for TLS.
 
-    Errors   ClusterError if the cluster cannot be read; the leader logs it and tries again.
+    Errors   MissingExtra without kafka-python. ClusterError if the cluster cannot be read; the
+             leader logs it and tries again.
     """
 
     def __init__(
@@ -338,6 +392,9 @@ class Load:
         catch_up: float = 300.0,
         configs: Mapping[str, Any] | None = None,
     ) -> None:
+        from kafka_rebalance.live.cluster import kafka_module
+
+        kafka_module()  # imported now: a thread that imports it delays the rebalance of its leader
         self._server, self._configs, self._catch_up = bootstrap_server, configs, catch_up
         self._before: dict[str, tuple[float, dict[TopicPartition, int]]] = {}
 

@@ -3,7 +3,8 @@
 
 Neither client passes its consumer; aiokafka passes neither the generation nor the members' bytes.
 The coordinator calls each method of an assignor directly, so these values are variables of the
-caller. If another function calls it (in a newer client, a test), it uses only its arguments.
+caller. If another function calls the assignor (in a newer client, or a test), the assignor has only
+its arguments.
 """
 
 import inspect
@@ -26,7 +27,7 @@ log = logging.getLogger("kafka_rebalance.clients")
 
 
 def _with_shown_names(record: logging.LogRecord) -> bool:
-    """Escapes the arguments: other members' names could forge a line of the log."""
+    """Escapes the arguments, because names from other members could forge log lines."""
     record.args = tuple(shown(str(one)) for one in record.args or ())
     return True
 
@@ -49,7 +50,7 @@ class ClientNames(NamedTuple):
 class ConsumerMemory:
     """The last assignment of one consumer's assignor, and the generation of that assignment.
 
-    `leading` is what the consumer knows as a leader, under this project's own assignors.
+    `leading` is set if the consumer has led under one of this project's own assignors.
     """
 
     owned: tuple[TopicPartition, ...] | None = None

@@ -39,7 +39,7 @@ _VERSION = 3
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """Makes a consumer's subscription, remembers its last assignment, and assigns if it leads."""
+    """Makes a consumer's subscription, keeps its last assignment, and assigns if it is leader."""
 
     name: ClassVar[str]
 
@@ -62,7 +62,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         }
 
     def _decide(self, consumer: Any) -> Decide | None:
-        """Returns the function that computes the answer; None: that of Kafka's assignor."""
+        """Returns the function that computes the answer; None: the assignor of Kafka does."""
         return None
 
     def metadata(self, topics: Iterable[str]) -> Any:
@@ -110,7 +110,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
-        """Returns no partition, because an eager member revokes all before it joins."""
+        """Returns the partitions to claim: none, as an eager member revokes all before it joins."""
         return ()
 
 
@@ -133,10 +133,10 @@ class Sticky(_Assignor):
 
 
 class _Cooperative(_Assignor):
-    """A member that keeps its partitions when it joins.
+    """An assignor whose members keep their partitions when they join.
 
-    A consumer whose list also contains an eager assignor is eager, as in Java. The first of the two
-    rolling restarts by which a group changes from an eager assignor to this one depends on that.
+    As in Java, a consumer whose list also contains an eager assignor is eager. A group that changes
+    from an eager assignor to this one, by two rolling restarts, depends on that in the first.
     """
 
     def supported_protocols(self) -> list[Any]:
@@ -186,8 +186,8 @@ class Weighted(_OfBalance):
     """`weighted` (docs/balance.md): takes nothing from an owner until it has fresh `weights`.
 
     `weights` is a `Load`, another function of group id and partitions, or a mapping from (topic,
-    partition). `settings` are as in "budget=3&tolerance=5%". The leader requests a rebalance itself
-    only with `rebalance_every`, at most once in so many seconds.
+    partition). `settings` are as in "budget=3&tolerance=5%". The leader itself requests a rebalance
+    only if `rebalance_every` is given, and at most once in that many seconds.
     """
 
     name = COOPERATIVE[WEIGHTED]

@@ -26,8 +26,9 @@ def answer(
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Returns each member's partitions, as a list of topics with partition numbers.
 
-    `decide` computes the answer in place of `legal`. A topic without metadata, as in the consumer's
-    first join, counts as missing. The client joins again when it has received the topic's metadata.
+    `decide`, if given, computes the answer in place of `legal`. A topic without metadata, as at the
+    consumer's first join, is treated as missing. The client joins again when it has received the
+    topic's metadata.
     """
     subscribed = dict.fromkeys(topic for member in members for topic in member.topics)
     counts = {
@@ -79,12 +80,12 @@ def legal(
     next leader after a session timeout; so this function raises none.
 
     1. Kafka's assignor computes an answer. Anomalies are logged.
-    2. If it throws, never ends, or gives a member a topic without a subscription (which ends
-       aiokafka's consumer, and lets other clients join again for ever), it computes a second one:
-       without members that subscribe to nothing, and without claims that no member can keep, to
-       other topics or to partitions that do not exist.
-    3. If the second answer has such a problem too, or would have the same input, range computes
-       this generation's answer: it needs no claims, and always has an answer. In a cooperative
+    2. If it throws, never ends, or assigns a member a topic to which the member does not subscribe
+       (which ends aiokafka's consumer, and makes other clients join again for ever), it computes a
+       second answer, from an input without members that subscribe to nothing, and without claims
+       that cannot be kept: those to other topics, or to partitions that do not exist.
+    3. If the second answer has such a problem too, or its input would be the same, range computes
+       the answer of this generation: it needs no claims, and always has an answer. In a cooperative
        group, a partition that another member claims is not assigned until the next generation.
     """
     for attempt in _attempts(topics, members):
@@ -149,7 +150,7 @@ def _by_range(
 
 
 def _told(anomalies: Sequence[Anomaly]) -> str:
-    """Returns the number of anomalies and the first few of them."""
+    """Returns a text with the number of anomalies, and the first few of them."""
     first = ", ".join(
         f"{one.kind} {one.topic}-{one.partition}"
         + (f" to {one.member_id}" if one.member_id else "")

@@ -12,11 +12,12 @@ from kafka_rebalance.assignors.registry import Engine
 
 @dataclass(frozen=True, slots=True)
 class ClusterRound:
-    """The input of one rebalance of a cluster.
+    """What one rebalance of a cluster starts from.
 
-    `running[worker]` is the work that the worker reports. None means that the worker reports its
-    work after the previous round, or no work if it was absent then and is not `retained`. `config`
-    maps connectors to numbers of tasks. `apply` lists the workers that get the answer (None: all).
+    `running[worker]` is the work that the worker reports. If it is None, the worker reports what it
+    ran after the previous round, or no work if it was absent then and is not `retained`. `config`
+    maps connectors to their numbers of tasks. `apply` lists the workers that receive the answer;
+    None: all do.
     """
 
     time_ms: int
@@ -30,7 +31,7 @@ class ClusterRound:
 
 @dataclass(frozen=True, slots=True)
 class RoundAnswer:
-    """One rebalance: the work reported (`running`), the result, and the work after it.
+    """One rebalance: the work that workers reported (`running`), its result, and the work after it.
 
     `memory` is the leader's memory after the rebalance; None in an eager cluster.
     """
@@ -45,8 +46,8 @@ class RoundAnswer:
 class ConnectCluster:
     """A Connect cluster. Call `step` once for each rebalance, in order of time.
 
-    With `own_order`, a worker keeps its work in its own order, as a real worker does; else in the
-    order in which the leader read it. In rare cases this order decides which work is revoked.
+    With `own_order`, a worker keeps its work in its own order, as a real worker does; without, in
+    the order in which the leader read it. In rare cases this order decides which work is revoked.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class ConnectCluster:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Work that is idle for one reason; the leader assigns it at `until_ms` (None: unknown)."""
+    """Work that is idle for the reason `why`; it is assigned at `until_ms`, None if unknown."""
 
     work: Work
     why: str
@@ -122,7 +123,7 @@ def idle(answer: RoundAnswer) -> list[Idle]:
         found.append(Idle(revoked, why, now_ms))
         left = left - revoked
         if memory.scheduled_rebalance_ms > 0:
-            # The memory still lists lost work as assigned, but no worker runs or receives it.
+            # The memory still lists lost work as assigned, but no worker runs it or is assigned it.
             lost = _within(left, memory.assigned) - running(answer.result.assigned)
             why = "lost with its worker, and kept for it in case it returns"
             found.append(Idle(lost, why, memory.scheduled_rebalance_ms))
@@ -139,7 +140,7 @@ def running(after: Mapping[str, Work]) -> Work:
 
 
 def backing_off(answer: RoundAnswer) -> str | None:
-    """Returns why the leader does not yet even out the load (it backs off), else None."""
+    """Returns a text if the leader backs off, and so does not even out the load yet; else None."""
     memory = answer.memory
     if memory is None or not (memory.revoked_in_previous and memory.delay_ms > 0):
         return None

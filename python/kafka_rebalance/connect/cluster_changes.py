@@ -26,16 +26,16 @@ from kafka_rebalance.group.model import quoted
 from .cluster import ClusterRound, ConnectCluster, RoundAnswer
 
 AS_IT_IS = "as it is"
-"""The cause of the rounds before the first event: they show the present state."""
+"""The cause that is given for the rounds before the first event, which show the present state."""
 _WAIT = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h)")
 _WORKER = re.compile(r"(?:worker\s+(\S+)\s+(leaves|returns|joins)|leader\s+(\S+)\s+(leaves))")
 _CONNECTOR = re.compile(r"connector\s+(\S+)\s+(?:(deleted)|tasks=([0-9]{1,7}))")
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_MAX_FOLLOWING = 100  # the most rounds in a row; a real cluster settles after a few rounds
+_MAX_FOLLOWING = 100  # rounds in a row; a real cluster settles after a few
 
 
 class _Events:
-    """A cluster in virtual time; `due_ms` is when the leader's scheduled rebalance begins."""
+    """A cluster in virtual time; the leader's scheduled rebalance, if any, begins at `due_ms`."""
 
     def __init__(
         self, cluster: ConnectCluster, running: Mapping[str, Work], config: dict[str, int]
@@ -71,7 +71,7 @@ class _Events:
         self.now_ms = end_ms
 
     def happen(self, event: str, at: str) -> Iterator[tuple[str, RoundAnswer]]:
-        """Yields the cause and the answer of each round."""
+        """Plays one event; yields cause and answer of each round. `at` is its path, for errors."""
         text = " ".join(event.split())
         if match := _WAIT.fullmatch(text):
             yield from ((event, one) for one in self.wait(int(match[1]) * _UNIT_MS[match[2]]))

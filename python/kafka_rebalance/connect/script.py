@@ -178,7 +178,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Checks that time never decreases, and that a reported connector was configured before."""
+    """Raises GroupError if time decreases, or a reported connector was not configured so far."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

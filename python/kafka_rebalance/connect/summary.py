@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer about rebalances of a Connect cluster in words: what moves, and what runs nowhere."""
+"""Sums up rebalances of a Connect cluster in a sentence: what moves, and what runs nowhere."""
 
 from collections.abc import Collection, Sequence
 
@@ -12,9 +12,9 @@ _Item = str | Task
 
 
 def summary(answers: Sequence[RoundAnswer], before: int = 0) -> str:
-    """Returns a sentence: what starts on another worker, and what runs nowhere, for how long.
+    """Returns a sentence: what moves to another worker, and what runs nowhere, and for how long.
 
-    The first `before` answers show the present state; other answers are counted, if there are any.
+    The first `before` answers show the present state; they are counted only if no others follow.
     """
     owner: dict[_Item, str] = {}
     since_ms: dict[_Item, int] = {}

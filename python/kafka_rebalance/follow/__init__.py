@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follows all groups of a cluster: their rebalances as they happen, and metrics of them."""
+"""Follows all groups of a cluster: reports rebalances as they happen, and keeps metrics."""

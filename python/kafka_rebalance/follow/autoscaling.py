@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers an autoscaler: how many replicas a live group should have.
 
-The lag is read from the cluster at each request; the rate of each partition is the growth of its
-end since an earlier request, at least WINDOW_S before. Until there is one, the answer is the
-present number. `scaling.choose` decides, and explains.
+The lag is read from the cluster at each request. The rate of each partition is the growth of its
+end offset since an earlier request, made at least WINDOW_S ago. Until there is such a request, the
+answer is the present number of replicas. `scaling.choose` chooses the number, and gives the reason.
 """
 
 import threading
@@ -22,20 +22,20 @@ from .cluster import FollowedCluster
 WINDOW_S = 20.0
 """A rate is measured over at least so many seconds."""
 _MOST = {"capacity": 10**9, "min": 10_000, "max": 10_000, "per_replica": 1_000}
-"""The parameters, each with its largest value."""
+"""The parameters of a request, each with its largest value."""
 
 Ends = tuple[float, Mapping[TopicPartition, int]]
 
 
 class Autoscaling:
-    """The ends of partitions at earlier requests, by group."""
+    """Answers requests; keeps the end offsets of partitions at earlier requests, by group."""
 
     def __init__(self, cluster: FollowedCluster) -> None:
         self._cluster, self._lock = cluster, threading.Lock()
         self._ends: dict[str, list[Ends]] = {}
 
     def answer(self, group_id: str, parameters: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Returns the document of `choose`.
+        """Returns the document of `choose`, or one with the present number if rates are unknown.
 
         Errors   KeyError for an unknown group; GroupError at a parameter's name; ClusterError.
         """
@@ -86,7 +86,7 @@ def _replicas(given: Mapping[str, float], now: int) -> range:
 
 
 def _read(parameters: Iterable[tuple[str, str]]) -> dict[str, float]:
-    """Reads the query. Errors: GroupError that names the parameter."""
+    """Returns the query's parameters. Errors: GroupError with the parameter's name as its path."""
     found: dict[str, float] = {}
     for name, text in parameters:
         if name not in _MOST:

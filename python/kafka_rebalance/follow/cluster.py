@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows all groups of a cluster in two threads, and passes what it sees to a listener.
 
-1. Descriptions of all groups are read every few seconds; an unchanged group costs a comparison.
-2. The records of `__consumer_offsets` are read, if this user may. Those that were there at the
-   start show how the groups are; each later one is a rebalance that is seen once. Groups that the
-   broker assigns, and all groups without records, rebalance between two descriptions.
-3. If brokers do not answer, reading goes on with the next broker, after the last record. Groups
-   that nobody lists meanwhile are still there.
+1. All groups are described every few seconds; for an unchanged group, that is all that is done.
+2. The records of `__consumer_offsets` are read, if this user may read them. Those that were there
+   at the start show the groups' states; each later one is a rebalance. For groups that the broker
+   assigns, and for all groups if the records cannot be read, a rebalance is a difference between
+   two descriptions.
+3. If a broker does not answer, the next broker is read, from the record after the last one read.
+   Groups that no broker lists meanwhile are not forgotten.
 """
 
 import threading
@@ -30,46 +31,47 @@ from kafka_rebalance.wire.group_records import OffsetsRecord
 from .rebalances import FollowedRebalance, from_descriptions, from_record, topics_read
 
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
-"""The parts that can fail: reading the log, describing the groups, groups of absent brokers."""
+"""What can fail: reading the log, describing groups, and reaching the brokers of all groups."""
 
 _RETRY_S = 1.0
 _LOG_S = 5.0
 """For how many seconds the first description waits for the log."""
 _HOLES_S = 6.0
-"""A group of which a partition has no owner has settled if it stays so for these seconds."""
+"""A group with a partition without an owner has settled if it stays the same for so long."""
 _ASK_AGAIN_S = 60.0
-"""After how many seconds a user who may not read the log is checked again."""
+"""After how many seconds the log is tried again if this user may not read it."""
 
 
 class Listener(Protocol):
     """Receives the calls of both threads."""
 
     def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:
-        """Called for each rebalance; `is_old` if it ended before the following began."""
+        """Called for each rebalance; `is_old` if it ended before this process began to follow."""
 
     def described(self, group: GroupSpec, source: str) -> None:
-        """Called if a group's description has changed, before the rebalance that it shows.
+        """Called if a group's description has changed, before `rebalanced` for what it shows.
 
-        Its rebalances are read from the `source` RECORDS or DESCRIPTIONS.
+        `source` is where the group's rebalances are read: RECORDS or DESCRIPTIONS.
         """
 
     def undescribed(self, group_id: str, why: str) -> None:
-        """Called each time a group is not described: it has no members, or is rebalancing."""
+        """Called each time a group cannot be described, mostly as it is empty or rebalancing."""
 
     def listed(self, group_ids: Set[str]) -> None:
-        """Called when all groups have been described; these exist."""
+        """Called when all groups have been described; `group_ids` are those that exist."""
 
     def failed(self, what: str, error: Exception | None) -> None:
-        """Called with each new error of what is read, and with None when it is read again.
+        """Called with each new error of `what`, such as RECORDS; with None when it works again.
 
         After any error but a ClusterError, the thread has ended: no later attempt would succeed.
         """
 
 
 class FollowedCluster:
-    """The groups that `is_wanted`; `by_records` is whether classic groups are read from the log.
+    """Follows the groups that `is_wanted`; `by_records`: classic groups are read from the log now.
 
-    Given `names`, only these groups are read. Without `reads_log`, only descriptions are.
+    If `names` is given, only these groups are followed. If `reads_log` is False, only descriptions
+    are read.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class FollowedCluster:
         self._names, self._reads_log, self._engine = names, reads_log, engine
         self.by_records = self._has_no_topic = False
         self.log = FollowedLog(bootstrap_server, configs, names)
-        # Newest descriptions, as lines: objects take eight times the memory. None: no members.
+        # Newest descriptions, as JSON lines: objects take eight times the memory. None: no members.
         self._lines: dict[str, str | None] = {}
         self._listener, self._is_wanted = listener, is_wanted
         self._problems: dict[str, str] = {}
@@ -102,7 +104,7 @@ class FollowedCluster:
         self._log_is_known, self._ended = threading.Event(), threading.Event()
 
     def group(self, group_id: str) -> GroupSpec | None:
-        """Returns the newest description of a group with members, if it is known."""
+        """Returns the newest description of a group; None if it has no members or is not known."""
         return _read(self._lines.get(group_id))
 
     def start(self) -> None:
@@ -130,7 +132,7 @@ class FollowedCluster:
             self._ended.wait(self.every_s)
 
     def look(self) -> None:
-        """Describes all groups once, and passes an error to the listener."""
+        """Describes all groups once; passes a ClusterError to the listener."""
         try:
             self._describe_all()
             self._report(DESCRIPTIONS)
@@ -208,10 +210,11 @@ class FollowedCluster:
         return RECORDS if self.by_records else DESCRIPTIONS
 
     def _has_settled(self, look: int, group: GroupSpec) -> bool:
-        """Returns whether no other description will follow without another rebalance.
+        """Returns whether the group's next description can differ only after another rebalance.
 
-        If a partition has no owner, a cooperative group may be between two rounds, and a new topic
-        or share state of a group that the broker assigns comes with a later epoch.
+        If a partition has no owner, a cooperative group may be between two rounds; and a group that
+        the broker assigns may get a new topic, or a share group's new partition, only with a later
+        epoch.
         """
         now_s = time.monotonic()
         known, since_s = self._between.get(group.group_id, (0, now_s))
@@ -252,7 +255,7 @@ class FollowedCluster:
             self._ended.wait(wait_s)
 
     def take(self, batch: Sequence[OffsetsRecord]) -> None:
-        """Takes records in the order of the log."""
+        """Passes the rebalances that records show to the listener, in the order of the log."""
         rows: list[FollowedRow] = []
         for record in batch:
             is_old = record.offset < self.log.old_before.get(record.partition, 0)
@@ -285,9 +288,9 @@ class FollowedCluster:
 def has_target(line: Mapping[str, Any]) -> bool:
     """Returns whether a broker-assigned group's line already shows the target of its epoch.
 
-    consumer groups   the newest target belongs to the epoch. Members reach it later, in steps
-    share groups      all members are in the epoch; descriptions have no target
-    streams groups    both: the next target depends on the tasks that members then have
+    consumer groups   if the newest target is that of the epoch. Members reach it later, in steps
+    share groups      if all members have the epoch; descriptions have no target
+    streams groups    if both hold: the next target depends on the tasks that members then have
     """
     epoch = line.get("assignment_epoch")
     if epoch is None:
@@ -306,7 +309,10 @@ def _read(line: str | None) -> GroupSpec | None:
 
 
 def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:
-    """Returns whether the group has rebalanced: another epoch, or else other members or owners."""
+    """Returns whether the group has rebalanced.
+
+    If the broker assigns, its epoch or its members have changed; else its assignor or owners.
+    """
 
     def state(group: GroupSpec | None) -> object:
         if group is None:

@@ -22,10 +22,10 @@ from .rebalances import FollowedRebalance
 
 
 class Exporter:
-    """The metrics of the groups that `is_wanted`, at most `most_groups` of them.
+    """Keeps the metrics of the groups that `is_wanted`, at most `most_groups` of them.
 
-    `on_problem` is called with each new reason why something cannot be read, and with None when it
-    is read again; after any error but a ClusterError, nothing more is read. `followed` reads the
+    `on_problem` is called with what cannot be read and each new error, and with None when it is
+    read again. After an error that is no ClusterError, it is not read again. `followed` reads the
     cluster.
     """
 
@@ -109,7 +109,7 @@ class Exporter:
         yield generate_latest(self._process)  # type: ignore[no-untyped-call]
 
     def health(self) -> str:
-        """Returns why the metrics are old; empty if they are not."""
+        """Returns why the metrics are out of date, or "" if they are up to date."""
         if self._read_s is None:
             return "the groups have not been read yet"
         age_s = time.monotonic() - self._read_s

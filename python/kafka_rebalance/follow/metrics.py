@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of groups, as lines of OpenMetrics.
 
-Each group keeps its lines, and only the lines of groups that changed are written again: at 10,000
-groups, one object for each sample would take seconds for each page.
+Each group keeps its lines, and only the lines of groups that changed are made again: with 10,000
+groups, to make an object for each sample would take seconds per page.
 
 Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` has it.
 """
@@ -57,25 +57,26 @@ FAMILIES = {
 _COUNTED = {"joined": "joined", "started": "joined", "rejoined": "back", "static restart": "back"}
 _COUNTED |= {"left": "left", "timed out": "timed out", "gone": "gone"}
 _MOST_RECENT = 200
+_NEVER_WARM = "never warm"
 _FOLLOWS = ("second round", "follow-up")
 
 _SECONDS, _NUMBER = ("rebalance_seconds", "_sum"), ("rebalance_seconds", "_count")
 _AT_FIRST: dict[tuple[str, str], float] = {_NUMBER: 0, _SECONDS: 0.0}
 
 Sample = tuple[str, str, float]
-"""A family, the rest of the name and the labels after the group's, and the value."""
+"""A metric family; the name's suffix, with further labels after a space; and the value."""
 
 
 @dataclass(slots=True)
 class UnreadTime:
-    """The partitions that nobody reads now, and the seconds so far, summed over partitions."""
+    """How many partitions nobody reads `now`, and the `seconds` so far, summed over partitions."""
 
     now: int = 0
     since_ms: int = 0
     seconds: float = 0.0
 
     def becomes(self, number: int, at_ms: int) -> None:
-        """Called when `number` partitions have no reader; the clocks of brokers may differ."""
+        """Called when `number` partitions have no reader; `at_ms` can decrease: clocks differ."""
         self.seconds += self.now * max(0, at_ms - self.since_ms) / 1000
         self.now, self.since_ms = number, max(at_ms, self.since_ms)
 
@@ -96,7 +97,7 @@ class GroupMetrics:
     lines: dict[str, str] = field(default_factory=dict)
 
     def rebalanced(self, one: FollowedRebalance, now_ms: int, *, is_old: bool = False) -> None:
-        """Called for each row; those from before the exporter began (`is_old`) are not counted."""
+        """Called for each row; no counter counts rows from before the exporter began (`is_old`)."""
         row, values, self.changed = one.row, self.values, True
         if row.generation_id >= 0:
             values["generation", ""] = row.generation_id
@@ -106,9 +107,11 @@ class GroupMetrics:
         since_ms, recent = now_ms - 6 * WINDOW_MS, [*self.recent[1 - _MOST_RECENT :], row]
         self.recent = [each for each in recent if each.time_ms >= since_ms]
         newest = [each for each in self.recent if each.time_ms >= now_ms - 2 * WINDOW_MS]
-        self.patterns, self.partitions = find_patterns(newest), row.partitions
+        self.patterns = [one for one in find_patterns(newest) if one.kind != _NEVER_WARM]
+        self.partitions = row.partitions
         if row.cause == "probing":  # there is one every ten minutes
-            self.patterns += [one for one in find_patterns(self.recent) if one.kind == "never warm"]
+            runs = (one for one in find_patterns(self.recent) if one.kind == _NEVER_WARM)
+            self.patterns += [one for one in runs if one.last_ms == row.time_ms]
         values["last_rebalance_timestamp_seconds", ""] = row.written_ms / 1000
         if is_old:
             return
@@ -147,7 +150,8 @@ class GroupMetrics:
         self.changed = True
         self.described = tuple(_described(one))
         self.values["rebalancing", ""], self.members = 0, len(one.group.members)
-        # A description shows the least that the generation can be; records have set it already.
+        # Descriptions show only a lower bound of a classic group's generation; records show it
+        # exactly.
         if (least := one.group.generation_id) is not None:
             self.values["generation", ""] = max(self.values.get(("generation", ""), -1), least)
         self.unread.becomes(len(without_reader(one.group, one.assignment)), now_ms)
@@ -171,7 +175,7 @@ class GroupMetrics:
         """Returns family -> lines."""
         if self.changed or self.unread.now or self.patterns:
             self.unread.becomes(self.unread.now, now_ms)
-            self.patterns = [one for one in self.patterns if one.last_ms >= now_ms - WINDOW_MS]
+            self.patterns = [one for one in self.patterns if one.last_ms >= now_ms - _lasts_ms(one)]
             group = f'group="{escaped(self.group_id)}"'
             lines: dict[str, str] = {}
             for family, more, value in self._samples():
@@ -193,8 +197,17 @@ class GroupMetrics:
         yield from self.described
 
 
+def _lasts_ms(one: Pattern) -> int:
+    """Returns how long after its last rebalance a pattern is shown: if the next probing rebalance
+    shows `never warm` again, until then.
+    """
+    if one.kind != _NEVER_WARM:
+        return WINDOW_MS
+    return WINDOW_MS + (one.last_ms - one.first_ms) // (len(one.generations) - 1)
+
+
 def _stops_all(protocol: str | None) -> bool:
-    """Returns whether members stop reading before they join: under an eager assignor."""
+    """Returns whether members stop reading before they join, as under an eager assignor."""
     is_classic = protocol is not None and is_known(protocol) and protocol not in SERVER_SIDE
     return is_classic and not is_cooperative(protocol)
 

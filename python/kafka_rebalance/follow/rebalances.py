@@ -11,6 +11,7 @@ Differs  two descriptions show neither when the rebalance happened nor why a mem
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import Engine
@@ -25,7 +26,7 @@ from kafka_rebalance.history.recorded import CAUSE_RANK, Cause, RecordedRebalanc
 from kafka_rebalance.history.replayed import recorded_group
 from kafka_rebalance.live.classic_groups import subscribed_protocol
 from kafka_rebalance.watch.owners import Owners, owners_in
-from kafka_rebalance.watch.verdict import JudgedRebalance, differences, judged_rebalance
+from kafka_rebalance.watch.verdict import UNKNOWN, JudgedRebalance, differences, judged_rebalance
 
 BETWEEN = "between two descriptions"
 _CAUSES = {
@@ -40,7 +41,7 @@ _CAUSES = {
 
 
 class FollowedRebalance(NamedTuple):
-    """A rebalance that has ended; `judged` is None if it could not be played.
+    """A rebalance that has ended; `judged` is None if no plan could be compared with it.
 
     `before` and `after` are the group's states, None where they are unknown.
     """
@@ -60,14 +61,36 @@ def topics_read(found: FollowedRow) -> frozenset[str]:
 def from_record(
     found: FollowedRow, topics: Mapping[str, Mapping[str, Any]], engine: Engine = "rust"
 ) -> FollowedRebalance:
-    """Judges a row by the present `topics`: name -> topic of a contract line."""
-    row, before, after = found
+    """Judges a row with the present `topics`: name -> topic, as in a line of docs/contract.md.
+
+    A topic may have grown since then: if the present counts do not predict the rebalance, those
+    that the record shows are tried, too.
+    """
+    row, _, after = found
     if after is None or not after.members or after.protocol_type != CONSUMER:
         return FollowedRebalance(row)
+    counts = after.partition_counts
     if not {tp.topic for tp in after.owners} <= topics.keys():
         return FollowedRebalance(row)
+    known = {name: topic(dict(one), "topics") for name, one in topics.items()}
+    older = {name: _smaller(one, counts.get(name)) for name, one in known.items()}
+    one = _judged(found, known, engine)
+    if one.judged is None or one.judged.is_predicted or older == known:
+        return one
+    again = _judged(found, older, engine)
+    return one if again.judged is None or again.judged.cause == UNKNOWN else again
+
+
+def _smaller(one: Topic, partitions: int | None) -> Topic:
+    if partitions is None or partitions >= one.partitions:
+        return one
+    return replace(one, partitions=partitions, racks=one.racks and one.racks[:partitions])
+
+
+def _judged(found: FollowedRow, known: Mapping[str, Topic], engine: Engine) -> FollowedRebalance:
+    row, before, after = found
+    assert after is not None
     try:
-        known = {name: topic(dict(one), "topics") for name, one in topics.items()}
         now, sent = _states(after, known)
         if row.cause == "started":
             judged = judged_rebalance(now, now, sent=sent, was_empty=True, engine=engine)
@@ -82,7 +105,7 @@ def from_record(
 
 
 def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupSpec, GroupSpec]:
-    """Returns the group after this generation's assignment, and as its leader's assignor saw it."""
+    """Returns the group with the generation's assignment, and as its leader's assignor saw it."""
     topics = [known[name] for name in sorted(one.topics) if name in known]
     sent = recorded_group(one, topics).edited(leader=one.leader)
     given = {m.member_id: m.assignment.partitions if m.assignment else () for m in one.members}
@@ -130,5 +153,5 @@ def from_descriptions(
 
 
 def _owners(group: GroupSpec) -> Owners:
-    """Returns the owners without those of standby tasks."""
+    """Returns the owners of each partition or task, without the members that hold standbys."""
     return owners_in(Assignment.of(Assignment.owned(group)))

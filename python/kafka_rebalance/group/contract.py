@@ -42,7 +42,7 @@ def parse(line: str | bytes) -> Any:
     return value
 
 
-# The next four functions let Python read numbers and strings as the Rust core's parser does.
+# With the next four functions, Python reads numbers and strings as the Rust core's parser does.
 
 
 def _whole(text: str) -> int | float:
@@ -82,7 +82,7 @@ def read(value: Any) -> dict[str, Any]:
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
-    """Raises the line's error, if an earlier step of a pipeline wrote an error and no group."""
+    """Raises GroupError with the line's own error, if an earlier step of a pipeline wrote one."""
     error = fields.get("error")
     if isinstance(error, str) and "topics" not in fields:
         place, separator, problem = error.partition(": ")
@@ -90,14 +90,14 @@ def _refuse_error_line(fields: dict[str, Any]) -> None:
 
 
 def topic(value: Any, at: str) -> Topic:
-    """Reads a topic: name, partitions, and the optional fields. Errors: GroupError."""
+    """Returns a topic from its JSON object. Errors: GroupError with the field's path."""
     read: Topic = TOPIC.read(value, at)
     return read
 
 
 def _deleted_topics(members: list[dict[str, Any]], topics: tuple[Topic, ...]) -> tuple[Topic, ...]:
-    """Returns the topics that occur only in owned partitions, with the ids given there; a topic
-    without an id is left out.
+    """Returns the deleted topics: those that occur only in owned partitions, with the id given
+    there. A topic without an id is left out. Errors: GroupError for a second id.
     """
     # If a name occurs twice, the first topic counts, as in the core.
     ids = {topic.name: topic.topic_id for topic in reversed(topics)}
@@ -128,5 +128,5 @@ def check_topic_id(topic_id: str, at: str) -> None:
 
 
 def dumps(line: Mapping[str, Any]) -> str:
-    """Returns compact JSON with the same bytes that the Rust core writes."""
+    """Returns compact JSON, byte for byte as the Rust core writes it."""
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"))

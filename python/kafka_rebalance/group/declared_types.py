@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the fields of a dataclass have their declared types, which Python does not check.
 
-It is too slow for objects that are more numerous than members; `group_fields.py` checks groups.
+It is too slow for objects as numerous as members; `group_fields.py` checks groups.
 """
 
 import re
@@ -45,7 +45,7 @@ def milliseconds(text: str) -> int | None:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Returns whether a value has type `hint`: a class, a union, or a tuple or mapping of these.
+    """Returns whether a value has the type `hint`: a class, a union, a tuple or a mapping.
 
     A list is accepted for a tuple, and a whole number for a float.
     """
@@ -54,7 +54,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 @cache
 def _check_of(hint: Any) -> Callable[[Any], bool]:
-    """Returns the check of `fits`. A simulation makes hundreds of objects of a few classes."""
+    """Returns the check for `fits`; cached, because many objects of a few classes are checked."""
     inner: list[Any] = [one if one is ... else _check_of(one) for one in get_args(hint)]
     if isinstance(hint, UnionType):
         return lambda value: any(fit(value) for fit in inner)
@@ -90,7 +90,7 @@ def field_hints(kind: type) -> dict[str, Any]:
 
 
 _PLAIN = frozenset((bool, int, str))
-"""The types of most fields: their values need no further check."""
+"""Types whose values need no further check; most fields have one of these."""
 
 
 @cache

@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 def path(at: str, name: str) -> str:
-    """Returns the path of a field; `at` is its object's path (the whole line's path is empty)."""
+    """Returns the path of a field; `at` is the path of its object, "" for the whole line."""
     return f"{at}.{name}" if at else name
 
 
@@ -58,7 +58,7 @@ def array(value: Any, at: str) -> list[Any] | tuple[Any, ...]:
 
 
 def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
-    """Returns the list, if all entries are an `expected`; `example` is code for one, for errors."""
+    """Returns the list. Errors: GroupError, with `example`, for an entry of another type."""
     for i, value in enumerate(list_or_tuple(values, at)):
         if not isinstance(value, expected):
             raise wrong(value, f"{at}[{i}]", expected.__name__, example)
@@ -66,7 +66,7 @@ def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]
 
 
 def list_or_tuple(values: Any, at: str) -> Sequence[Any]:
-    """Returns the list or tuple that Python code passed."""
+    """Returns `values` if they are a list or a tuple. Errors: GroupError."""
     if not isinstance(values, list | tuple):
         what = f"{values!r} is a string" if isinstance(values, str) else of_python(values)
         raise GroupError(at, f"{what}, not a tuple; give a tuple")
@@ -79,7 +79,7 @@ def wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
 
 
 def of_python(value: Any) -> str:
-    """Returns the type of a value in words, as `kind` does, but with Python's None and tuple."""
+    """Returns the type of a value in words, as `kind` does, but in those of Python: None, tuple."""
     if isinstance(value, tuple):
         return "a tuple"
     return "None" if value is None else kind(value)
@@ -97,7 +97,7 @@ def text(value: Any, at: str) -> str:
 
 
 def integer(value: Any, at: str, noun: str, least: int = 0, most: int = MAX_INT32) -> int:
-    """Returns a whole number from `least` to `most`; errors call the number `noun`."""
+    """Returns the value if it is a whole number from `least` to `most`. Errors: GroupError."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise GroupError(at, f"{kind(value)} is not a {noun}")
     if not least <= value <= most:
@@ -143,7 +143,7 @@ def an(name: str) -> str:
 
 
 def each_of(values: Any, at: str, expected: type[_T], how: str) -> Iterator[_T]:
-    """Yields the values after a check of each; `how`, the end of an error, tells how to get one.
+    """Yields the values, each checked; `how` is the end of an error: how to get a right one.
 
     Errors: TypeError if `values` is not a list, or at the first value that is not an `expected`.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of fields of a group: each reads, checks and writes values of one type."""
+"""The types of a group's fields: each class reads, checks and writes values of one type."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -46,12 +46,12 @@ class Text:
         return value
 
     def exact(self) -> tuple[Any, ...]:
-        """Returns the type for `_core.FieldTypes`, which accepts values of exactly this type."""
+        """Returns this type's form for `_core.FieldTypes`, which accepts only exact types."""
         return ("text",)
 
 
 class UserDataName(Text):
-    """One of `USER_DATA`."""
+    """One of the strings in `USER_DATA`."""
 
     def read(self, value: Any, at: str) -> Any:
         if text(value, at) not in USER_DATA:
@@ -88,7 +88,7 @@ class Whole(Text, Frozen):
 class Number(Text, Frozen):
     """A number, whole or not, from `least` to `most`; errors call it `noun`.
 
-    Errors hold `bounds` in place of the value: the engines write some numbers differently.
+    Errors show `bounds` and not the value, because the engines write some numbers differently.
     """
 
     noun: str
@@ -133,7 +133,7 @@ class Flag(Text, Frozen):
 
 
 class OrNull(Text, Frozen):
-    """A list's entry that may be null; a null is read as the value `null`."""
+    """An entry of a list that may be null; a JSON null is read as `null`."""
 
     item: Text
     null: Any = None
@@ -175,7 +175,7 @@ class List(Text, Frozen):
 
 
 class UnreadNames(List):
-    """A list of strings on which no answer depends: if a line has another value, it is ignored."""
+    """A list of strings that affects no answer; in a line, a value of another type is ignored."""
 
     def read(self, value: Any, at: str) -> Any:
         names = value if isinstance(value, list) else []
@@ -189,9 +189,9 @@ class Field(NamedTuple):
     kind: Text
     required: bool = False
     default: Any = None
-    """The attribute's value if the field is absent. Such a value is not written."""
+    """The attribute's value if the field is absent; a field with this value is not written."""
     spark: str = "input all recorded"
-    """The names of Spark's schemas in which the field is a column."""
+    """The names of Spark's schemas (`input`, `all`, `recorded`) in which the field is a column."""
 
 
 class Record(Text, Frozen):
@@ -201,7 +201,7 @@ class Record(Text, Frozen):
     of: type
     example: str
     attributes: tuple[Field, ...] = ()
-    """Attributes of the Python object that are in another place of a line."""
+    """Attributes of the Python object whose fields are elsewhere in a line."""
 
     def read(self, value: Any, at: str) -> Any:
         return self.of(**self.values(object_(value, at), at))
@@ -237,7 +237,7 @@ class Record(Text, Frozen):
         return line
 
     def given(self, value: Any, name: str) -> Any:
-        """Returns the value that a contract line has for the field `name` of the object `value`."""
+        """Returns the value of the object `value` for the contract line's field `name`."""
         return getattr(value, name)
 
     def in_lines(self) -> tuple[Field, ...]:
@@ -256,7 +256,7 @@ class Record(Text, Frozen):
 
 
 class Entry(Record):
-    """A run: adjacent entries that are partitions of one topic, or tasks of one subtopology."""
+    """A run: a topic and consecutive entries of its partitions, or a subtopology and its tasks."""
 
     def read(self, value: Any, at: str) -> Any:
         found = self.values(object_(value, at), at)
@@ -283,7 +283,7 @@ class Runs(List):
 
 
 class OwnedRuns(Runs):
-    """As `Runs`, but `read` returns runs: a run of owned partitions may be empty."""
+    """Like `Runs`, but `read` returns the runs, because a run of owned partitions may be empty."""
 
     def read(self, value: Any, at: str) -> Any:
         return List.read(self, value, at)
@@ -296,7 +296,7 @@ TEXT, PARTITION = Text(), Whole("partition")
 
 
 def check_pairs(pairs: Any, at: str) -> None:
-    """Raises a GroupError for the first entry that is not a TopicPartition, or has wrong types."""
+    """Raises a GroupError for the first entry that is not a TopicPartition of a str and an int."""
     for i, one in enumerate(objects(pairs, at, TopicPartition, "TopicPartition(topic, partition)")):
         TEXT.check(one.topic, f"{at}[{i}].topic")
         if not isinstance(one.partition, int) or isinstance(one.partition, bool):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights and capacities that do not stand in a group's line, but in a file or a measurement.
+"""Weights and capacities that come from a file or a measurement, not from a group's line.
 
 A file has a line for each number, as JSON or as words between spaces, tabs or commas:
 
@@ -8,10 +8,10 @@ A file has a line for each number, as JSON or as words between spaces, tabs or c
     {"topic": "orders", "weight": 900}                     of each other partition of the topic
     {"client_id": "big-*", "capacity": 2}                  or `member_id`; in words: big-* 2
 
-Blank lines, a line of column names, and lines that begin with # do not count. The more specific
-line decides: a partition before its topic, an id before a pattern (as the file name patterns of a
-shell), a longer pattern before a shorter one. A number of the file replaces that of the group; the
-others stay.
+Blank lines, a line of column names, and lines that begin with # are ignored. The more specific line
+wins: a partition before its topic, an id before a pattern (as a shell's patterns of file names), a
+longer pattern before a shorter one. A number of the file replaces that of the group; the group's
+other numbers stay.
 """
 
 from collections.abc import Iterable
@@ -39,8 +39,8 @@ _Key = tuple[str, int | None] | tuple[str, str]
 
 @dataclass(slots=True)
 class GivenWeights:
-    """Weights by topic and partition (None: each partition), and capacities of members by the field
-    that a pattern fits ("": any id) and the pattern.
+    """Weights by (topic, partition; None for each partition), and capacities of members by (field,
+    pattern), where the field "" means any id.
     """
 
     weights: dict[tuple[str, int | None], float] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class GivenWeights:
 
 
 def read_weights(lines: Iterable[str], kind: Kind, name: str) -> GivenWeights:
-    """Reads the lines of the file `name`, which hold numbers of one kind.
+    """Reads the lines of the file `name`, which contain numbers of one kind.
 
     Errors   GroupError at `NAME line N` for a line that cannot be read, or repeats another line.
     """

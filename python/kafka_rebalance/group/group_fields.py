@@ -3,8 +3,8 @@
 
 This table is the source for the reader and the writer of contract lines (`contract.py`), the check
 of groups that Python code made, Spark's columns (`spark/schema.py`), the hints for misspelt names
-(`cli/lines.py`), and the table of docs/contract.md. Errors report the first wrong field in this
-order, also in `src/group/contract.rs`.
+(`cli/lines.py`), and the table of docs/contract.md. Errors report the first wrong field in the
+order of this table, as in `src/group/contract.rs`.
 """
 
 from collections.abc import Iterator, Mapping

@@ -25,9 +25,9 @@ def small_table(
     row: Callable[[_T], Sequence[object]],
     summary: str = "",
 ) -> str:
-    """Returns a notebook's table: the first items, with long strings cut, and "… and N more".
+    """Returns a notebook's table of the first items, with long strings cut, then "… and N more".
 
-    The answer in words, `summary`, stands above the title and is not cut.
+    `summary`, the answer in words, is above the title and is not cut.
     """
     rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
     more = len(items) - MOST_ROWS
@@ -37,7 +37,7 @@ def small_table(
 
 
 def escaped(text: str) -> str:
-    """Returns text for HTML and SVG; characters that `shown` makes visible are visible here too."""
+    """Returns text escaped for HTML and SVG, and with control characters visible (`shown`)."""
     from html import escape
 
     return escape(shown(text))
@@ -49,6 +49,6 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Returns the text as `shown` writes it, cut to at most this many characters."""
+    """Returns the text as `shown` writes it, cut to at most `most` characters."""
     text = shown(text)
     return text if len(text) <= most else text[: most - 1] + "…"

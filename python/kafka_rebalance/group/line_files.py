@@ -27,7 +27,7 @@ def read_lines(source: Source, most: int) -> Iterator[bytes | None]:
             _skip_line(source)
             yield None
         else:
-            # The new value frees the bytes of the read line before the caller continues.
+            # The assignment frees the bytes that were read, before the caller gets the line.
             line = line.rstrip(b"\r\n").removeprefix(BOM_UTF8)
             yield line
 
@@ -47,7 +47,7 @@ def read_text(source: Source, path: str, name: str) -> str:
 
 
 def read_range(source: Source, start: int, end: int, most: int) -> Iterator[bytes | None]:
-    """Yields, as `read_lines` does, the lines whose first byte is from `start` to before `end`."""
+    """Yields the lines whose first byte is in [start, end), as `read_lines` yields lines."""
     if start > 0:
         source.seek(start - 1, os.SEEK_SET)
         _skip_line(source)  # skips the rest of the previous line, which may be only its line end

@@ -45,11 +45,11 @@ class Topic:
     """A topic with its partitions.
 
     `racks[p]` are the racks of partition p's replicas; an entry is None if the replica's broker has
-    no rack. `racks` is None if the racks are unknown. Only the brokers' own assignors read the last
-    two fields.
+    no rack. `racks` is None if the racks are unknown. Only the brokers' own assignors read
+    `topic_id` and `initialized`.
 
-    `topic_id`     as Kafka writes it: 22 characters. A deleted topic, of which members still own
-                   partitions, has 0 partitions and its old id
+    `topic_id`     as Kafka writes it: 22 characters. A deleted topic of which members still own
+                   partitions has 0 partitions and its old id
     `initialized`  the partitions that a share group may assign; None: all
 
     `weights[p]` is the load of partition p, in any unit; None: unknown. Only `weighted` reads it.
@@ -68,8 +68,8 @@ class Subtopology:
     """A part of a streams group's topology; only a `stateful` one has standby tasks (KIP-1071).
 
     A task is a `TopicPartition` with the subtopology's id as its topic. `source_topics` are the
-    topics that the subtopology reads, repartition topics too; empty if unknown, and no assignor
-    reads them.
+    topics that the subtopology reads, with repartition topics; () if unknown. No assignor uses
+    them.
     """
 
     subtopology_id: str
@@ -103,8 +103,7 @@ class Member:
     member sent no generation.
 
     The three fields after `rack_id` describe a client whose bytes differ from those of Kafka's
-    newest Java client. For the newest Java client all three are None.
-    `assignors/classic/claims.py` reads them.
+    newest Java client, for which all three are None. `assignors/classic/claims.py` reads them.
 
     `subscription_version`     the version of the member's subscription: it contains owned
                                partitions from 1 on, a generation from 2, a rack from 3. If set,
@@ -115,12 +114,13 @@ class Member:
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
 
     `owned_topics` are the topics of `owned_partitions` in order, if one of them has no partitions;
-    else it is empty. In a broker's target, such a topic can affect the next assignment.
+    else it is empty. In a broker's target, a topic without partitions can affect the next
+    assignment.
 
     `client_library` is the library that the member's bytes show (`wire/sent_members.py`); None
     means unknown. No assignor reads it, but it decides which assignor answers if the member leads.
-    `streams` is None outside of streams groups. `capacity` compares what members can carry, and
-    None means 1; only `weighted` reads it.
+    `streams` is None outside of streams groups. `capacity` is how much the member can carry,
+    relative to others; None means 1. Only `weighted` reads it.
     """
 
     member_id: str
@@ -145,9 +145,9 @@ class Member:
         generation_id: int | None = None,
         owned_topics: tuple[str, ...] = (),
     ) -> "Member":
-        """Returns a copy that owns exactly these partitions and topics, in this generation.
+        """Returns a copy that owns exactly these partitions, in this generation.
 
-        In a streams group, it has no tasks.
+        In a streams group, the copy has no tasks.
         """
         return replace(
             self,
@@ -177,7 +177,7 @@ def quoted(name: str) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Returns a string quoted for a shell, so that a copied command has its exact bytes.
+    """Returns a string quoted for a shell, so that a copied command has exactly its bytes.
 
     bash, zsh and ksh read `$'…'`, which names control characters by their bytes in UTF-8.
     """
@@ -197,7 +197,7 @@ def shell_option(name: str, value: str) -> str:
     return f"{name}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
-# 21 characters of 6 bits, and one whose last 4 bits are 0.
+# 128 bits in base64: 21 characters of 6 bits, and one whose last 4 bits are 0.
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 
 
@@ -227,7 +227,7 @@ _OF_CLIENTS = ("", "librdkafka", "kafka-python", "aiokafka")
 def wrong_protocol(protocol: str, assignor: str | None) -> str | None:
     """Returns why a group with this assignor cannot have this rebalance protocol; None if it can.
 
-    A registered assignor may support both protocols: plans check this later (`plans/rounds.py`).
+    A registered assignor may support both; plans check this later (`plans/rounds.py`).
     """
     if protocol not in REBALANCE_PROTOCOLS:
         return f"{quoted(protocol)} is not {' or '.join(map(quoted, REBALANCE_PROTOCOLS))}"
@@ -261,7 +261,7 @@ def _static_key(member: Member) -> tuple[bool, bytes]:
 def in_runs(
     partitions: Iterable[tuple[str, int]], name: str = "topic", topics: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Groups adjacent partitions of one topic, in their order: `[{name, "partitions"}, …]`.
+    """Returns runs of adjacent partitions of one topic: `[{name: topic, "partitions": […]}, …]`.
 
     `topics` are all topics in order, if some have no partitions.
     """

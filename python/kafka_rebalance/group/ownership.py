@@ -35,7 +35,7 @@ class Balance:
 
     @classmethod
     def of(cls, counts: Sequence[int]) -> "Balance":
-        """Computes with integers up to the last step: so the order of counts changes no result."""
+        """Returns the balance, computed in integers up to the last step, so order has no effect."""
         if not counts:
             return cls(0, 0, 0.0, 0.0)
         members, total = len(counts), sum(counts)
@@ -44,7 +44,7 @@ class Balance:
 
     @property
     def least_to_most(self) -> str:
-        """Returns a string such as 3-4, or 3 if all members own equally many."""
+        """Returns a string such as "3-4", or "3" if all members own equally many partitions."""
         return str(self.min) if self.min == self.max else f"{self.min}-{self.max}"
 
     def to_dict(self) -> dict[str, float]:
@@ -58,9 +58,9 @@ AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """A fault in an assignment. Kafka's own assignors can produce faults, too.
+    """A fault in an assignment. Kafka's own assignors can cause faults, too.
 
-    duplicate     assigned to this member and to an earlier one (or to this member twice)
+    duplicate     assigned to this member, and to an earlier one (or to this one a second time)
     unsubscribed  assigned to a member that does not subscribe to the topic
     nonexistent   assigned, but the topic has no such partition
     unassigned    a member subscribes to the topic, but no member gets the partition, and no member
@@ -198,8 +198,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
         made = self._made.get(member_id)
         if made is None:
-            # A caller who has read this many members one by one will probably read all. To make
-            # the partitions of all members together takes a fifth of the time.
+            # A caller that has read so many members one by one will probably read all; to make all
+            # partitions at once takes a fifth of the time.
             if len(self._made) * 8 > len(self) and isinstance(self.offsets, memoryview):
                 return self._all()[member_id]
             if self._index is None:
@@ -281,7 +281,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
 
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:
-    """Returns the assignment; it will store its TopicPartitions in `group`, for later answers."""
+    """Returns the assignment, which uses the TopicPartitions that `group` keeps for its answers."""
     object.__setattr__(assignment, "_group", group)
     return assignment
 
@@ -295,7 +295,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The difference of two assignments; in `transferring`, the keys are the new owners."""
+    """The difference between two assignments; `transferring` lists partitions by new owner."""
 
     kept: Assignment
     revoked: Assignment

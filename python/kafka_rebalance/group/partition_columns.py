@@ -12,7 +12,7 @@ from kafka_rebalance.errors import GroupError
 from .field_paths import MAX_INT32
 from .model import TopicPartition, quoted
 
-# Makes a pair without the named-tuple constructor, in about a third of the time.
+# Makes a TopicPartition without the constructor, in about a third of the time.
 _PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
 
 NO_PAIRS = "not a list of TopicPartition(topic, partition), a str and an int"
@@ -25,11 +25,11 @@ def check_pairs(
     topic_ids: Sequence[int],
     partitions: Sequence[int],
 ) -> None:
-    """Checks that all pairs are (str, int), and each int is a partition that Kafka can have.
+    """Raises GroupError unless all pairs are (str, int), and each int is from 0 to 2^31-1.
 
-    Errors: GroupError at `members["ID"]`.
+    The error's path is `members["ID"]`.
     """
-    # The types and the extremes are compared first, because a loop over all pairs is slower.
+    # All types and the extremes are checked first, because a loop over all pairs is slower.
     are_right = all(isinstance(topic, str) for topic in topics)
     are_right = are_right and all(map(_is_integer, set(map(type, partitions))))
     if are_right and 0 <= min(partitions, default=0) <= max(partitions, default=0) <= MAX_INT32:
@@ -55,8 +55,8 @@ def named_partitions(
     """Makes partitions from two columns; `topic_ids` holds indexes into `topics`.
 
     The core makes them from its own columns (memoryviews), ten times faster in CPython 3.11 to
-    3.13. Where tuples cache a hash, `are_alike` (partitions.rs) chooses the class. Python makes
-    them from other columns: a custom assignor may assign numbers that the core cannot read.
+    3.13. Where tuples cache their hash, `are_alike` (partitions.rs) chooses the class. From other
+    columns, Python makes them: a custom assignor may return numbers that the core cannot read.
     """
     if isinstance(topic_ids, memoryview):
         return _core.topic_partitions(topics, topic_ids, partitions, group)

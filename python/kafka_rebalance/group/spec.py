@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of an assignor: topics, and members in join order.
 
-A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does this), so other code
-need not check it.
+A `GroupSpec` is immutable. Its constructor validates it, so other code need not check it; groups in
+batches are validated by Rust.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class GroupSpec:
     `leader_library` is the library of the last rebalance's leader, recognised by the assignment's
     bytes: "java" for Kafka's format (our plug-ins write it too); "librdkafka"; "python" for the
     assignors of kafka-python and aiokafka. None means unknown. `leader` is that leader's member id,
-    if it is known; the member leads until it leaves. Only streams groups have `subtopologies`;
+    if known; this member leads until it leaves. Only streams groups have `subtopologies`;
     `num_standby_replicas` is Kafka's setting, and None means 0.
 
     `rebalance_protocol` is the protocol that the members use with `assignor`, in Kafka's names:
@@ -94,7 +94,7 @@ class GroupSpec:
         return cls(**contract.read(fields), max_partitions=max_partitions)
 
     def interned(self) -> "_core.Interned":
-        """Returns the group in the core's form; the first call makes it, later calls reuse it."""
+        """Returns the group in the core's form; the first call makes it, later ones reuse it."""
         if self._interned is None:
             object.__setattr__(self, "_interned", _core.intern(self))
         assert self._interned is not None
@@ -145,8 +145,8 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Returns a validated copy of the group with these fields replaced; None keeps a field.
 
-        The leader is kept only if it is one of `members`, and the rebalance protocol only with
-        the assignor.
+        The leader is kept only if it is one of `members`, the rebalance protocol only if the
+        assignor stays.
         """
         if rebalance_protocol is None and assignor in (None, self.assignor):
             rebalance_protocol = self.rebalance_protocol
@@ -174,12 +174,12 @@ class GroupSpec:
         *,
         generation_id: int | None = None,
     ) -> "GroupSpec":
-        """Returns a copy whose members own this assignment; `plan` starts from it.
+        """Returns a copy whose members own this assignment, as the start of a `plan`.
 
-        They own it in generation `generation_id`; if that is None, in the group's own, else in 1. A
-        member without an entry owns nothing. In a streams group, members have the tasks of the
-        assignment, and no generation. Errors: GroupError for a member that the group does not have;
-        TypeError for anything but a mapping.
+        They own it in generation `generation_id`; if that is None, in the group's own generation,
+        or in 1 if that is None, too. A member without an entry owns nothing. In a streams group,
+        members have the tasks of the assignment, and no generation. Errors: GroupError for a member
+        that the group does not have; TypeError for anything but a mapping.
         """
         if not isinstance(assignment, Mapping):
             raise TypeError(
@@ -210,17 +210,17 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or their number if larger."""
+        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or the group's if larger."""
         tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 
     def partition_counts(self) -> dict[str, int]:
-        """Returns topic -> number of partitions, without zeros: assignors do not see these."""
+        """Returns topic -> number of partitions; topics with 0 are left out, as for assignors."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 
 def _checked(fields: Sequence[object]) -> GroupSpec:
-    """Returns a group without a check of its fields, because the core has checked them."""
+    """Returns the group with these fields, which the core has already checked."""
     group = object.__new__(GroupSpec)
     names = (*(one.name for one in GROUP.fields), "_interned")
     for name, value in zip(names, fields, strict=True):
@@ -239,7 +239,7 @@ def _running(
     active: Mapping[str, Sequence[tuple[str, int]]],
     standby: Mapping[str, Sequence[tuple[str, int]]],
 ) -> Member:
-    """Returns a copy of a streams group's member that owns these tasks."""
+    """Returns a copy of a streams group's member with its tasks from `active` and `standby`."""
     if member.streams is None:
         return member
     lists = (active.get(member.member_id, ()), standby.get(member.member_id, ()))
@@ -327,3 +327,9 @@ def partition_or_task_counts(group: GroupSpec) -> dict[str, int]:
 def counted(number: int, noun: str = "member") -> str:
     """Returns `1 member` or `2 members`, for sentences about one group."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """Returns the first `most` names as text, and how many more there are, as `a, b and 2 more`."""
+    more = len(names) - most
+    return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of streams groups (KIP-1071): the ids of subtopologies and the total of tasks.
+"""The checks of streams groups (KIP-1071): unique subtopology ids, and the number of tasks.
 
 The mirror is `src/group/streams.rs`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the documents of a YAML text, so that a bad one does not lose those before it."""
+"""Reads the documents of a YAML text one by one; those before a bad one are still read."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -13,8 +13,8 @@ _END = object()
 def yaml_documents(text: str, what: str) -> Iterator[tuple[str, Any]]:
     """Yields each document that is not empty, with its path, such as `documents[1]`.
 
-    A document that is not YAML is a GroupError, and the last one. Errors: MissingExtra without
-    PyYAML; it names `what` is read.
+    For a document that is not YAML, a GroupError is yielded, as the last one. Errors: MissingExtra
+    without PyYAML, with `what` in its text.
     """
     try:
         import yaml

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of all groups in records of `__consumer_offsets`, on one machine.
 
-Nearly all records are commits: the core decodes their keys, and Python sees only sums of them.
+Nearly all records are commits: the core decodes their keys, and hands Python only sums of them.
 """
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
@@ -15,7 +15,7 @@ from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetCommitKey, decode_key
 
-from .group_epochs import SESSION_MS, GroupEpochs, read_group_key
+from .group_epochs import SESSION_MS, GroupEpochs, Sessions, read_group_key
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
@@ -30,14 +30,15 @@ Recorded = Sequence[_Row]
 
 
 def rebalance_history(
-    records: Iterable[OffsetsRecord], *, session_ms: int = SESSION_MS
+    records: Iterable[OffsetsRecord], *, session_ms: Sessions = SESSION_MS
 ) -> list[RecordedRebalance]:
     """Returns a row for each metadata record of a classic group, and for each epoch of a consumer,
-    share or streams group, in the order of time.
+    share or streams group, in order of time.
 
-    The records may come in any order; tombstones and records of other kinds have no row. Without
-    `session_ms`, groups whose brokers assign have the default of Kafka's settings for sessions. A
-    record whose value cannot be read becomes a row with an `error`.
+    The records may come in any order; tombstones and records of other kinds have no row. No record
+    has the session timeouts of groups whose broker assigns: `session_ms` is that of all of them, or
+    group -> timeout, as `group_sessions` reads them; its default is Kafka's. A record whose value
+    cannot be read becomes a row with an `error`.
 
     Errors   TypeError at `records` for anything but records.
     """
@@ -45,7 +46,7 @@ def rebalance_history(
 
 
 def recorded_generations(
-    records: Iterable[OffsetsRecord], *, session_ms: int = SESSION_MS
+    records: Iterable[OffsetsRecord], *, session_ms: Sessions = SESSION_MS
 ) -> list[_Row]:
     """Returns each row of `rebalance_history` with the generation in its record, or None.
 
@@ -69,19 +70,19 @@ def recorded_in_order(
     records: Iterable[OffsetsRecord],
     group_id: str | None = None,
     *,
-    session_ms: int = SESSION_MS,
+    session_ms: Sessions = SESSION_MS,
 ) -> Iterator[_Row]:
     """Yields the rows of each partition; `records` are in the order of partition and offset.
 
-    Commits are summed up as they come, so the memory is that of one partition's group records. If
-    `group_id` is set, only this group's rows are returned.
+    Commits are summed up as they come, so memory holds one partition's group records at a time. If
+    `group_id` is set, only this group's rows are yielded.
     """
     for _, log in groupby(records, key=attrgetter("partition")):
         yield from _of_partition(log, group_id, session_ms)
 
 
 def _of_partition(
-    log: Iterable[OffsetsRecord], group_id: str | None, session_ms: int
+    log: Iterable[OffsetsRecord], group_id: str | None, session_ms: Sessions
 ) -> Iterator[_Row]:
     def wanted(data: bytes) -> str | None:
         try:
@@ -110,7 +111,7 @@ class GroupReader:
     """Reads the records and commits of one group, whatever its type, in the order of the log."""
 
     def __init__(
-        self, whole_from: int, names: MutableMapping[Uuid, str], session_ms: int = SESSION_MS
+        self, whole_from: int, names: MutableMapping[Uuid, str], session_ms: Sessions = SESSION_MS
     ) -> None:
         self._history = GroupHistory(whole_from)
         self._epochs = GroupEpochs(self._history, names, session_ms)
@@ -118,7 +119,7 @@ class GroupReader:
         self.end = self._epochs.end
 
     def add(self, record: OffsetsRecord) -> Iterator[_Row]:
-        """Yields the rows that end with this record. Errors: WireError, its key is unreadable."""
+        """Yields the rows that this record completes. Errors: WireError: its key is unreadable."""
         key = read_key(record.key)
         if isinstance(key, GroupMetadataKey):
             yield from self._epochs.end()
@@ -128,7 +129,7 @@ class GroupReader:
 
 
 def group_of(key: Key, data: bytes) -> str | None:
-    """Returns the group id in the key of a group's own record, `data` as bytes; else None."""
+    """Returns the group id in the key of a group's own record; None for other keys."""
     if isinstance(key, GroupMetadataKey):
         return key.group_id
     read = None if isinstance(key, OffsetCommitKey) else read_group_key(data)
@@ -158,9 +159,9 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
 
 
 class WholeFrom:
-    """Finds `offset`: from it to the last offset added, the records of a partition have no hole.
+    """Computes `offset`: from it to the last offset added, the partition lacks no record.
 
-    Compaction makes holes. A hole of one offset does not count: it may be a transaction's marker.
+    Compaction removes records. One missing offset does not count: it may be a transaction's marker.
     """
 
     def __init__(self) -> None:
@@ -175,5 +176,5 @@ class WholeFrom:
 
 @lru_cache(maxsize=20_000)
 def read_key(data: bytes) -> Key:
-    """Reads a key. It is cached, because many commits have equal keys. Errors: WireError."""
+    """Returns a decoded key, from a cache: many commits have equal keys. Errors: WireError."""
     return decode_key(data)

@@ -104,7 +104,7 @@ def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
 
 
 def message_of(line: str) -> tuple[str, int | None] | None:
-    """Returns the message of a coordinator's line and its time; None for any other line."""
+    """Returns the message of a coordinator's line and its time in ms; None for any other line."""
     text, time_ms = _unwrapped(line)
     found = _COORDINATOR.search(text) or _LEVEL.search(text)
     if found is None or ("[" not in found[0] and text.rfind(_GROUP_LOGGER) < found.end()):
@@ -168,7 +168,7 @@ def _expressions(table: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _unwrapped(line: str) -> tuple[str, int | None]:
-    """Returns the text of a line, and the ms of its JSON object's time if the text has no time."""
+    """Returns a line's text, and its time in ms if only its JSON object has one; else None."""
     if not line.lstrip().startswith("{"):
         return line, None
     try:

@@ -12,8 +12,8 @@
 4. A consumer group (KIP-848) is also played under the brokers' assignors, whose rounds are those of
    `plans/broker_rounds.py`. Share and streams groups have one assignor: they are not played.
 
-The inventory has the number of each topic's partitions. If the records so far need more, or the
-inventory does not have the topic, the number is the one that they need.
+The inventory has the number of each topic's partitions. If the records so far contain higher
+partitions, or the inventory lacks the topic, the number is the smallest that fits the records.
 """
 
 from collections import defaultdict
@@ -44,7 +44,7 @@ class Counterfactual:
 
     `rebalances`   the number of rounds, second rounds of cooperative members included.
     `moves`        how many partitions members gained in all rounds.
-    `unavailable`  how many partitions nobody read during a round, added up over all rounds.
+    `unavailable`  how many partitions nobody read during a round, summed over all rounds.
     `waiting`      how many partitions waited for static members that were away.
     `settled`      False if the play of an event did not settle.
     """
@@ -64,11 +64,11 @@ class Counterfactual:
         return asdict(self)
 
 
-_Topics = Mapping[str, frozenset[str]]  # by the member's id in the play
+_Topics = Mapping[str, frozenset[str]]  # member id in the play -> topics
 
 
 class _Event(NamedTuple):
-    """Members and topics from a record on; unless `rebalances`, only `away` (down) differs."""
+    """The members and topics from a record on; if not `rebalances`, only `away` has changed."""
 
     members: tuple[Member, ...]
     topics: tuple[Topic, ...]
@@ -106,7 +106,7 @@ def counterfactuals(
 
 
 def _ids(recorded: Recorded) -> dict[str, Topic]:
-    """Returns a consumer group's topics with their ids, which a broker's assignor reads."""
+    """Returns name -> topic of a consumer group, with the ids that a broker's assignor reads."""
     inputs = [one.inputs for _, one in recorded if one is not None and one.inputs is not None]
     names = inputs[-1].names if inputs else {}
     return {name: Topic(name, 0, None, id_of(one)) for one, name in names.items()}
@@ -210,7 +210,7 @@ def _events(
 def _static_names(
     recorded: Recorded, session_ms: int | None
 ) -> tuple[dict[str, str], dict[int, list[str]]]:
-    """Returns member id -> id in the play, and index of a record -> ids of members then down."""
+    """Returns member id -> id in the play, and index of a record -> ids of members away then."""
     names: dict[str, str] = {}
     instances: dict[str, str] = {}
     last_seen: dict[str, int] = {}
@@ -235,7 +235,7 @@ def _static_names(
 
 
 def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[str, int]:
-    """Returns topic -> number of partitions from this record on, with those of its follow-ups."""
+    """Returns topic -> number of partitions that this record and its follow-ups need."""
     needed: dict[str, int] = {}
     for row, one in recorded[place:]:
         if one is None or (needed and row.cause not in _NO_EVENTS):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds out why a member is missing: it left, its session expired, or the records do not show it.
 
-The session timeout starts again when the join phase ends, and with each commit of the member
+The session timeout restarts when the join phase ends, and with each commit of the member
 (heartbeats are in no record). While the group has members, only they can commit, and each commits
 the partitions that it was given. So:
 
-1. A member that was gone less than its session timeout after the last join phase has left.
-2. A member that committed less than its session timeout before it was gone has left, too.
+1. A member that was missing less than its session timeout after the last join phase has left.
+2. A member that committed less than its session timeout before it was missing has left, too.
 3. A longer silence shows something only if a living member would have committed. Many clients
    commit nothing without new records. So it must have committed in this generation, with a usual
    time between commits below half of the silence, and a member that stayed must have committed
@@ -18,9 +18,9 @@ the partitions that it was given. So:
    member that was stuck between two polls, and left by itself. A static member does not leave.
 6. Else the records do not show why the member is missing.
 
-In the consumer protocol (KIP-848), only heartbeats start the session again, and these stand behind
-each record of the member itself. A commit is a sign of life at most a heartbeat interval, a third
-of a session, after a heartbeat. The session is not in the records, so no departure is exact.
+In the consumer protocol (KIP-848), only heartbeats restart the session; each record of the member
+itself was written for one. A commit is a sign of life at most a heartbeat interval, a third of a
+session, after a heartbeat. The session is not in the records, so no departure is exact.
 
 Differs  in Kafka, a transactional commit does not start the session again; here it counts as one
          that does.
@@ -35,14 +35,16 @@ from .group_log import RecordedGeneration, RecordedMember
 from .recorded import Cause, Certainty
 
 _ALIVE = 2 / 3
+_EITHER = "left or timed out"
 
 
 @dataclass(slots=True)
 class CommitsSeen:
     """The commits of a group since its last record, and how often its members committed before.
 
-    `since` has each assigned partition with those whose commits show that its owner is alive: of a
-    streams group's task, the partitions that it reads; of any other partition, itself.
+    `since` maps each assigned partition to the partitions whose commits show that its owner is
+    alive, with these commits: a streams group's task to the partitions that it reads, any other
+    partition to itself.
     """
 
     since: dict[TopicPartition, dict[TopicPartition, CommitTimes]] = field(default_factory=dict)
@@ -55,9 +57,9 @@ class CommitsSeen:
     def end_generation(
         self, before: RecordedGeneration | None, kept: frozenset[TopicPartition] = frozenset()
     ) -> None:
-        """Called at a new generation: stores `usual_ms` of the old one's members that committed.
+        """Called at a new generation: stores `usual_ms` of the members that committed in `before`.
 
-        The commits of `kept` partitions are kept.
+        It forgets the commits of all partitions, except the `kept` ones.
         """
         members = before.members if before is not None else ()
         for member in members if self.since else ():
@@ -71,7 +73,7 @@ class CommitsSeen:
         return max((one.last_ms for one in self.of_member(member)), default=None)
 
     def usual_ms(self, member: RecordedMember) -> float | None:
-        """Returns the mean ms between two commits of a member; None if unknown."""
+        """Returns the shortest mean time (ms) between commits of a partition; None if unknown."""
         return self._usual_ms(member, self.of_member(member))
 
     def _usual_ms(self, member: RecordedMember, commits: list[CommitTimes]) -> float | None:
@@ -90,7 +92,7 @@ def departure(
     commits: CommitsSeen,
     armed_ms: int,
 ) -> Cause:
-    """Returns the cause "left", "timed out" or "gone" of a member of `before` that `after` lacks.
+    """Returns why `after` lacks a member of `before`: a cause "left", "timed out" or "gone".
 
     `armed_ms` is the time when a cause other than a commit last started the session timeout.
     """
@@ -109,7 +111,7 @@ def departure(
         return Cause("left", sure, who, told)
     # 3.
     if why := _shows_nothing(member, before, after, commits, silence):
-        return Cause("gone", "unknown", who, why)
+        return Cause("gone", "unknown", who, f"{_EITHER}: {why}")
     usual = commits.usual_ms(member) or 0
     more = usual + session / 3
     stuck = member.rebalance_timeout_ms
@@ -121,7 +123,7 @@ def departure(
     if silence <= session + more:
         return Cause("timed out", "likely", who, told)
     # 6.
-    return Cause("gone", "unknown", who, f"{told}; an expiry comes sooner")
+    return Cause("gone", "unknown", who, f"{_EITHER}: {told}; an expiry comes sooner")
 
 
 def _shows_nothing(
@@ -131,7 +133,7 @@ def _shows_nothing(
     commits: CommitsSeen,
     silence: float,
 ) -> str:
-    """Returns the reason why a member's silence proves nothing; empty if it proves something."""
+    """Returns why a member's silence does not prove that it timed out; "" if it does."""
     last, usual = commits.last_ms(member), commits.usual_ms(member)
     if not member.assigned:
         return "it had no partition, so it had nothing to commit"

@@ -5,10 +5,10 @@
    heartbeat joins and computes the targets is the last one; in a share group, it has its place.
 2. Consumer and share groups' assignors read the old targets; those of streams groups read the
    present tasks. No record has the offsets of tasks.
-3. Every partition of a subscribed topic, and every task, is in the new targets: they have the
-   numbers of partitions, and a topic that is not there was deleted or is not read. A share group's
+3. Every partition of a subscribed topic, and every task, is in the new targets: they show the
+   numbers of partitions, and a topic that they lack was deleted or is not read. A share group's
    record lists the partitions that can be read.
-4. If one topic's id and one subscribed name are left, they belong together.
+4. If just one topic id has no name, and one subscribed name no id, they belong together.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ STANDBY_REPLICAS = "num.standby.replicas"
 
 
 def given(value: AnyTarget | AnyCurrent | None) -> Sequence[Any]:
-    """Returns the runs of partitions, or of active tasks, that a member has or will have."""
+    """Returns the partitions (of each topic) or active tasks in a member's target or assignment."""
     if value is None:
         return ()
     if isinstance(value, StreamsTargetValue | StreamsCurrentValue):
@@ -65,7 +65,7 @@ def given(value: AnyTarget | AnyCurrent | None) -> Sequence[Any]:
 
 
 def to_revoke(value: AnyCurrent | None) -> Sequence[Any]:
-    """Returns the runs that a member was asked to revoke; a share group's member never is."""
+    """Returns the partitions or tasks that a member was asked to revoke; none in share groups."""
     if isinstance(value, StreamsCurrentValue):
         return (*value.active_pending, *value.standby_pending, *value.warmup_pending)
     return value.pending_revocation if isinstance(value, CurrentValue) else ()
@@ -84,8 +84,9 @@ def rebalance_timeout_ms(value: AnyMember | None) -> int:
 def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
     """Returns the assignors that may compute the targets.
 
-    Most members name it. If two are named equally often, the heartbeat decides; a broker's default
-    is in no record.
+    It is the one that most members name. If several are named equally often, the heartbeat decides,
+    so all are returned. If none is named, both of Kafka's are returned, because no record has the
+    broker's default.
     """
     members = tuple(members)
     if any(isinstance(one, ShareMemberValue) for one in members):
@@ -104,12 +105,12 @@ def pattern_of(value: AnyMember) -> str:
 
 
 def topics_of(value: AnyMember) -> tuple[str, ...]:
-    """Returns the topics that a member names, in a streams group none: its topology has them."""
+    """Returns the topics that a member names; none in a streams group: its topology has them."""
     return () if isinstance(value, StreamsMemberValue) else value.subscribed_topic_names
 
 
 def settings_of(value: AnyEpoch) -> tuple[tuple[str, str], ...]:
-    """Returns what a streams group's assignment depends on beside its members and topics."""
+    """Returns the settings on which a streams group's assignment depends; none in other groups."""
     if not isinstance(value, StreamsEpochValue):
         return ()
     topology = ("topology epoch", str(value.validated_topology_epoch))
@@ -117,7 +118,7 @@ def settings_of(value: AnyEpoch) -> tuple[tuple[str, str], ...]:
 
 
 def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
-    """Returns a run's topic by name, else by id; or its subtopology's id."""
+    """Returns a topic's name, or its id if that is unknown; for tasks, the subtopology's id."""
     if isinstance(run, TaskIds):
         return run.subtopology_id
     return names.get(run.topic_id) or id_of(run.topic_id)
@@ -125,9 +126,9 @@ def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EpochInputs:
-    """The inputs of a broker's assignor when it computed an epoch's targets; and these `targets`.
+    """The inputs from which a broker's assignor computed an epoch's targets, and these `targets`.
 
-    `members` are in the order in which they joined; `most` is the largest number that there was.
+    `members` are in the order in which they joined; `most` is the largest number of members so far.
     `patterns` maps each pattern to the topics that it matched.
     """
 
@@ -143,7 +144,7 @@ class EpochInputs:
     names: Mapping[Uuid, str]
 
     def group(self, group_id: str, assignor: str, inventory: Iterable[Topic] = ()) -> GroupSpec:
-        """Returns the group before the targets were computed. Errors: GroupError."""
+        """Returns the group as the assignor read it. Errors: GroupError if a record is missing."""
         # 1.
         known = [name for name in self.members if name in self.current]
         new = [name for name in self.members if name not in self.current]
@@ -168,7 +169,7 @@ class EpochInputs:
         )
 
     def difference(self, group: GroupSpec, answer: Assignment) -> str:
-        """Returns the first difference of an answer from the targets; "" if there is none."""
+        """Returns in words the first difference between an answer and the targets; "" if none."""
         ids = {topic.topic_id: topic.name for topic in group.topics}
         names = {one: ids[id_of(one)] for one in self._counts(self.targets) if ids}
         for member in self.members:
@@ -212,7 +213,7 @@ class EpochInputs:
         )
 
     def _topics(self, inventory: Iterable[Topic]) -> tuple[Mapping[Uuid, str], list[Topic]]:
-        """Returns the names of topics' ids, and the topics with these ids."""
+        """Returns topic id -> name, and the topics. Errors: GroupError if a name is unknown."""
         # 3.
         if self.has_tasks:
             return {}, []
@@ -233,7 +234,7 @@ class EpochInputs:
         names: dict[Uuid, str] = {}
         for one in there | had:
             name = self.names.get(one) or by_id.get(id_of(one))
-            if name is not None and name not in names.values():  # else of a topic made again
+            if name is not None and name not in names.values():  # else a topic was created again
                 names[one] = name
         # 4.
         left = sorted(read - set(names.values()))
@@ -260,7 +261,7 @@ class EpochInputs:
         return counts
 
     def _whole_counts(self) -> dict[Any, int]:
-        """Returns the counts of the new targets. Errors: GroupError if one lacks a partition."""
+        """Returns the targets' partition counts. Errors: GroupError if a partition is missing."""
         counts = self._counts(self.targets)
         runs = [run for target in self.targets.values() for run in given(target)]
         found = Counter(topic_of(run, {}) for run in runs for _ in run.partitions)

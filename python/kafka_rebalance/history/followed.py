@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of all groups while their log is being written: each record once, in its order.
+"""The history of all groups while their log is still being written, record by record.
 
 The rows are those of `rebalance_history`. One field can differ: a reader of the whole log knows
-the holes that compaction has made behind a record, so its `gap_reason` can be "compacted" where
-this one is "never recorded".
+which records after a row compaction has removed, so its `gap_reason` can be "compacted" where this
+one is "never recorded".
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ class FollowedRow(NamedTuple):
 
 
 class FollowedHistory:
-    """The histories of the groups that `is_wanted`. Memory: each group's last generation.
+    """The histories of groups that `is_wanted`; memory holds only each group's last generation.
 
     A deleted group is forgotten when none of its members can come back any more.
     """
@@ -47,7 +47,7 @@ class FollowedHistory:
         self.records = 0
 
     def add(self, record: OffsetsRecord) -> Iterator[FollowedRow]:
-        """Yields the row of a group's record, if it has one; the offsets of a partition ascend."""
+        """Yields the record's row, if any. A partition's records must come in order of offset."""
         self.records += 1
         self._whole[record.partition].add(record.offset)
         try:
@@ -68,7 +68,7 @@ class FollowedHistory:
             before = history.newest
             for row, after in read_record(history, key, record):
                 yield FollowedRow(row, before, after)
-                if after is not None:  # its record's bytes take a sixth of the memory
+                if after is not None:  # undecoded, it takes a sixth of the memory
                     history.rest(partial(read_generation, key, record))
         if self.records % _SWEEP_RECORDS == 0:
             self._forget(record.timestamp_ms - BACK_WITHIN_MS)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the records of a group whose broker assigns as generations: one for each group epoch.
 
-Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have records of
-equal roles: of the epoch, its members, their targets and their current assignments. A heartbeat
-that changes the group writes the member's record and the new epoch. Targets for the epoch follow at
+Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have the same kinds
+of records: of the epoch, its members, their targets and their current assignments. A heartbeat that
+changes the group writes the member's record and the new epoch. Targets for the epoch follow at
 once, or with a heartbeat within the assignment interval; if another epoch comes first, this one has
 no targets of its own. Then each member's record of its current assignment shows the way to its
 target. So:
@@ -15,17 +15,19 @@ target. So:
    each had done so, when all had their targets, and how long a partition was between two owners.
 4. A static member that comes back under a new id has a record, but no epoch, if nothing else
    changes. The generation is then written again.
+5. If no record shows why a member is gone, and its client is back in the next epoch, less than a
+   quarter of a session later, the member has left.
 
 In a streams group, a partition is an active task, with its subtopology's id as the topic. In a
 share group, several members own a partition, and nobody revokes.
 
-A topic's name is in the records of committed offsets (Kafka 4.4) and of share groups' states; else
-its id stands for it.
+A topic's name is in the records of committed offsets (Kafka 4.4) and of share groups' states;
+without one, the topic is shown by its id.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
@@ -64,12 +66,15 @@ from .epoch_inputs import (
 )
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, RecordedMember
-from .recorded import Cause, NamedMember, RecordedRebalance, Revocation
+from .recorded import CAUSE_RANK, Cause, NamedMember, RecordedRebalance, Revocation
 from .records import OffsetsRecord
 
 SESSION_MS = 45_000
-"""The default of `group.consumer.session.timeout.ms`, and of the setting of share and of streams
-groups; no record has the session of a group."""
+"""The default of `group.consumer.session.timeout.ms`, and of the same settings of share and streams
+groups; no record contains a group's session timeout."""
+
+Sessions = int | Mapping[str, int]
+"""The session of all groups in ms, or group -> session; other groups have the default."""
 
 _TYPES = {int(one): one for one in RecordType}
 _STATIC_LEAVE = -2  # the member epoch of a static member that has left and may come back
@@ -78,21 +83,27 @@ _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 _Partitions = frozenset[TopicPartition]
 
 
+class _Client(NamedTuple):
+    client_id: str
+    client_host: str
+    instance_id: str | None
+
+
 @dataclass(slots=True)
 class _Epoch:
-    """An epoch's record, and the members of that moment."""
+    """An epoch's record, and the members when it was written."""
 
     record: OffsetsRecord
     value: AnyEpoch
     members: dict[str, AnyMember]
-    ready: _Partitions  # of a share group
+    ready: _Partitions  # share group: initialised partitions
     rewritten: tuple[str, ...] = ()
     commits: list[tuple[TopicPartition, TopicPartition, CommitTimes]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Reconciliation:
-    """The members' way to the targets of one epoch, whose record was written at `began_ms`."""
+    """How members reached the targets of one epoch, whose record was written at `began_ms`."""
 
     began_ms: int
     revocations: list[Revocation] = field(default_factory=list)
@@ -101,20 +112,20 @@ class _Reconciliation:
 
 
 class GroupEpochs:
-    """A `GroupHistory`'s part for groups whose broker assigns: reads records, yields their rows.
+    """The part of `GroupHistory` for groups whose broker assigns: reads records, yields their rows.
 
     A row is yielded when the next epoch begins, because only then all is known about it.
     """
 
     def __init__(
-        self, history: GroupHistory, names: MutableMapping[Uuid, str], session_ms: int
+        self, history: GroupHistory, names: MutableMapping[Uuid, str], sessions: Sessions
     ) -> None:
-        self._history, self._names, self._session_ms = history, names, session_ms
+        self._history, self._names, self._sessions = history, names, sessions
         self._begin()
 
     def _begin(self) -> None:
         self._members: dict[str, AnyMember] = {}
-        self._clients: dict[str, str] = {}  # member id -> client id, also of former members
+        self._clients: dict[str, _Client] = {}  # of each member id, also of former members
         self._rewritten: dict[str, None] = {}  # members with other records than at the last epoch
         self._most = 0  # the largest number of members
         self._targets: dict[str, AnyTarget] = {}
@@ -134,7 +145,7 @@ class GroupEpochs:
         self._way = _Reconciliation(0)
 
     def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
-        """Called for commits. Those of an open epoch count after its members are compared."""
+        """Stores a commit; it is kept apart while the epoch's members are not compared yet."""
         for tp in (committed,) if self._topology is None else self._tasks_of(committed):
             if self._open is not None:
                 self._open.commits.append((tp, committed, times))
@@ -142,14 +153,14 @@ class GroupEpochs:
                 self._history.commit(tp, committed, times)
 
     def _tasks_of(self, tp: TopicPartition) -> Iterator[TopicPartition]:
-        """Yields a streams group's tasks that read the partition."""
+        """Yields the streams group's tasks, as (subtopology, number), that read the partition."""
         for one in self._topology.subtopologies if self._topology is not None else ():
             repartitioned = (topic.name for topic in one.repartition_source_topics)
             if tp.topic in (*one.source_topics, *repartitioned):
                 yield TopicPartition(one.subtopology_id, tp.partition)
 
     def add(self, record: OffsetsRecord) -> Iterator[_Row]:
-        """Yields the rows that end with this record. A record that cannot be read has a row."""
+        """Yields the rows that this record completes; an unreadable record has an error row."""
         try:
             read = decode_record(record.key, record.value)
         except WireError as error:
@@ -178,13 +189,13 @@ class GroupEpochs:
             self._of_topics(name, read.value, record.timestamp_ms)
 
     def end(self) -> Iterator[_Row]:
-        """Yields the row of the last epoch: no more records come."""
+        """Called after the last record: yields the row of the last epoch."""
         if self._replaced is not None:
             yield from self._written_again(self._replaced)
         yield from self._close()
 
     def _of_epoch(self, read: BrokerRecord, record: OffsetsRecord) -> Iterator[_Row]:
-        yield from self._close()
+        yield from self._close(record.timestamp_ms)
         self._replaced = None
         converted = self._history.broker_group(read.key, record)
         if read.value is None:
@@ -214,13 +225,14 @@ class GroupEpochs:
             self._replaced = record if replaced else self._replaced
         if not is_new and value != self._members[name]:
             self._rewritten[name] = None
-        self._members[name], self._clients[name] = value, value.client_id
+        self._members[name] = value
+        self._clients[name] = _Client(value.client_id, value.client_host, instance_of(value))
         self._most = max(self._most, len(self._members))
         self._history.heard(name, record.timestamp_ms)
 
     def _of_topics(self, name: str, value: Any, time_ms: int) -> None:
         if isinstance(value, ShareStateValue):
-            # A heartbeat that finds more partitions writes an epoch, and then begins with them.
+            # A heartbeat that finds more partitions writes an epoch, and then has them initialised.
             topics = {tp.topic for tp in self._ready}
             new = (one for one in value.initializing if one.topic_name in topics)
             self._added = {one.topic_name: max(one.partitions, default=0) + 1 for one in new}
@@ -249,7 +261,7 @@ class GroupEpochs:
                 self._old[name] = value
 
     def _of_targets(self, value: TargetEpochValue | None, time_ms: int) -> None:
-        """Called when all targets of an epoch are written; a group's last leave computes none."""
+        """Called when an epoch's targets are written; there are none after the last member left."""
         inputs = None
         epoch = self._open.value if self._open is not None else None
         if value and epoch and value.assignment_epoch == epoch.epoch and self._members:
@@ -310,7 +322,7 @@ class GroupEpochs:
         )
 
     def _complete(self, time_ms: int, inputs: EpochInputs | None = None) -> None:
-        """Compares the open epoch with the one before, as soon as its targets are known."""
+        """Compares the open epoch with the one before, once the open epoch's targets are known."""
         epoch = self._open
         if epoch is None or time_ms < epoch.record.timestamp_ms:
             return
@@ -321,13 +333,17 @@ class GroupEpochs:
         for commits in epoch.commits:
             self._history.commit(*commits)
 
-    def _close(self) -> Iterator[_Row]:
+    def _close(self, next_ms: int | None = None) -> Iterator[_Row]:
+        """Yields the row of the last epoch; at `next_ms`, the next one begins."""
         if self._open is not None:
             self._complete(self._open.record.timestamp_ms)
         if self._row is None:
             return
         row, generation = self._row
         self._row = None
+        soon_ms = row.time_ms + self._session_ms(row.group_id) / 4
+        if next_ms is not None and next_ms < soon_ms and not row.gap:
+            row = self._with_returns(row, next_ms)
         row = replace(
             row,
             revocations=tuple(self._way.revocations),
@@ -336,10 +352,26 @@ class GroupEpochs:
         )
         yield self._with_clients(row), generation
 
+    def _with_returns(self, row: RecordedRebalance, now_ms: int) -> RecordedRebalance:
+        """Names departures whose clients are back so soon: they left to be restarted.
+
+        If its session had expired, a client would be back before that, or at any later time.
+        """
+        there = {} if self._last is None else self._last.members
+        new = {self._clients[name] for name in self._members if name not in there}
+        told = f"it came back {(now_ms - row.time_ms) / 1000:.1f} s later"
+        causes = [
+            Cause("left", "likely", one.members, told)
+            if one.kind == "gone" and {self._clients.get(name) for name in one.members} <= new
+            else one
+            for one in row.causes
+        ]
+        return replace(row, causes=tuple(sorted(causes, key=lambda one: CAUSE_RANK[one.kind])))
+
     def _with_clients(self, row: RecordedRebalance) -> RecordedRebalance:
         named = {one: None for cause in row.causes for one in cause.members}
         named |= {one.member_id: None for one in row.revocations}
-        known = (NamedMember(one, self._clients[one]) for one in named if one in self._clients)
+        known = (NamedMember(m, self._clients[m].client_id) for m in named if m in self._clients)
         return replace(row, clients=tuple(known))
 
     def _written_again(self, record: OffsetsRecord) -> Iterator[_Row]:
@@ -369,7 +401,7 @@ class GroupEpochs:
             epoch.value.epoch,
             assignors[0].partition("/")[2] if is_named else None,
             None,
-            tuple(self._member(name, one) for name, one in members),
+            tuple(self._member(name, one, key.group_id) for name, one in members),
             group_type=key.type.group_type,
             metadata_hash=epoch.value.metadata_hash,
             settings=settings_of(epoch.value),
@@ -378,7 +410,11 @@ class GroupEpochs:
             assignors=assignors,
         )
 
-    def _member(self, name: str, value: AnyMember) -> RecordedMember:
+    def _session_ms(self, group_id: str) -> int:
+        of = self._sessions
+        return of if isinstance(of, int) else of.get(group_id, SESSION_MS)
+
+    def _member(self, name: str, value: AnyMember, group_id: str) -> RecordedMember:
         current, target = self._current.get(name), self._targets.get(name)
         classic = value.classic if isinstance(value, MemberValue) else None
         # A pattern counts as a topic: other topics that match it are no other subscription.
@@ -388,7 +424,7 @@ class GroupEpochs:
             instance_of(value),
             value.client_id,
             value.client_host,
-            classic.session_timeout_ms if classic else self._session_ms,
+            classic.session_timeout_ms if classic else self._session_ms(group_id),
             rebalance_timeout_ms(value),
             Subscription(topics, None, tuple(self._partitions(given(current)))),
             AssignmentData(tuple(self._partitions(given(target)))),

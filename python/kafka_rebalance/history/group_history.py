@@ -3,14 +3,15 @@
 
 1. If a record has the generation of the record before it, a static member was replaced, or the
    record was written twice.
-2. Members are compared by id. A newcomer is back under a new id if a member with its instance id,
-   or with its client id and host, disappeared in this record or in the ten minutes before.
+2. Members are compared by id. A newcomer counts as a member that is back under a new id if a member
+   with its instance id, or with its client id and host, disappeared in this record or in the ten
+   minutes before.
 3. `departures.py` finds out why a member is missing.
-4. Another protocol is a switch, other topics are a resubscription. A partition number above all
+4. Another assignor is a switch, other topics are a resubscription. A partition number above all
    that were ever assigned or claimed shows that partitions were added.
 5. A cooperative member that claimed partitions which the last record did not assign to it must join
-   again. If it did so because it missed the assignment before, the leader's answers alone would not
-   need this rebalance.
+   again. If it claimed them because it had missed the assignment before, the leader's answers alone
+   would not have caused this rebalance.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
    learned of it late: a follow-up. Any such rebalance within two seconds of the one before is
    a follow-up, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
@@ -49,7 +50,7 @@ from .recorded import (
 )
 
 BACK_WITHIN_MS = 600_000
-"""A new member id can be an old member that came back, if that one left at most this long ago."""
+"""A new member id can be an old member that came back, if this one left at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
 """A rebalance without another cause is a follow-up if the last record is at most this old."""
@@ -57,7 +58,7 @@ AFTER_EFFECT_MS = 2_000
 CONVERTED_WITHIN_MS = 1_000
 """A deletion and a first record of the other protocol within this time are a conversion.
 
-The coordinator writes both at once. After a longer time, it is a new group with the other protocol.
+The coordinator writes both at once. After a longer time, the first record is of a new group.
 """
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
@@ -84,8 +85,8 @@ class _Diff(NamedTuple):
 class GroupHistory:
     """Reads a group's records and commits in the order of the log; each record becomes a row.
 
-    `whole_from` is the offset after the last hole in the log's partition. A reader that follows the
-    log sets it again when a hole comes.
+    `whole_from` is the offset after the last gap in the log's partition. A reader that follows the
+    log sets it again after each gap.
     """
 
     def __init__(self, whole_from: int) -> None:
@@ -104,7 +105,7 @@ class GroupHistory:
         self._greatest: dict[str, int] = {}
         # Static members replaced in this generation -> when their session timeout started, in ms.
         self._armed: dict[str, int] = {}
-        self._known: dict[str, Cause] = {}  # why a member is gone
+        self._known: dict[str, Cause] = {}  # member id -> why it is missing
         self._kinds: set[str] = set()  # the causes of the last record
         self._new_leader = False
         self._missed: dict[str, int] = {}  # member id -> the generation whose assignment it missed
@@ -123,19 +124,19 @@ class GroupHistory:
         return self._before is not None
 
     def rest(self, read: Callable[[Members], RecordedGeneration]) -> None:
-        """Until the next record, the last generation is not held: `read` reads it again."""
+        """Drops the last generation from memory; at the next record, `read` reads it again."""
         self._before, self.members = read, Members()
 
     def commit(self, tp: TopicPartition, committed: TopicPartition, times: CommitTimes) -> None:
         self._commits.add(tp, committed, times)
 
     def tombstone(self, time_ms: int) -> None:
-        """Called for the group's deletion: generations begin at 1 again; members may come back."""
+        """Called when the group is deleted: generations restart at 1, but members may come back."""
         self._deleted_ms, self._classic = time_ms, self.newest
         self._forget()
 
     def broker_group(self, key: RecordKey, record: OffsetsRecord) -> RecordedRebalance | None:
-        """Called for the epoch of a group whose broker assigns; returns a row if it converts it."""
+        """Called for an epoch of a group whose broker assigns; returns the row of a conversion."""
         deleted_ms, self._deleted_ms = self._deleted_ms, None
         self._by_broker = True
         near = deleted_ms is not None and record.timestamp_ms - deleted_ms <= CONVERTED_WITHIN_MS
@@ -156,11 +157,11 @@ class GroupHistory:
         return replace(row, left=left, causes=(*row.causes, gone)) if left else row
 
     def forget_members(self) -> None:
-        """Called for the deletion of a group in the consumer protocol."""
+        """Called when a group whose broker assigns is deleted."""
         self._forget()
 
     def heard(self, member_id: str, time_ms: int) -> None:
-        """Called for a record that only a heartbeat of this member writes."""
+        """Called for a record that only this member's heartbeat causes: its session restarts."""
         self._armed[member_id] = time_ms
 
     def known(self, member_id: str, cause: Cause) -> None:
@@ -201,7 +202,7 @@ class GroupHistory:
         )
 
     def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
-        """Returns the number of generations before this one that have no record, and the reason."""
+        """Returns how many generations just before this one have no record, and why."""
         if before is None:
             if self._by_broker and now.group_type == "classic":
                 return 0, ""
@@ -249,7 +250,7 @@ class GroupHistory:
         return _Diff(joined, left, back, restarted, changed)
 
     def _taken(self, member: RecordedMember, now_ms: int) -> _Gone | None:
-        """Removes and returns the last missing member with this one's identity; None if none is."""
+        """Removes and returns the missing member that came back as `member`; None if it is new."""
         gone = self._gone.get(member.identity, [])
         while gone and now_ms - gone[0].time_ms > BACK_WITHIN_MS:
             del gone[0]
@@ -393,7 +394,7 @@ class GroupHistory:
 def _asked(
     before: RecordedGeneration, now: RecordedGeneration, certainty: Certainty
 ) -> Iterator[Cause]:
-    """Yields why threads of Kafka Streams joined again: the leader told them to at this time."""
+    """Yields causes for Kafka Streams threads that rejoined at the time their leader had set."""
     at_once = tuple(name for name, at in before.rejoin_ms.items() if at == 0)
     if at_once:
         yield Cause("follow-up", "exact", at_once, "they wait for tasks of other threads")
@@ -404,7 +405,7 @@ def _asked(
 
 
 def _first(now: RecordedGeneration) -> int:
-    """Returns the first generation, or the first group epoch with a member."""
+    """Returns the first generation; if the broker assigns, the first epoch that has members."""
     return 1 if now.group_type == "classic" else 2
 
 
@@ -420,7 +421,7 @@ def _written_again(diff: _Diff) -> tuple[Cause, ...]:
 
 
 def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
-    """Returns the cause "rejoined"; exact only if no other member has this client id and host."""
+    """Returns the cause "rejoined"; exact only if each identity belongs to one member."""
     identities = Counter(member.identity for member in now.members)
     is_sure = all(identities[now.by_id[one.new].identity] == 1 for one in back)
     absent = ", ".join(f"{one.identity} after {one.absent_ms / 1000:.1f} s" for one in back)

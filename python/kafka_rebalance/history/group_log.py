@@ -29,7 +29,7 @@ CONSUMER, STREAM = "consumer", "stream"
 
 @dataclass(frozen=True)
 class RecordedMember:
-    """A member in a record.
+    """A member of a group, as a record of the group describes it.
 
     `subscription` and `assignment` are both None if the bytes of one of them cannot be read, or if
     the group is not a consumer group; `assignment` is also None if the record contains none.
@@ -77,8 +77,8 @@ class RecordedMember:
 class RecordedGeneration:
     """A group's record. All members had joined at `joined_ms`; the leader answered at `written_ms`.
 
-    For a group whose broker assigns, see `group_epochs.py`. Only there are `metadata_hash`, the
-    broker's hash of the topics; the `settings` of a streams group with its topology's epoch; and
+    For a group whose broker assigns, see `group_epochs.py`. Only such a group has `metadata_hash`,
+    the broker's hash of the topics; `settings`, those of a streams group with its topology's epoch;
     `ready`, the partitions of a share group whose state is initialised; and `rewritten`, the ids of
     members whose own record was written again. `assignors` may have computed the targets; `inputs`
     is None if the epoch had none.
@@ -119,7 +119,7 @@ class RecordedGeneration:
 
     @cached_property
     def owned(self) -> frozenset[tuple[TopicPartition, str]]:
-        """The assigned partitions, each with its owner's id; in a share group, it has several."""
+        """Pairs (assigned partition, owner's id); a share group's partition has several owners."""
         return frozenset((tp, one.member_id) for one in self.members for tp in one.assigned)
 
     @cached_property
@@ -148,9 +148,10 @@ class RecordedGeneration:
 
     @cached_property
     def rejoin_ms(self) -> dict[str, int]:
-        """Thread of a classic Kafka Streams group -> when it is to join again, by its leader's
-        clock: 0 at once, because its process waits for a task that another thread has to revoke;
-        else the time of a probing rebalance. Threads without such a time are not listed.
+        """Thread of a classic Kafka Streams group -> when it is to join again, in ms of its
+        leader's clock: 0 means at once, because its process waits for a task that another thread
+        has to revoke; else the time of a probing rebalance. Threads without such a time are not
+        listed.
         """
         if self.protocol != STREAM:
             return {}
@@ -173,7 +174,7 @@ class RecordedGeneration:
 
 
 class Members:
-    """The members of a group's last record: most of them are in the next record, too."""
+    """Keeps the members of a group's last record, so that unchanged ones are not decoded again."""
 
     def __init__(self) -> None:
         self._known: dict[Any, RecordedMember] = {}
@@ -199,7 +200,7 @@ class Members:
 def read_generation(
     key: Key, record: OffsetsRecord, members: Members | None = None
 ) -> RecordedGeneration:
-    """Reads a group's record; `members` are those of the record before it, and become its own.
+    """Reads a group's record; `members` hold the previous record's, and then this record's.
 
     Errors: WireError; unreadable bytes of members are not an error.
     """
@@ -224,7 +225,7 @@ def read_generation(
 
 
 def _member(fields: Any, subscription: Subscription | None, *, is_consumer: bool) -> RecordedMember:
-    """Returns a member. Its bytes may be unreadable, because a client may send any bytes."""
+    """Returns a member, without subscription and assignment if its bytes are unreadable."""
     name, instance_id, client_id, client_host, rebalance_ms, session_ms, sent, given = fields
     assignment: AssignmentData | None = None
     if is_consumer:

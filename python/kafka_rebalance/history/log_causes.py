@@ -2,21 +2,21 @@
 """Adds the causes in a broker's log lines to those that the records show.
 
 Each line "assigned" or "empty" stands for one record, that of its generation. All lines of the
-group since the previous such line belong to that record, also those of generations without a
+group since the previous such line belong to that record, even those about generations without a
 record. Then:
 
-1. if a member is gone, its own line shows whether it left or its session expired. A line about a
+1. if a member is missing, its own line shows whether it left or its session expired. A line about a
    leave may come before or after the rebalance that it causes, so the member id decides;
 2. a member that came and went between two records is only in lines: it makes a cause "joined";
 3. a rebalance in which no member came or went has the reason that the first rejoining member sent.
-   If it sent none, and the rebalance began soon after the previous record, the rebalance is an
+   If it sent none, and the rebalance began soon after the previous record, the rebalance is a
    follow-up (a line shows when a rebalance began, a record only when it ended);
 4. late writes of the coordinator are a cause outside the group;
-5. in a group whose broker assigns, not each epoch has a line: the line about a member that is gone
+5. in a group whose broker assigns, not each epoch has a line: the line about a missing member
    belongs to the epoch that was written at that time.
 
-Lines and records have times of one clock, but lines do not name their time zone. So the zone is
-computed: the median difference of "assigned" lines and their records, rounded to 15 minutes.
+Lines and records have times of the same clock, but lines do not name their time zone. So the zone
+is computed: the median difference of "assigned" lines and their records, rounded to 15 minutes.
 """
 
 from collections import defaultdict
@@ -145,7 +145,7 @@ _Rounds = dict[tuple[str, int], list[tuple[int, RoundLines]]]
 
 
 def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
-    """Returns (group id, generation) -> (time in ms of the line "assigned" or "empty", lines)."""
+    """Returns (group id, generation) -> [(time in ms, lines)]; a round ends at that time."""
     open_rounds: dict[str, RoundLines] = defaultdict(RoundLines)
     ended: dict[str, RoundLines] = defaultdict(RoundLines)
     found: _Rounds = defaultdict(list)
@@ -197,7 +197,7 @@ def _by_rank(causes: Iterable[Cause]) -> tuple[Cause, ...]:
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """Returns the lines near the record's time: a deleted group may have had its generation."""
+    """Returns the lines within 10 s of the record; a deleted group may have had its id."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
     if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
         return None
@@ -228,7 +228,7 @@ def _causes(
 
 
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
-    """Returns the cause with the reason of the first member that rejoined, or with the member."""
+    """Returns the cause with the first member that rejoined and, if known, its reason."""
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()
     if kind := _BY_REASON.get(said):

@@ -11,9 +11,9 @@ never warm      `NEVER_WARM` probing rebalances of Kafka Streams in a row, or mo
 idle            a member had no partition in any of its generations (three or more)
 
 A pattern names the generations and times that show it. Static membership prevents the rebalances of
-an absence if the session timeout is longer than the absence, and if the member does not send
-LeaveGroup when it stops; Java's static members do not. An absence is measured from the member's
-last commit: an upper bound. Without a commit, it is measured from the first record without it.
+an absence if the session timeout is longer than the absence, and if the member sends no LeaveGroup
+when it stops; Java's static members send none. An absence is measured from the member's last
+commit: an upper bound. Without a commit, it is measured from the first record without the member.
 """
 
 from collections import Counter, defaultdict
@@ -104,7 +104,7 @@ def _for_brokers(instead: str, group_type: str) -> str:
 
 
 def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Iterator[Pattern]:
-    """Yields the storms; one lasts while the last `window_ms` have more than `most` rebalances."""
+    """Yields storms: a storm lasts while more than `most` rebalances fall within `window_ms`."""
     storm: list[RecordedRebalance] = []
     first = 0
     for last, row in enumerate(rows):
@@ -231,12 +231,12 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def away_ms(one: BackMember) -> int:
-    """Returns an absence in ms, from the last commit, or else from the first record without it."""
+    """Returns how long a member was away (ms), from its last commit or the record without it."""
     return one.absent_ms if one.silent_ms is None else one.silent_ms
 
 
 def session_for(back: Sequence[BackMember]) -> int:
-    """Returns a session timeout in ms (whole seconds) that is not shorter than 95% of absences."""
+    """Returns the shortest session timeout (ms, whole seconds) that covers 95% of absences."""
     absences = sorted(map(away_ms, back))
     longest = absences[-(-len(absences) * 95 // 100) - 1]
     return -(-longest // 1000) * 1000

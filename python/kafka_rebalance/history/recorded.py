@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One recorded rebalance as a row: its members' changes, its moved partitions, and its causes.
 
-A partition is `moved` if it had another owner before, `gained` if it had none before, and `revoked`
-if it has none now. A cooperative move is therefore first revoked and then gained. A static member
-that restarts under a new member id is the same owner; another member that restarts is not.
+A partition is `moved` if it had another owner before, `gained` if it had no owner before, and
+`revoked` if it has none now. A cooperative move is therefore first revoked and then gained. A
+static member that restarts under a new member id is the same owner; another member that restarts is
+not.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from .group_log import RecordedGeneration, RecordedMember
 
 Certainty = Literal["exact", "likely", "unknown", "log"]
-"""How a cause is known: proved or hinted at by records, unknown, or named in a broker's log."""
+"""How a cause is known: proved or made likely by records, not known, or from a broker's log."""
 
 CAUSES = {
     "created": "the group was created, without members",
@@ -199,7 +200,7 @@ def moves_between(before: RecordedGeneration | None, after: RecordedGeneration) 
 
 
 def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple[str, ...]:
-    """Returns the members with other topics than before; static ones are found by instance id."""
+    """Returns the ids of members whose topics changed; static ones are matched by instance id."""
     by_instance = {m.group_instance_id: m for m in before.members if m.group_instance_id}
 
     def is_changed(member: RecordedMember) -> bool:
@@ -219,5 +220,5 @@ def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple
 
 
 def total_moves(rows: Sequence[RecordedRebalance]) -> int:
-    """Returns how many partitions got an owner that did not own them before (moved or gained)."""
+    """Returns how many partitions got another owner in all rows: those moved and those gained."""
     return sum(row.moved + row.gained for row in rows)

@@ -2,11 +2,12 @@
 """Computes each recorded rebalance again, from the inputs in its record.
 
 1. Members are made from the bytes that they sent, in the order of the record.
-2. Partition counts are tried in turn. First come those of the inventory, if they are enough for the
-   record; then the smallest that the record needs: one more than the highest partition of each
-   topic that was assigned or claimed; last, these without topics that are not assigned and to
-   which the leader does not subscribe: a new leader may lack their metadata, and does not assign
-   them even if members claim them. The real counts of that time may differ from all of these.
+2. Partition counts are tried in turn: first those of the inventory, if they are enough for the
+   record; then the smallest that the record needs, one more than the highest partition of each
+   topic that was assigned or claimed; last, the smallest ones without topics that are neither
+   assigned nor subscribed by the leader, because a new leader may lack their metadata and then does
+   not assign them even if members claim them. The real counts of that time may differ from all of
+   these.
 3. If the leader wrote librdkafka's format, the assignor is librdkafka's. If it wrote that of the
    Python libraries, Kafka's is tried first, because it is quick and mostly has the same answer;
    then those that the leader's library may have, as in a plan (`plans/leaders.py`). If the library
@@ -75,7 +76,7 @@ class ReplayedRebalance:
 
 
 class ReplayShare(NamedTuple):
-    """The counts of rebalances with one assignor and one library of the leader."""
+    """The counts of replayed rebalances, for one assignor and one library of the leader."""
 
     protocol: str
     leader_library: str
@@ -92,8 +93,8 @@ def replay(
 ) -> list[ReplayedRebalance]:
     """Computes each rebalance of consumers again, and each target that a broker computed.
 
-    Records without members, and second records of one generation, are left out; so are group epochs
-    that were followed by another one before their targets were computed.
+    Left out are records without members, second records of one generation, and group epochs that
+    another epoch followed before their targets were computed.
 
     Errors   TypeError at `generations` or `topics` for anything else.
     """
@@ -154,7 +155,7 @@ def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:
 def recorded_group(
     one: RecordedGeneration, topics: Sequence[Topic], assignor: str | None = None
 ) -> GroupSpec:
-    """Returns the group as its leader's assignor saw it. Errors: GroupError."""
+    """Returns the group as its leader's assignor read it. Errors: GroupError."""
     members = tuple(
         sent_member(
             member.member_id,
@@ -212,7 +213,7 @@ def _replayed(
 
 
 def _assignors(one: RecordedGeneration) -> list[str]:
-    """Returns the known assignors to try, in order; if there are several, Kafka's is the first."""
+    """Returns the known assignors to try for this record; if several, Kafka's comes first."""
     name = one.protocol or ""
     if one.leader_library == "librdkafka":
         return [own for own in [f"librdkafka/{name}"] if is_known(own)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Maps and sets in the order of `java.util.HashMap`; keys are numbers, ids or partitions.
 
-`hash_table.py` computes the order of the keys; a tree compares keys whose hashes are equal. `put`
-and `compute_if_absent` can add a new key at different places, as in Java.
+`hash_table.py` computes the order of the keys; a tree compares keys whose hashes are equal. As in
+Java, `put` and `compute_if_absent` can give the same new key different places in the order.
 
 >>> numbers = HashSet.copied(integer_hash, [33, 1, 16])
 >>> numbers.add(17)
@@ -40,7 +40,7 @@ def id_partition_hash(tp: tuple[Uuid, int]) -> int:
 
 
 def slots_for(capacity: int) -> int:
-    """Returns the slots of `new HashMap(capacity)`: the next power of two.
+    """Returns the number of slots of `new HashMap(capacity)`: the power of two at or above it.
 
     >>> [slots_for(capacity) for capacity in (0, 1, 3, 16, 17)]
     [1, 1, 4, 16, 32]
@@ -49,7 +49,7 @@ def slots_for(capacity: int) -> int:
 
 
 class Values(Generic[K, V]):
-    """The methods of every map here; a subclass defines the order of its keys by `__iter__`."""
+    """The methods that all maps here share; `__iter__` of a subclass defines the order of keys."""
 
     _values: dict[K, V]
 

@@ -40,7 +40,7 @@ class _Node(Generic[K]):
         return bool((self.hash, self.tie) < (other.hash, other.tie))
 
     def side(self) -> int:
-        """Returns the place of the node in the `children` of its parent: 0 is left, 1 is right."""
+        """Returns which child of its parent the node is: 0 for the left, 1 for the right one."""
         assert self.parent is not None
         return int(self.parent.children[1] is self)
 
@@ -108,10 +108,10 @@ class HashTable(Generic[K]):
         return len(self._slots)
 
     def state(self) -> object:
-        """Returns all that the order after later changes depends on: slots, chains and trees.
+        """Returns all that decides the order of the keys after later changes: slots, chains, trees.
 
-        Two trees with the same order of keys can have different shapes, and then a new key can get
-        another place in each. The result is for comparisons only.
+        Two trees with the same order of keys can have different shapes, and then the same new key
+        can get different places in them. The result is for comparisons only.
         """
         return len(self._slots), [
             [(node.key, node.red, *map(_key, node.children)) for node in slot.nodes]
@@ -203,7 +203,7 @@ def _key(node: _Node[K] | None) -> K | None:
 
 
 def _hang(root: _Node[K], node: _Node[K]) -> _Node[K]:
-    """Inserts a node below the root without rebalancing; returns its parent."""
+    """Inserts a node in the tree, without rebalancing the tree; returns the node's parent."""
     at: _Node[K] | None = root
     while at is not None:
         parent, side = at, int(not node.before(at))
@@ -253,7 +253,7 @@ def _delete(root: _Node[K], node: _Node[K]) -> _Node[K]:
 
 
 def _swap_with_successor(root: _Node[K], node: _Node[K]) -> _Node[K]:
-    """Swaps the places and colours of `node` and of the next node in key order."""
+    """Swaps places and colours of `node` and the next node in key order; returns the root."""
     left, right = node.children
     assert left is not None
     assert right is not None
@@ -277,7 +277,7 @@ def _swap_with_successor(root: _Node[K], node: _Node[K]) -> _Node[K]:
 
 
 def _replace(root: _Node[K], old: _Node[K], new: _Node[K]) -> _Node[K]:
-    """Puts `new` in the place of `old` below its parent."""
+    """Makes `new` the child of the parent of `old`, in place of `old`; returns the root."""
     new.parent = old.parent
     if old.parent is None:
         return new
@@ -324,7 +324,7 @@ def _balance_deletion(root: _Node[K], node: _Node[K]) -> _Node[K]:
 
 
 def _rotate(root: _Node[K], at: _Node[K], side: int) -> _Node[K]:
-    """Rotates the tree: `at` goes down to `side`, and its child of the other side goes up."""
+    """Rotates: `at` moves down on `side`, and its child on the other side takes its place."""
     up = at.children[1 - side]
     assert up is not None
     inner = up.children[side]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of names and of Java's hash tables, on which Kafka's answers depend.
 
-Kafka's assignors iterate over `java.util.HashMap`s, so members and topics are often in the order of
-such a table (`java/hash_table.py`).
+Kafka's assignors iterate over `java.util.HashMap`s, so they often take members and topics in the
+order of such a table (`java/hash_table.py`).
 
 Source   java.lang.String, java.util.HashMap; TopicPartition.hashCode.
 """
@@ -61,7 +61,7 @@ def java_hash_order(names: Iterable[str], slots: int = DEFAULT_SLOTS) -> list[st
 
 
 def copied_slots(size: int) -> int:
-    """Returns the slots of `new HashSet(collection)`: at least 16, and enough for all entries.
+    """Returns how many slots `new HashSet(collection)` has for `size` keys: at least 16.
 
     >>> [copied_slots(size) for size in (0, 11, 12, 24)]
     [16, 16, 32, 64]

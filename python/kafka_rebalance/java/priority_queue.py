@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of `java.util.PriorityQueue`, on which answers depend when keys are equal.
+"""`java.util.PriorityQueue`: assignments depend on the order in which it returns equal keys.
 
 The queue is a binary heap in an array. Entries with equal keys do not keep their order.
 
@@ -36,7 +36,7 @@ class PriorityQueue(Generic[T]):
         return new
 
     def __iter__(self) -> Iterator[T]:
-        """Iterates the array of the heap."""
+        """Yields the entries in the order of the heap's array, which is not sorted."""
         return (entry for _, entry in self._heap)
 
     def __contains__(self, entry: object) -> bool:
@@ -46,12 +46,12 @@ class PriorityQueue(Generic[T]):
         return len(self._heap)
 
     def add(self, key: Any, entry: T) -> None:
-        """Appends the entry, then moves it up while its key is smaller than that of its parent."""
+        """Appends the entry, then moves it up while its key is smaller than its parent's key."""
         self._heap.append((key, entry))
         self._up(len(self._heap) - 1, (key, entry))
 
     def poll(self) -> T | None:
-        """Removes and returns the first entry (None if empty); the last entry takes its place."""
+        """Removes and returns the first entry, or None if the queue is empty."""
         heap = self._heap
         if not heap:
             return None
@@ -63,7 +63,7 @@ class PriorityQueue(Generic[T]):
         return first
 
     def remove(self, entry: T) -> None:
-        """Removes an entry; the last entry takes its place."""
+        """Removes the first entry of the array that equals `entry`; one must."""
         at = next(i for i, one in enumerate(self) if one == entry)
         last = self._heap.pop()
         if at < len(self._heap) and self._down(at, last) == at:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 _MOST_STATES = 10_000
 _MOST_KEPT = 500_000
-"""The most states that are cached from one name to the next; all sets are counted together."""
+"""The most states that the cache keeps for later names, summed over all cached sets of states."""
 _WORD = frozenset("0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _CATEGORIES = {"DIGIT": frozenset("0123456789"), "WORD": _WORD, "SPACE": frozenset(" \t\n\r\f\v")}
 
@@ -26,7 +26,7 @@ _States = frozenset[int]
 
 
 class _State(NamedTuple):
-    """A state: reads a character (`items`), checks the position (`place`), or only branches."""
+    """A state that reads a character (`items`), checks the position (`place`), or only branches."""
 
     next: tuple[int, ...]
     items: tuple[tuple[Any, Any], ...] = ()
@@ -35,16 +35,17 @@ class _State(NamedTuple):
 
 
 class LinearMatcher:
-    """Matches a pattern of Python's `re`, without look-arounds, back references, atomic groups.
+    """Matches a pattern of Python's `re` that has no look-around, back reference or atomic group.
 
     `re` tries one way after another, so its time can grow exponentially with the name. Here, all
     ways are followed at once:
 
     1. The pattern, as `re` parses it, becomes states. A counted repeat becomes as many copies.
-    2. For each character of a name, the set of states that can be reached is computed from the set
-       before it. Each step is cached, so that similar names need few new steps.
+    2. For each character of a name, the set of states that can be reached is computed from the
+       previous set. Each of these steps is cached, so similar names need few new steps.
 
-    Order    of alternatives and of greedy or lazy repeats: has no effect on whether a name matches.
+    Order    has no effect: neither the order of alternatives, nor whether a repeat is greedy or
+             lazy.
     Cost     O(states · characters) for a name; `_MOST_STATES` bounds the states.
     Errors   re.error for a pattern that has more states, or is nested too deeply.
     """
@@ -91,7 +92,7 @@ class LinearMatcher:
         return self._steps[step]
 
     def _ends(self, at: int, before: str) -> bool:
-        """Returns whether a name may end here; the step without a letter stores this as 0 or 1."""
+        """Returns whether a name matches that ends here; cached as a step with the letter ""."""
         step = (at, before, "")
         if step not in self._steps:
             self._steps[step] = int(0 in self._closure(self._sets[at], before, ""))
@@ -104,7 +105,7 @@ class LinearMatcher:
                 yield from state.next
 
     def _closure(self, states: Iterable[int], before: str, after: str) -> set[int]:
-        """Returns all states that can be reached without a character, between two characters."""
+        """Returns the `states`, and those that can be reached without reading a character."""
         found, waiting = set(states), list(states)
         while waiting:
             state = self._states[waiting.pop()]
@@ -174,7 +175,7 @@ def _is_at(state: _State, before: str, after: str) -> bool:
 
 
 def _fits(item: tuple[Any, Any], letter: str, flags: int) -> bool:
-    """Returns whether an item, which reads one character, accepts this character."""
+    """Returns whether an item of the pattern, which reads one character, accepts `letter`."""
     kind, content = str(item[0]), item[1]
     letters = {letter, letter.lower(), letter.upper()} if flags & re.IGNORECASE else {letter}
     if kind == "ANY":
@@ -230,7 +231,7 @@ _GROUPS = re.compile(r"P<\w+>.*|<\w+>.*|[ims]*(-[ims]+)?", re.DOTALL | re.ASCII)
 
 
 class InvalidPattern(ValueError):
-    """A pattern that RE2/J refuses, or that only RE2/J can read."""
+    """RE2/J refuses the pattern, or only RE2/J can read it."""
 
 
 class Matcher:
@@ -248,7 +249,7 @@ class Matcher:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Matcher:
-    """Returns the matcher of a pattern. Errors: InvalidPattern."""
+    """Returns the matcher of a pattern, from a cache. Errors: InvalidPattern."""
     return Matcher(pattern)
 
 

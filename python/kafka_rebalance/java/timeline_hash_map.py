@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The iteration order of `TimelineHashMap`, in which a broker keeps groups, members and offsets.
 
-    table        2 slots at first; it doubles before a `put` (even of a known key) if one key more
-                 makes more than 4/3 keys per slot; it never shrinks
-    slot         the highest bits of the 64-bit product of the signed hash and a constant
+    table        2 slots at first; a `put`, even of a known key, first doubles the table if one more
+                 key would make more than 4/3 keys per slot; it never shrinks
+    slot         its number is the highest bits of the 64-bit product of the signed hash and a
+                 constant
     in a slot    keys are in order of insertion; a replaced value keeps its place; the iteration
                  walks each slot's keys backwards
-    snapshot     has an epoch, and a table of the values that have changed since
+    snapshot     has an epoch, and a table with the old values of the keys that have changed since
     revert       removes the keys that were put since the snapshot, then puts the snapshot's values
                  again, so these keys are at the end of their slots; the table of the snapshot stays
 
@@ -52,14 +53,14 @@ class _HashTable(Values[K, V]):
         self._values[key] = value
 
     def remove(self, key: K) -> V | None:
-        """Removes a key; returns its value, None if it is absent."""
+        """Removes a key; returns its value, or None if the key was absent."""
         if key not in self._values:
             return None
         self._slot(key).remove(key)
         return self._values.pop(key)
 
     def forwards(self) -> list[tuple[K, V]]:
-        """Returns the entries in the order of the slots and of insertion."""
+        """Returns the entries slot by slot, and within a slot in the order of insertion."""
         return [(key, self._values[key]) for slot in self._slots for key in slot]
 
     def _slot(self, key: K) -> list[K]:
@@ -82,8 +83,8 @@ def _hash_code(key: str | int) -> int:
 
 
 class SnapshotRegistry:
-    """Makes common snapshots of several tables; `changed` contains those that have changed since
-    the last snapshot.
+    """Takes snapshots of several tables together; `changed` contains the tables that have changed
+    since the last snapshot.
     """
 
     def __init__(self) -> None:
@@ -103,14 +104,14 @@ class SnapshotRegistry:
 
 
 class TimelineHashMap(_HashTable[K, V]):
-    """A map with one snapshot; a copy costs as much as that of a dict and of the slots."""
+    """A map with one snapshot. `copy` copies the entries and the slots, but no snapshot."""
 
     def __init__(self, registry: SnapshotRegistry | None = None) -> None:
         super().__init__()
         self._registry = registry
         self._epoch = -1
         self._put: set[K] = set()  # keys put since the snapshot or the last revert to it
-        self._older: _HashTable[K, V] | None = None  # what the snapshot has for changed keys
+        self._older: _HashTable[K, V] | None = None  # old values of changed keys
 
     def copy(self) -> "TimelineHashMap[K, V]":
         new = TimelineHashMap[K, V](self._registry)
@@ -129,7 +130,7 @@ class TimelineHashMap(_HashTable[K, V]):
         return super().remove(key)
 
     def snapshot(self, epoch: int) -> None:
-        """Makes the present state the one to which `revert` returns, if the epoch is new."""
+        """Makes `revert` return to the present state; does nothing if the epoch is the last one."""
         if epoch != self._epoch:
             self._epoch, self._older = epoch, None
             self._put.clear()

@@ -37,7 +37,7 @@ def changelog_topics(group_id: str, names: Iterable[str]) -> list[str]:
 
 
 def subscribed_topics(group: Any) -> list[str]:
-    """Returns the source topics that the threads of a described group subscribe to."""
+    """Returns the source topics to which the threads of a described group subscribe."""
     sent = (decode_subscription(one.member_metadata) for one in group.members)
     return list(dict.fromkeys(topic for one in sent for topic in one.topics))
 
@@ -45,8 +45,8 @@ def subscribed_topics(group: Any) -> list[str]:
 def application_field(
     admin: Any, group: Any, topics: DescribedTopics, changelogs: Sequence[str]
 ) -> _Line:
-    """Returns the field. The ends are None if a broker does not report one of them, as those that
-    a leader cannot read: it then uses its fallback.
+    """Returns the field. The ends are None if a broker does not report one of them; a leader that
+    cannot read an end uses its fallback assignor, too.
     """
     names = [one for one in subscribed_topics(group) if topics.partitions(one)]
     counts = {one: topics.partitions(one) for one in (*names, *changelogs)}
@@ -69,7 +69,7 @@ def application_field(
 
 
 def sent_and_assigned(group: Any) -> _Line:
-    """Returns what the threads of a described group sent and were assigned."""
+    """Returns the members' subscriptions and assignments as lines. Errors: GroupError."""
     members, assigned = [], {}
     for i, one in enumerate(group.members):
         sent = decode_subscription(one.member_metadata)

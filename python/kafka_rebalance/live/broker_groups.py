@@ -2,16 +2,16 @@
 """Reads groups that the broker assigns (KIP-848, KIP-932, KIP-1071) as contract lines.
 
 1. The coordinator describes the group.
-2. `owned_partitions` is the member's target, which is the assignor's input, with its topics without
-   partitions. If the member owns other partitions at present, `assigned_partitions` lists those. A
-   share group's description has no target: its members own their targets at once.
+2. `owned_partitions` is the member's target, which is the assignor's input, including topics
+   without partitions. If the member owns other partitions at present, `assigned_partitions` lists
+   those. A share group's description has no target: its members own their targets at once.
 3. A pattern becomes the names of the topics that it matches. The broker resolves patterns at times,
    so a topic that has just been created may still be missing in the group.
 
 A streams group has as many tasks of a subtopology as the largest of its source topics has
 partitions; a subtopology with a changelog topic is stateful. `active_tasks` and `standby_tasks` are
-the present ones, which are the assignor's input; if a target differs, the line has both. The
-number of standby replicas and the assignor's name are settings of the group.
+the present ones, which are the assignor's input; if a target differs, the line contains it, too.
+The number of standby replicas and the assignor's name are settings of the group.
 
 Order    members as described: the broker walks its table of members in this order for the assignor,
          too. Topics and partitions as described, which is the order of the present target.
@@ -44,10 +44,11 @@ from kafka_rebalance.wire.streams_groups import (
     StreamsGroupDescribeResponse,
 )
 
+from .cluster import admin_client
 from .raw_requests import ask_broker
 
 AWAY = -2
-"""The epoch of a static member that has left, and whose session has not ended."""
+"""The epoch of a static member that has left, and may come back until its session ends."""
 
 
 class DescribeApi(NamedTuple):
@@ -64,7 +65,7 @@ class DescribeApi(NamedTuple):
         return tuple(response.groups)
 
 
-# Version 1 of StreamsGroupDescribe adds a description of the topology for people.
+# Version 1 of StreamsGroupDescribe adds a description of the topology, which is not needed here.
 DESCRIBE_APIS = {
     "consumer": DescribeApi(69, (0, 1), ConsumerGroupDescribeResponse),
     "share": DescribeApi(77, (1, 1), ShareGroupDescribeResponse),
@@ -84,7 +85,7 @@ _ASSIGNORS = {
 def described_groups(
     admin: Any, coordinator: int, group_type: str, group_ids: Sequence[str]
 ) -> dict[str, Described | GroupError]:
-    """Returns the descriptions by id; an error if the broker is too old to describe the group."""
+    """Returns group id -> description, or the error: broker too old, description unreadable."""
     # 1.
     incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
     api = DESCRIBE_APIS[group_type]
@@ -112,12 +113,12 @@ def has_pattern(group: BrokerGroup) -> bool:
 
 
 def broker_line(group: BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
-    """Returns a contract line without its topics; `topics` are those of the cluster."""
+    """Returns a contract line without the field `topics`; `topics` are all names in the cluster."""
     named, members = sorted(topics), tuple[BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
     has_names = any(one.subscribed_topic_names for one in group.members)
-    # A broker treats such subscriptions as different, even if they are equal. A line lists only
-    # topic names, so equal names would start the algorithm for equal subscriptions.
+    # A broker treats such subscriptions as different, even if their topics are equal. A line lists
+    # only topic names, so equal names would select the algorithm for equal subscriptions.
     if has_pattern(group) and (len(patterns) > 1 or has_names):
         raise GroupError("members", "different patterns, or patterns and names: not predicted")
     return {
@@ -173,14 +174,14 @@ _NOT_READY = "NotReady"
 
 
 class StreamsSettings(NamedTuple):
-    """The settings of a group that its assignor depends on, and the assignor's name."""
+    """The settings of a group on which its assignor depends, and the assignor's name."""
 
     standby_replicas: int
     assignor: str
 
 
 def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, StreamsSettings]:
-    """Returns group -> settings that this user may read; no assignor name before Kafka 4.4."""
+    """Returns group id -> settings, without groups whose settings this user may not read."""
     resource = importlib.import_module("kafka.admin").ConfigResource
     wanted = [resource("GROUP", one, [STANDBY_REPLICAS, ASSIGNOR_NAME]) for one in group_ids]
     settings: Mapping[str, Any] = admin.describe_configs(wanted, config_filter="all")
@@ -196,8 +197,33 @@ def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, Stream
     }
 
 
+def group_sessions(
+    bootstrap_server: str, group_id: str | None = None, *, configs: Mapping[str, Any] | None = None
+) -> dict[str, int]:
+    """Returns group -> session timeout in ms, of groups whose broker assigns, or of one of them.
+
+    Groups whose settings this user may not read are left out. Errors: ClusterError.
+    """
+    resource = importlib.import_module("kafka.admin").ConfigResource
+    with admin_client(bootstrap_server, configs) as admin:
+        names = {
+            one["group_id"]: f"{kind}.session.timeout.ms"
+            for one in admin.list_groups()
+            if (kind := (one.get("group_type") or "").lower()) in DESCRIBE_APIS
+            and group_id in (None, one["group_id"])
+        }
+        wanted = [resource("GROUP", one, [name]) for one, name in names.items()]
+        read = admin.describe_configs(wanted, config_filter="all") if wanted else {}
+    settings: Mapping[str, Any] = read.get("group", {})
+    return {
+        one: int(found[names[one]]["value"])
+        for one, found in settings.items()
+        if names[one] in found
+    }
+
+
 def source_topics(group: DescribedStreamsGroup) -> dict[str, None]:
-    """Returns the topics whose numbers of partitions decide the numbers of tasks."""
+    """Returns the topics whose partition counts decide how many tasks each subtopology has."""
     return dict.fromkeys(name for one in group.subtopologies for name in one.read_topics)
 
 
@@ -206,10 +232,10 @@ def streams_line(
     partitions_of: Callable[[str], int],
     settings: StreamsSettings | None,
 ) -> dict[str, Any]:
-    """Returns a contract line.
+    """Returns a contract line. Errors: GroupError if the broker has no valid topology.
 
     `partitions_of` returns the number of partitions of a topic, 0 if the topic does not exist;
-    `settings` are None if they are hidden.
+    `settings` are None if this user may not read them: also a GroupError.
     """
     if group.group_state == _NOT_READY or not group.subtopologies:
         raise GroupError(

@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 def described_line(group: Any) -> _Line:
-    """Returns a line without topics; its generation is one more than the newest that was sent."""
+    """Returns a line without topics; its generation is the newest that a member sent, plus 1."""
     assignor = group.protocol_data
     sent = sent_members(group)
     # The coordinator holds no bytes of a member to which the leader sent nothing.
@@ -60,9 +60,9 @@ def described_line(group: Any) -> _Line:
 
 
 def sent_members(group: Any) -> tuple[Member, ...]:
-    """Returns a described group's members with what they sent in their last JoinGroup."""
+    """Returns a described group's members, by the subscriptions in their last JoinGroup."""
     _, protocol = LISTED.get(group.protocol_data, ("", ""))
-    is_eager = protocol == "eager"  # only aiokafka's plug-in, which sends sticky's user data
+    is_eager = protocol == "eager"  # then it is aiokafka's plug-in, which sends sticky's user data
     assignor = "sticky" if is_eager else group.protocol_data
     sent = tuple(
         sent_member(
@@ -79,7 +79,7 @@ def sent_members(group: Any) -> tuple[Member, ...]:
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
-    """Returns a contract line's member: its partitions, and the form of its next subscription."""
+    """Returns a contract line's member, with its partitions and the form of its subscription."""
     member = {
         "member_id": sent.member_id,
         "group_instance_id": sent.group_instance_id,
@@ -94,7 +94,7 @@ def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | N
         "rack_id": sent.rack_id,
         "client_library": sent.client_library,
     }
-    # Without these two fields, the member's subscription is that of Kafka's newest Java client.
+    # Without these two fields, the subscription counts as that of Kafka's newest Java client.
     if sent.version < NEWEST_SUBSCRIPTION or sent.user_data is not None:
         member["subscription_version"] = sent.version
         member["user_data"] = sent.user_data
@@ -116,11 +116,12 @@ def subscribed_protocol(
     An eager member revokes all partitions before it joins, so it claims none; a cooperative member
     claims those that it keeps. But a member without partitions claims none either. `sent` are the
     members with what they sent, `assigned` is the number of partitions that they were then
-    assigned. A member *rejoined* if it sent a generation, and its assignor had one, which the user
-    data hold: it had been assigned before. If the next rebalance begins before a member's SyncGroup
-    is answered, the member sends that generation although it was assigned nothing in it.
+    assigned. A member *rejoined* if it sent a generation, and neither this one nor one in its user
+    data is negative: it had an assignment before. If the next rebalance begins before a member's
+    SyncGroup is answered, the member sends that generation although it was assigned nothing in it.
 
-    1. None under an eager assignor, and without members whose client allows mixed lists.
+    1. None under an eager assignor, and if no member's client allows lists that mix eager and
+       cooperative assignors.
     2. "cooperative" if each member whose client allows mixed lists rejoined and claims partitions.
        If only some claim, the other members are eager (in a switch, between its two bounces), idle,
        or new: a new Java member with Kafka's default list, range and cooperative-sticky, is eager.

@@ -24,7 +24,7 @@ from .oauth_tokens import token_source
 from .tls import ssl_context
 
 TIMEOUT_S = 5.0
-"""How many seconds a cluster may take for each answer."""
+"""How many seconds a cluster may take to answer."""
 
 ENVIRONMENT = "KAFKA_REBALANCE_"
 
@@ -112,7 +112,7 @@ def check_settings(properties: Mapping[str, str]) -> None:
     for setting, value in properties.items():
         try:
             value.encode()
-        except UnicodeEncodeError:  # bytes of the environment, or an escape
+        except UnicodeEncodeError:  # a surrogate: from bytes of the environment, or an escape
             raise ClusterError(f"{setting}: has bytes that are not UTF-8") from None
         if setting in _FOLLOWED or setting.startswith(_WITHOUT_EFFECT):
             if value.startswith("${") and "config.providers" in properties:

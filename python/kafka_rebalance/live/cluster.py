@@ -2,9 +2,10 @@
 """Connects kafka-python's clients to a cluster, or reports why this is not possible.
 
 kafka-python tries to connect until its time is over, and drops the reasons. This module keeps the
-last reason, makes no attempt that would fail for it again, and removes secrets from the debug log.
-The caller's wait ends when no broker has answered anything for the client's `request_timeout_ms`.
-kafka-python itself has no deadline for a TLS handshake, and a new deadline for each attempt.
+last reason, makes no further attempt if it would fail for the same reason, and removes secrets from
+the debug log. The caller's wait ends when no broker has answered for the client's
+`request_timeout_ms`. kafka-python itself has no deadline for a TLS handshake, and a new deadline
+for each attempt.
 """
 
 import atexit
@@ -27,19 +28,19 @@ from .log_records import masked
 from .tls import tls_problem
 
 _ATTEMPTS = 3
-"""After the broker has ended this many connections without an answer, no further one is tried.
+"""After the broker has closed so many connections without an answer, none is tried again.
 
-If there are several addresses, an attempt may take only the time for all divided by this number, so
-that the next address has a chance.
+With several addresses, one attempt may take only this fraction (1/3) of the whole time, so that the
+next address is tried, too.
 """
 
 _ENDED = "socket disconnected"
 
 _PAUSE_S = 1.0
-"""Requests closer together than this are attempts of one request, and share one deadline."""
+"""Requests at most so many seconds apart count as attempts of one request, with one deadline."""
 
 _STOP_MS = 500
-"""How many ms to wait for the client's thread: a look-up of a host name has no time limit."""
+"""How many ms to wait for the client's thread, which may be in a look-up without a time limit."""
 
 _LOGGERS = ("kafka.admin.client", "kafka.net.connection", "kafka.protocol.parser")
 _ERRNO = re.compile(r"(\d+) E[A-Z]+")
@@ -59,13 +60,13 @@ def kafka_module() -> Any:
 
 
 def may_pass(error: Exception) -> bool:
-    """Returns whether a later attempt may succeed: after an election, for example."""
+    """Returns whether a later attempt may succeed, for example after an election."""
     unknown = isinstance(error, importlib.import_module("kafka.errors").UnknownBrokerIdError)
     return unknown or bool(getattr(error, "retriable", False))
 
 
 def is_refused(error: Exception) -> bool:
-    """Returns whether to repeat a request at once: the error may pass, and is not a timeout."""
+    """Returns whether to repeat a request at once: its error may pass, and is no timeout."""
     errors: Any = importlib.import_module("kafka.errors")
     too_late = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
     return may_pass(error) and not isinstance(error, too_late)
@@ -115,7 +116,7 @@ def _connected(
     closing = ExitStack()
 
     def close() -> None:
-        with suppress(Exception):  # a signal may have come in the midst of a request
+        with suppress(Exception):  # a signal may have interrupted a request
             closing.close()
 
     # If the caller does not read the generator to its end, the interpreter would close it at
@@ -141,7 +142,7 @@ def _connected(
 
 
 def _servers(bootstrap_server: str) -> list[str]:
-    """Returns the addresses. A wrong port is an error: kafka-python would retry it in vain."""
+    """Returns the addresses. Errors: GroupError for a wrong port, TypeError for a wrong type."""
     if not isinstance(bootstrap_server, str):
         problem = f"{a_type(bootstrap_server)} is not a text, as localhost:9092"
         raise TypeError(f"bootstrap_server: {problem}")
@@ -162,7 +163,7 @@ _LAST_PORT = 2**16 - 1
 
 
 class _Silence:
-    """Runs a client's requests; a wait ends when no answer has come for `most_s` seconds."""
+    """Runs a client's requests; raises `too_late` if no answer comes for `most_s` seconds."""
 
     def __init__(self, net: Any, too_late: type[Exception], most_s: float) -> None:
         self._net, self._too_late, self._most_s = net, too_late, most_s
@@ -215,7 +216,7 @@ class _Connections:
 
         def get_connection(node_id: Any, timeout_ms: float | None = None, **named: Any) -> Any:
             if node_id in final:
-                raise final[node_id]  # ends the attempts
+                raise final[node_id]  # no further attempt
             timeout_ms = min(most_ms, timeout_ms or most_ms)
             connection = connect(node_id, timeout_ms=timeout_ms, **named)
             if not connection.init_future.is_done:
@@ -232,7 +233,7 @@ class _Connections:
 
         def failed(node_id: Any, error: BaseException) -> None:
             if self._last is not None and self._last[1] is error:
-                return  # the connection's other future has recorded this error
+                return  # recorded already, by the connection's other future
             if type(error) is self._errors.KafkaConnectionError and not error.args:
                 return  # the client closed the connection
             node = manager.cluster.broker_metadata(node_id)
@@ -247,7 +248,7 @@ class _Connections:
 
     @property
     def has_begun(self) -> bool:
-        """Returns whether a bootstrap server has described the cluster."""
+        """Returns whether a bootstrap server has answered with the cluster's metadata."""
         return self._client is not None and bool(self._client._manager.bootstrapped)
 
     def stop(self) -> None:
@@ -272,7 +273,7 @@ class _Connections:
         return isinstance(error, final) or _tls_error(error) is not None
 
     def may_pass(self, error: Exception) -> bool:
-        """Returns whether another client may succeed later; not if a connection was refused."""
+        """Returns whether a new client may succeed later; False if a connection failed for good."""
         if self._is_final(error) or (self._last is not None and self._is_final(self._last[1])):
             return False
         return may_pass(error) or isinstance(error, OSError)
@@ -330,7 +331,7 @@ class _Connections:
 
 
 def _last_answers(connection_made: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Lets a connection read the data that the broker sent before it closed.
+    """Lets a connection read the data that the broker sent before it closed the connection.
 
     A broker that refuses a password answers and closes at once. kafka-python reads both together,
     and drops the answer, which contains the reason.
@@ -350,7 +351,7 @@ def _last_answers(connection_made: Callable[[Any], None]) -> Callable[[Any], Non
 
 
 def _noted(connection: Any, heard: Callable[[], None]) -> Callable[[bytes], None]:
-    """Calls `heard` for each whole answer; parts of an answer do not extend the deadline."""
+    """Wraps `data_received`: calls `heard` for each whole answer, not for parts of an answer."""
     receive = connection.data_received
 
     def received(data: bytes) -> None:
@@ -390,7 +391,7 @@ class _WithoutSecrets(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = record.getMessage()
-        for secret in self._secrets:  # logged bytes have no word limits, so `masked` does not fit
+        for secret in self._secrets:  # logged bytes have no word boundaries, which `masked` needs
             text = text.replace(secret, "***")
         record.msg, record.args = _BEARER.sub(r"\1***", text), None
         return True

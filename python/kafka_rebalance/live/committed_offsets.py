@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import TopicPartition
 from .cluster import admin_client, kafka_module, may_pass
 
 NO_LEADER = -1
-"""The leader id that Metadata contains for a partition without a leader."""
+"""The leader id that Metadata has for a partition without a leader."""
 
 
 def group_lags(
@@ -31,9 +31,9 @@ def group_lags(
 ) -> dict[str, dict[TopicPartition, int]]:
     """Returns group id -> partition -> lag; partitions without a committed offset are left out.
 
-    None in place of a group's partitions stands for all of which it has a committed offset.
-    Partitions for which no leader answers are left out, too: `on_leaderless` is called with each of
-    them. Errors: ClusterError; TypeError if `partitions` is not a mapping.
+    None in place of a group's partitions means all partitions with a committed offset. Partitions
+    for which no leader answers are left out, too: `on_leaderless` is called with each of them.
+    Errors: ClusterError; TypeError if `partitions` is not a mapping.
     """
     if not isinstance(partitions, Mapping):
         how = "give {group_id: [TopicPartition(topic, partition), …]}"
@@ -83,8 +83,8 @@ def partition_ends(
 
 
 def read_ends(admin: Any, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Returns the ends that the leader of a Kafka Streams application reads: not of committed
-    records only.
+    """Returns the ends as the leader of a Kafka Streams application reads them, READ_UNCOMMITTED:
+    open transactions count.
     """
     asked = [kafka_module().TopicPartition(*tp) for tp in partitions]
     ends, _ = _ends(admin, _leaders(admin, asked), asked, "READ_UNCOMMITTED")
@@ -109,7 +109,7 @@ def _ends(
     partitions: Iterable[Any],
     isolation: str = "READ_COMMITTED",
 ) -> tuple[dict[Any, int], set[int]]:
-    """Returns each partition's end, and the ids of leaders that do not answer (and `NO_LEADER`)."""
+    """Returns partition -> end, and the ids of leaders that do not answer, with `NO_LEADER`."""
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     errors = importlib.import_module("kafka.errors")
     level = getattr(offsets.IsolationLevel, isolation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the parts of a prediction about a Connect cluster that depend on facts that REST lacks.
+"""Finds what in a prediction for a Connect cluster depends on facts that REST does not show.
 
 A leader revokes work in the order in which the worker started it, and visits workers in the order
 of the hashes of their ids (`connect-host:port-<uuid>`). REST shows neither. So the events are
@@ -19,7 +19,7 @@ from kafka_rebalance.connect.cluster import RoundAnswer
 from kafka_rebalance.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # the most items times draws, unless _LEAST_DRAWS needs more
+_MOST_WORK = 200_000  # the most items x draws, except for _LEAST_DRAWS
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
@@ -30,10 +30,10 @@ ConnectChange = tuple[
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """The items that a worker starts (or stops) in one round, if they differ between draws.
+    """What a worker starts (or stops) in one round, where draws differ.
 
-    A draw contains `least` to `most` such items. The items in `sure` are in every draw; the items
-    in `maybe` are only in some draws.
+    In each draw these are `least` to `most` items: those in `sure` in every draw, those in `maybe`
+    in some draws only.
     """
 
     round: int
@@ -45,7 +45,7 @@ class Varying:
     maybe: frozenset[Item]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns this entry as in the output of `connect --json`."""
+        """Returns the fields of this entry as `connect --json` prints them."""
         return {**asdict(self), "sure": _items_dict(self.sure), "maybe": _items_dict(self.maybe)}
 
 
@@ -62,7 +62,7 @@ class Variation:
     varying: tuple[Varying, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns these entries as in the output of `connect --json`."""
+        """Returns the fields as `connect --json` prints them."""
         varying = [one.to_dict() for one in self.varying]
         return {"draws": self.draws, "rounds": list(self.rounds), "varying": varying}
 

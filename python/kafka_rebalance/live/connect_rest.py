@@ -46,8 +46,7 @@ def read_cluster(
     `config` maps a connector to its number of tasks. `url` is the URL of any worker:
     `http://host:8083`, `https://user:password@host/path`. `properties` are settings of a client:
     `ssl.*` for https, and `basic.auth.user.info`, which is "user:password". The notes name
-    connectors and tasks that run nowhere, those that failed, and tasks that are no longer
-    configured.
+    connectors and tasks that run nowhere or have failed, and tasks that are no longer configured.
 
     Order    workers by id, connectors and tasks by name; the leader uses other orders.
     Errors   ClusterError; GroupError at `url`.

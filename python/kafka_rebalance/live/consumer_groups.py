@@ -6,8 +6,9 @@ Every broker lists the groups that it coordinates, and describes them: classic g
 subscribed topics, and the racks of their replicas. Reading changes nothing: it joins no group,
 commits no offset and creates no topic. Groups are described at slightly different times.
 
-Order    groups as given, else by name; members as the coordinator lists them, which is the order in
-         which the leader receives them; partitions as the leader assigned them.
+Order    groups as `group_ids` lists them, else by name; members as the coordinator lists them,
+         which is the order in which the leader receives them; partitions as the leader assigned
+         them.
 Errors   a group that cannot be read is a line with `error`; so is each cause that groups are
          missing (`offsets_log.py`), with `group_id` null. ClusterError for the whole cluster.
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
@@ -70,7 +71,7 @@ _T = TypeVar("_T")
 
 
 class _NotAssignedError(GroupError):
-    """No known assignor assigns the group. It is left out, unless the caller named the group."""
+    """The group has no known assignor: it is left out, unless the caller named it."""
 
 
 class Listed(NamedTuple):
@@ -87,7 +88,7 @@ class Listed(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """`done` of `total` groups are read; the state of `changed` groups differs from ListGroups."""
+    """`done` of `total` groups are read; `changed` have another state than ListGroups showed."""
 
     done: int
     total: int
@@ -139,17 +140,17 @@ def snapshot_lines(
     on_listed: Callable[[Mapping[str, Listed]], None] | None = None,
     applications: bool = True,
 ) -> Iterator[dict[str, Any]]:
-    """Yields one contract line for each group of a live cluster whose members own partitions.
+    """Yields one contract line for each live group whose members own partitions.
 
-    `group_ids` None means every such group that has members. Each other group is reported to
-    `on_left_out(group_id, why)`; "*" stands for groups that the cluster does not list because the
-    user lacks a permission. A group named by the caller always yields a line, if necessary
+    Without `group_ids`, these are all such groups that have members; each other group is reported
+    to `on_left_out(group_id, why)`; "*" stands for groups that the cluster does not list because
+    the user lacks a permission. A group named by the caller always yields a line, if necessary
     `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a rebalance yields
     an error line in both cases, because its members' subscriptions and assignments are unavailable
-    then. If brokers are down, nobody lists the groups that they coordinate: a line
-    `{"group_id": null, "error": "brokers: ..."}` reports this, or the line of a group that the
-    caller named. `on_progress` is called at the start, after every 200 groups, and at the
-    end. `on_listed` is called first, with all groups of the cluster.
+    then. If brokers are down, no broker lists the groups that they coordinate. This is reported by
+    a line `{"group_id": null, "error": "brokers: ..."}`, or by the line of a group that the caller
+    named. `on_progress` is called at the start, after every 200 groups, and at the end. `on_listed`
+    is called first, with all groups of the cluster.
 
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
     kafka-python's KafkaAdminClient; `client_configs` makes them from Kafka's own settings.
@@ -184,19 +185,19 @@ def snapshot_lines(
 def topic_lines(
     bootstrap_server: str, names: Iterable[str], *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Returns name -> topic of a contract line, for those that exist and may be described."""
+    """Returns name -> topic, as in a contract line, for topics that exist and may be described."""
     with admin_client(bootstrap_server, configs) as admin:
         return _Reader(admin, importlib.import_module("kafka.errors")).topics(names)
 
 
 def why_unlisted(error: str) -> str:
-    """Returns which brokers are down, if that may be why the group is not listed; else ""."""
+    """Returns a text with the brokers that are down, if this may be the error's cause; else ""."""
     beginning = f"group_id: {_NOT_LISTED}; "
     return error.removeprefix(beginning) if error.startswith(beginning) else ""
 
 
 class _Reader:
-    """Reads one cluster once, and keeps the topics that the cluster has described."""
+    """Reads one cluster once; each topic is read only once, too."""
 
     def __init__(
         self,
@@ -297,7 +298,7 @@ class _Reader:
                 )
 
     def _listed_by(self, broker: int) -> Iterable[Mapping[str, Any]]:
-        """Returns the groups that a broker lists; records a broker that does not answer."""
+        """Returns the groups that a broker lists; if it does not answer, notes that; returns ()."""
         try:
             found: Iterable[Mapping[str, Any]] = retried(
                 partial(self._admin.list_groups, broker_ids=[broker]), is_refused
@@ -312,7 +313,7 @@ class _Reader:
         return found
 
     def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:
-        """Returns the groups from DescribeGroups responses, by id."""
+        """Returns group id -> the group in the DescribeGroups response."""
         described: dict[str, Any] = {}
         for coordinator in sorted(set(coordinators.values())):
             ids = [group_id for group_id, node in coordinators.items() if node == coordinator]
@@ -324,7 +325,7 @@ class _Reader:
         return described
 
     def _assigned_by_broker(self, groups: Mapping[str, Listed]) -> dict[str, _Line | GroupError]:
-        """Returns the lines of the groups that the broker assigns."""
+        """Returns group id -> line or error, for groups whose broker assigns."""
         asked: dict[tuple[int, str], list[str]] = {}
         for group_id, one in groups.items():
             if one.is_assigned_by_broker:
@@ -365,7 +366,7 @@ class _Reader:
         return line
 
     def _application(self, group: Any) -> _Line:
-        """Returns the field of a classic Kafka Streams group, or why it cannot be read."""
+        """Returns the field of a classic Kafka Streams group; {"error": …} if it cannot be read."""
         try:
             logs = changelog_topics(group.group_id, self._topics.every_name())
             self._topics.learn([*subscribed_topics(group), *logs])
@@ -377,7 +378,7 @@ class _Reader:
 
 
 def _fit(listed: Listed | None) -> Listed:
-    """Returns the listed group. Errors: one for a group that no known assignor assigns."""
+    """Returns the listed group. Errors: _NotAssignedError if no known assignor assigns it."""
     if listed is None:
         raise _NotAssignedError("group_id", _NOT_LISTED)
     if listed.group_type.lower() not in ("classic", *DESCRIBE_APIS):

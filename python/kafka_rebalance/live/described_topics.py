@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads topics in the form of contract lines: partitions, racks of their replicas, leaders."""
+"""Reads topics as contract lines have them: partitions, their replicas' racks, leaders."""
 
 import importlib
 import uuid
@@ -27,7 +27,7 @@ class DescribedTopics:
         self._admin = admin
         self._known: dict[str, _Line | GroupError | None] = {}
         self.replicas: dict[str, list[list[int]]] = {}
-        """Topic -> the broker ids of each partition's replicas, of topics that `learn` has read."""
+        """Topic that `learn` has read -> the broker ids of each partition's replicas."""
         self._every_name: tuple[str, ...] | None = None
 
     def learn(self, names: Iterable[str]) -> None:
@@ -41,14 +41,14 @@ class DescribedTopics:
                     self._known[metadata["name"]] = error
 
     def complete(self, line: Mapping[str, Any]) -> _Line | GroupError:
-        """Returns the line with its topics, or a topic's error. First call `learn` with them."""
+        """Returns the line with its topics, or a topic's error; `learn` must have read them."""
         topics = [self.known(name) for name in topics_of(line)]
         if errors := [topic for topic in topics if isinstance(topic, GroupError)]:
             return errors[0]
         return {**line, "topics": [topic for topic in topics if topic]}
 
     def known(self, topic: str) -> _Line | GroupError | None:
-        """Returns a topic that `learn` has read, its error, or None if it does not exist."""
+        """Returns a topic that `learn` has read, or its error; None if it does not exist."""
         return self._known[topic]
 
     def partitions(self, topic: str) -> int:
@@ -66,7 +66,7 @@ class DescribedTopics:
         return self._every_name
 
     def topic(self, metadata: Mapping[str, Any]) -> _Line | None:
-        """Returns a topic of the contract, or None if the topic does not exist."""
+        """Returns a topic as in a contract line; None if it does not exist. Errors: GroupError."""
         if metadata["error_code"] in _ABSENT_TOPIC:
             return None
         if metadata["error_code"]:
@@ -95,7 +95,7 @@ def require_described(group: Any) -> None:
 
 
 def _not_described(code: int, what: str) -> str:
-    """Returns the problem of a group or topic whose description has this error code."""
+    """Returns the text of an error: why a group or topic with this code is not described."""
     errors = importlib.import_module("kafka.errors")
     error = errors.for_code(code)
     if issubclass(error, errors.AuthorizationError):
@@ -104,7 +104,7 @@ def _not_described(code: int, what: str) -> str:
 
 
 def topics_of(line: Mapping[str, Any]) -> dict[str, None]:
-    """Returns the topics of a line: the subscribed ones, and those in a broker's target."""
+    """Returns a line's topics: the subscribed ones, and those in targets that a broker made."""
     names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
     if line["assignor"] in SERVER_SIDE and "subtopologies" not in line:
         owned = (run for member in line["members"] for run in member["owned_partitions"])

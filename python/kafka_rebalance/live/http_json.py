@@ -21,7 +21,7 @@ from kafka_rebalance.errors import ClusterError
 from .tls import tls_problem
 
 MAX_BYTES = 32 << 20
-"""The most bytes of an answer."""
+"""The most bytes that an answer may have."""
 
 _LATE = "no whole answer within {:g} s"
 
@@ -73,7 +73,7 @@ def _problem(error: Exception, timeout_s: float) -> str:
 
 
 class _Http(urllib.request.HTTPHandler):
-    """Opens connections whose reads end at `ends_s`, in seconds of the monotonic clock."""
+    """Opens connections whose reads time out at `ends_s`, in seconds of the monotonic clock."""
 
     def __init__(self, ends_s: float) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class _Response(http.client.HTTPResponse):
 
 
 class _TimedReads(io.RawIOBase):
-    """Reads the bytes of a socket until `ends_s`."""
+    """Reads the bytes of a socket; raises TimeoutError from `ends_s` on."""
 
     def __init__(self, raw: Any, sock: socket.socket, ends_s: float) -> None:
         self._raw, self._sock, self._ends_s = raw, sock, ends_s

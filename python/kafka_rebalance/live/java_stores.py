@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Java's key stores and trust stores: JKS in plain Python, PKCS12 with `cryptography`.
 
-JKS      a magic number, the version and the number of entries; then the entries: a private key with
-         its certificate chain (tag 1), or a trusted certificate (tag 2). The last 20 bytes are the
-         SHA-1 of the password, a fixed string and all bytes before them. Numbers are big-endian;
-         the length of a string or of bytes comes before them.
+JKS      a magic number, the version and the number of entries; then the entries: each a private key
+         with its certificate chain (tag 1), or a trusted certificate (tag 2). The last 20 bytes are
+         the SHA-1 of the password, a fixed string and all bytes before them. Numbers are
+         big-endian; a string or bytes follow their length.
 Keys     20 bytes of salt; the PKCS#8 bytes, XORed with a stream of SHA-1 digests; the SHA-1 of the
          password and the plain bytes. The stream's first digest is that of the password and the
          salt, each later one that of the password and the digest before it.
@@ -82,7 +82,7 @@ class _Jks:
         key: KeyPair | None = None
         for _ in range(count):
             tag = self._number(">I")
-            self._bytes(">H")  # the alias
+            self._bytes(">H")  # alias
             self._number(">Q")  # the time of its creation
             if tag == _CERTIFICATE:
                 trusted.append(self._certificate(version))
@@ -129,7 +129,7 @@ def _opened(sealed: bytes, password: str | None) -> bytes:
 
 
 def _der_values(data: bytes) -> Iterator[bytes]:
-    """Yields the contents of each DER value in `data`."""
+    """Yields the contents of each DER value at the top level of `data`."""
     at = 0
     while at < len(data):
         size, at = data[at + 1], at + 2

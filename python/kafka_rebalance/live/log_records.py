@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that both log readers (confluent-kafka, kafka-python) use: bounds, columns, errors.
+"""What both log readers (confluent-kafka, kafka-python) use: bounds, columns, errors.
 
 Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both clients. Secret
 values never appear in the text of an error: `cluster_errors` removes them.
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 20_000
 BATCH_BYTES = 4 << 20
-"""A batch of records ends at this many bytes of keys and values, or at BATCH_ROWS."""
+"""A batch of records ends after so many bytes of keys and values, or BATCH_ROWS records."""
 
 IDLE_S = 120.0
-"""Reading ends after this many seconds without progress; a leader election takes less time."""
+"""Reading fails after so many seconds without progress; a leader election takes less time."""
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
@@ -33,7 +33,7 @@ class Bounds(NamedTuple):
     """The offsets of a partition: a reader gets the committed records in [earliest, last_stable).
 
     While a transaction is open, the last stable offset is that of its first record: no reader gets
-    its records or later ones, although they are below the high watermark.
+    the records from there on, although they are below the high watermark.
     """
 
     earliest: int
@@ -64,7 +64,7 @@ class RecordColumns:
         return bool(self._rows)
 
     def batch(self) -> "pa.RecordBatch":
-        """Returns the records collected so far, and empties the collection."""
+        """Returns the records collected so far as a batch, and starts a new one."""
         import pyarrow as pa
 
         rows = len(self._rows)
@@ -83,7 +83,7 @@ class RecordColumns:
 
 
 class IdleLimit:
-    """Ends the reading of a range without progress: a client would retry for ever."""
+    """Ends a reading that makes no progress, for which a client would retry for ever."""
 
     def __init__(self, seconds: float, partition: int, end: int) -> None:
         self._seconds, self._partition, self._end = seconds, partition, end
@@ -103,7 +103,7 @@ class IdleLimit:
 
 
 def no_partitions(topic: str) -> ClusterError:
-    """Returns the error for a topic without partitions, which an empty table would hide."""
+    """Returns the error for a topic without partitions: an empty table would hide it."""
     return ClusterError(
         f"topic {topic}: the cluster shows no partition of it; no group has been there yet, "
         "or the principal may not describe the topic"

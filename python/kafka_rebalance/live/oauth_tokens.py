@@ -29,7 +29,7 @@ _CREDENTIALS = "sasl.oauthbearer.client.credentials.client."
 _UNSECURED = "unsecuredLogin"
 _HINTS = {400: "the client's credentials or the scope are refused", 401: "the client is refused"}
 _LIFETIME_S = 3600.0
-_RENEW = 0.8  # share of a token's life, as `sasl.login.refresh.window.factor`'s default
+_RENEW = 0.8  # the part of a token's life after which it is renewed, as in Kafka
 
 
 class _Token(NamedTuple):
@@ -104,7 +104,7 @@ def _unsecured(options: Mapping[str, str]) -> str:
             f"sasl.mechanism: OAUTHBEARER needs {_ENDPOINT}, or (for tests) "
             f"{_UNSECURED}StringClaim_{principal} in sasl.jaas.config"
         )
-    # Whole seconds, rounded down: a broker must not find that the token is from the future.
+    # Whole seconds, rounded down: to a broker, the token must not seem to be from the future.
     now = int(time.time())
     life_s = float(options.get(f"{_UNSECURED}LifetimeSeconds", _LIFETIME_S))
     claims: dict[str, Any] = {"iat": now, "exp": now + life_s}

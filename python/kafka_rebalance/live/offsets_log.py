@@ -7,11 +7,12 @@
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
-`FollowedLog` continues to read, and goes on after the last record if a broker dies.
+`FollowedLog` keeps reading, and after an error continues behind the last record.
 
-Each broker lists the groups whose partition it leads. So groups are missing (`problems`) if a
-broker does not answer, or if a partition has no leader: the broker that led it is then no longer in
-the metadata, and all others answer. Nobody knows the ids of these groups.
+Each broker lists the groups whose partition of this topic it leads. So groups are missing
+(`problems`) if a broker does not answer, or if a partition has no leader: the broker that led it is
+then no longer in the metadata, and all brokers that are there answer. The ids of these groups are
+unknown.
 
 Order    partitions by number; records by offset.
 Errors   ClusterError: no connection, or no progress within the request timeout; NotReachedError: no
@@ -38,7 +39,7 @@ _PARTITIONS_NAMED = 10
 
 
 def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a clause for each cause of missing groups; `silent` maps a broker to its error."""
+    """Yields a clause for each reason why groups are missing; `silent`: broker -> its error."""
     for broker, error in silent.items():
         yield f"broker {broker} does not list its groups ({error}), so they are missing"
     partitions = offsets_topic["partitions"]
@@ -49,7 +50,7 @@ def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Ite
 
 
 def without_leader(numbers: Iterable[int], total: int) -> str:
-    """Returns the clause that names partitions of `__consumer_offsets` without a live leader."""
+    """Returns a clause: so many partitions of `__consumer_offsets` have no live leader."""
     lost = sorted(numbers)
     more = len(lost) - _PARTITIONS_NAMED
     names = ", ".join(map(str, lost[:_PARTITIONS_NAMED]))
@@ -59,13 +60,13 @@ def without_leader(numbers: Iterable[int], total: int) -> str:
 
 
 LOOK_AGAIN_S = 30.0
-"""After how many seconds partitions whose leader did not answer are asked for again."""
+"""After so many seconds, partitions whose leader did not answer are requested again."""
 _POLL_MS = 200
 _CONSUMER = {"max_poll_records": 5_000, "max_partition_fetch_bytes": 4 << 20}
 
 
 class NoLogError(ClusterError):
-    """The cluster answers, but not with the records; for example, this user may not read them."""
+    """The cluster answers, but without the records: for example, this user may not read them."""
 
 
 class NoTopicError(NoLogError):
@@ -81,9 +82,9 @@ def offsets_records(
     on_missing: Callable[[str], None] | None = None,
     newest: int | None = None,
 ) -> Iterator[OffsetsRecord]:
-    """Yields the records up to the end that the topic had at the start.
+    """Yields the topic's records, up to the end that each partition has at the first request.
 
-    Given `newest`, only so many offsets are read, in equal parts from the end of each partition.
+    Given `newest`, only so many offsets in all are read: equally many at the end of each partition.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
     made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
@@ -106,7 +107,7 @@ def offsets_records(
 
 
 class FollowedLog:
-    """Partitions of the topic, from their beginning on, and then as they are written.
+    """The records of the topic's partitions: those that exist, then new ones as they are written.
 
     Given `groups`, only the partitions with the records of these groups are read.
 
@@ -127,7 +128,7 @@ class FollowedLog:
 
     @property
     def behind(self) -> int:
-        """Returns how many offsets below the ends at the beginning are not yet read."""
+        """Returns how many offsets that existed at the start are not read yet."""
         return sum(max(0, end - self._next.get(one, 0)) for one, end in self.old_before.items())
 
     def has_topic(self) -> bool:
@@ -138,10 +139,10 @@ class FollowedLog:
             return False
 
     def batches(self) -> Iterator[list[OffsetsRecord]]:
-        """Yields the records of each request, in each partition by offset; [] if there are none.
+        """Yields the records of each poll, by offset in each partition; [] if there are none.
 
-        Each record is yielded once, also by a later call after an error. It ends after
-        LOOK_AGAIN_S if a partition was missing: call it again.
+        Each record is yielded once, even if an error makes a second call necessary. If a partition
+        is missing, it ends after LOOK_AGAIN_S: call it again.
 
         Errors   as in `offsets_records`.
         """
@@ -185,7 +186,7 @@ def _ranges(
     groups: Collection[str] | None,
     on_missing: Callable[[str], None] | None = None,
 ) -> dict[int, tuple[int, int]]:
-    """Returns the first offset and the end of each partition, or only of those of the groups."""
+    """Returns partition -> (first offset, end), for all partitions or those of `groups`."""
     with admin_client(bootstrap_server, configs) as admin, _permitted():
         [described] = admin.describe_topics([TOPIC])
         errors: Any = importlib.import_module("kafka.errors")
@@ -210,7 +211,7 @@ def _ranges(
 
 
 def _led(admin: Any, partitions: Collection[int], errors: Any) -> dict[int, tuple[int, int]]:
-    """Returns the ranges of one leader's partitions; none if it does not answer."""
+    """Returns partition -> (first offset, end) for one leader; {} if it does not answer."""
     spec = importlib.import_module("kafka.protocol.consumer").OffsetSpec
     places = [kafka_module().TopicPartition(TOPIC, one) for one in partitions]
     try:
@@ -278,7 +279,7 @@ def group_leaders(
 
 
 def _keep(leaders: dict[str, str], groups: set[str], record: group_records.OffsetsRecord) -> None:
-    """Stores the leader of the newest readable record; a deleted group has no leader."""
+    """Stores the leader in a group's record, if it is readable; a tombstone removes the group."""
     try:
         key = group_records.decode_key(record.key)
         value = group_records.decode_value(key, record.value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads one live group that no classic assignor assigns, for `describe`.
+"""Reads one live group for `describe`: a Connect group, or one whose broker assigns.
 
 Errors   GroupError if the group cannot be read; ClusterError if the cluster cannot be read.
 Source   Kafka's ListGroups, DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe and
@@ -32,7 +32,7 @@ from .raw_requests import ask_coordinator, leave_undecoded
 def other_group(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
 ) -> ConnectGroup | AssignedByBroker | StreamsGroupWithLag | None:
-    """Returns the group; None if neither this module nor the broker describes its kind."""
+    """Returns the group; None if it is absent, of another kind, or the broker is too old for it."""
     with admin_client(bootstrap_server, configs) as admin:
         leave_undecoded(admin)
         listed = next((one for one in admin.list_groups() if one["group_id"] == group_id), None)
@@ -64,7 +64,7 @@ def other_group(
 def connect_groups(
     bootstrap_server: str, group_ids: Sequence[str], *, configs: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[str, ConnectGroup | GroupError]]:
-    """Yields each group of Connect, or why it cannot be read, such as its rebalance."""
+    """Yields (group id, Connect group), or a GroupError if it cannot be read, as in a rebalance."""
     with admin_client(bootstrap_server, configs) as admin:
         leave_undecoded(admin)
         found = admin.describe_groups(list(group_ids))

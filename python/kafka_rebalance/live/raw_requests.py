@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends requests for which kafka-python has no classes, through a KafkaAdminClient.
 
-kafka-python calls methods of `_Request`, and of the response class in the request's header.
-Errors: those of kafka-python; IncompatibleBrokerVersion if the broker does not have the request.
+kafka-python calls methods of `_Request`, and of the response class in the request's header. Errors:
+those of kafka-python, such as IncompatibleBrokerVersion if the broker lacks the request.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from typing import Any
 def ask_coordinator(
     admin: Any, group_id: str, api_key: int, versions: tuple[int, int], body: bytes
 ) -> tuple[int, bytes]:
-    """Returns the version and the body of the coordinator's response, as `ask_broker` does."""
+    """Asks the group's coordinator; returns the response's version and body, as `ask_broker`."""
     node = admin._manager.run(admin._find_coordinator_id, group_id)
     return ask_broker(admin, node, api_key, versions, body)
 
@@ -22,7 +22,7 @@ def ask_coordinator(
 def ask_broker(
     admin: Any, node: int, api_key: int, versions: tuple[int, int], body: bytes
 ) -> tuple[int, bytes]:
-    """Returns a flexible response's version and body; all `versions` have the same request body."""
+    """Returns a flexible response's version and body; `body` must fit all `versions`."""
     request = _Request(api_key, versions, body)
 
     async def send() -> bytes:
@@ -34,7 +34,7 @@ def ask_broker(
 
 
 def leave_undecoded(admin: Any) -> None:
-    """Keeps kafka-python from decoding members' bytes: it fails for all groups if some are bad."""
+    """Stops kafka-python from decoding members' bytes: one wrong byte would fail all groups."""
     admin._describe_groups_process_response = lambda response: {
         group.group_id: group for group in response.groups
     }

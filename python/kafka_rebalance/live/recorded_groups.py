@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads groups that the broker assigns from their records in `__consumer_offsets`.
+"""Reads groups whose broker assigns from their records in `__consumer_offsets`.
 
 1. A coordinator loads the last record of each key of one group, in the order of the log.
 2. It describes the group, and `broker_groups.py` makes the contract line of the description.
@@ -49,7 +49,7 @@ _DESCRIBE: dict[str, type[Any]] = {
 
 
 class RecordedGroups:
-    """The groups of one cluster. `topics` are those of contract lines; each has its `topic_id`."""
+    """The groups of one cluster. `topics` are as in contract lines, each with its `topic_id`."""
 
     def __init__(self, topics: Iterable[Mapping[str, Any]]) -> None:
         self._topics: dict[str, dict[str, Any]] = {}
@@ -70,7 +70,7 @@ class RecordedGroups:
         self._coordinator.handle(TopicsChanged(tuple(known), 1), 0)
 
     def line(self, group_id: str, records: Iterable[tuple[bytes, bytes]]) -> dict[str, Any] | None:
-        """Returns the line of a group, with its `kind` and `state`; None if it does not exist.
+        """Returns a group's line, with its `kind` and `state`; None if it is absent or classic.
         Errors: GroupError for unreadable records, or if the id of one of its topics is wrong.
 
         `records` are (key, value), the last of each key; a group without members has neither

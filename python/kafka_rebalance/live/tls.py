@@ -62,7 +62,7 @@ def _trust(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
         if not trusted:
             raise ClusterError(f"{setting}: it has no certificate")
         if isinstance(trusted, str):
-            # OpenSSL takes ASCII only; other letters stand outside of the certificates.
+            # OpenSSL accepts ASCII only; other characters occur only outside of the certificates.
             trusted = trusted.encode("ascii", "replace").decode("ascii")
         context.load_verify_locations(cadata=trusted)
     except ssl.SSLError as error:
@@ -134,7 +134,7 @@ def _read(properties: Mapping[str, str], setting: str) -> bytes:
 
 
 def tls_problem(error: ssl.SSLError) -> str:
-    """Returns the meaning of a TLS error, and for most errors a remedy."""
+    """Returns a TLS error in words: its meaning, and for most errors a remedy."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
         mend = "ssl.truststore.location needs the CA that signed it"

@@ -54,23 +54,23 @@ def open_log(
 
 
 class TopicLog:
-    """The log of one topic, read without a group: nothing is written to the cluster.
+    """The log of one topic, read without joining a group: nothing is written to the cluster.
 
-    There is a subclass for each client; it has one consumer for each range.
+    There is a subclass for each client; it opens one consumer for each range.
     """
 
     _CLIENT: ClassVar[str]
     _error: Any  # the base class of the client's exceptions
     _offsets: Any  # () -> each partition's earliest offset, last stable offset, high watermark
     _consumer: Any  # () -> a context manager
-    _range: Any  # -> the full batches; the last records stay in `columns`
+    _range: Any  # yields full batches; leaves the last records in `columns`
 
     def __init__(self, settings: Mapping[str, str], topic: str, idle_s: float) -> None:
         self._client: Any = importlib.import_module(CLIENTS[self._CLIENT])
         self._settings, self._topic, self._idle_s = settings, topic, idle_s
 
     def bounds(self) -> dict[int, Bounds]:
-        """Returns the bounds of all partitions. Errors: ClusterError, also if there is none."""
+        """Returns the bounds of all partitions. Errors: ClusterError, also without partitions."""
         with cluster_errors(self._settings, self._error):
             earliest, stable, high = self._offsets()
         if not earliest:
@@ -194,7 +194,7 @@ class ConfluentLog(TopicLog):
 
 
 def _is_passing(error: Any, codes: Any) -> bool:
-    """Returns whether the client recovers from an error, for example when a leader is elected."""
+    """Returns whether the client recovers from the error itself, as after a leader election."""
     transport = (codes._TRANSPORT, codes._ALL_BROKERS_DOWN, codes._TIMED_OUT, codes._RESOLVE)
     return bool(error.retriable()) or error.code() in transport
 
@@ -219,7 +219,7 @@ _NAMES = {
     "ssl.key.password": "ssl_password",
 }
 _POLL_MS = 200
-# By default, kafka-python returns records of aborted transactions.
+# By default, kafka-python returns records of aborted transactions, too.
 _CONSUMER = {
     "isolation_level": "read_committed",
     "max_poll_records": 10_000,

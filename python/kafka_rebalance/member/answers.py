@@ -37,7 +37,7 @@ class Reaction(Enum):
     """A member's reaction to an error."""
 
     ADOPT_ID = auto()  # join again at once, with the member id of the response
-    RETRY = auto()  # join again at once; keep the generation, call no callbacks again
+    RETRY = auto()  # join again at once; keep the generation, repeat no callbacks
     BACK_OFF = auto()  # join or commit again after a back-off
     REDISCOVER = auto()  # look for the coordinator again; keep id and generation
     RESET_GENERATION = auto()  # drop the generation, so owned partitions are lost; keep the id
@@ -97,7 +97,7 @@ def answered(state: Membership, sent: SentRequest, response: Response) -> None:
 
 
 def failed(state: Membership, sent: SentRequest) -> None:
-    """Handles a request that will get no response: the connection was lost, or time ran out."""
+    """Handles a request that gets no response: the connection was lost, or its time is over."""
     match sent.request:
         case FindCoordinator():
             state.back_off()
@@ -188,7 +188,7 @@ def heartbeat_answered(state: Membership, sent: SentRequest, error: ErrorCode) -
 
 
 def react(state: Membership, sent: SentRequest, reaction: Reaction, error: ErrorCode) -> None:
-    """Carries out a reaction; resets only if the generation has not changed since the request."""
+    """Carries out a reaction; a reset, only if the generation has not changed since the request."""
     unchanged = sent.generation == state.generation
     if isinstance(sent.request, OffsetCommit) and not unchanged:
         # An error of an old generation's commit resets the generation, except during a join.

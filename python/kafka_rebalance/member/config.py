@@ -23,10 +23,11 @@ class ConsumerConfig:
     """A consumer's settings, times in ms. Errors: GroupError with the setting's name.
 
     With `group_protocol` "consumer", the broker has the settings of heartbeats and sessions, and
-    the assignor. As in Kafka, these settings of the consumer (`_OF_CLASSIC`) are then refused.
+    the assignor. As in Kafka, the consumer's own settings for these (`_OF_CLASSIC`) are then
+    refused.
 
-    `client_library` is not a setting: it is the library whose consumer this is, "java" or, with
-    `group_protocol` "consumer", "librdkafka".
+    `client_library` is not a setting of Kafka: it names the library that the consumer behaves like,
+    "java" or, with `group_protocol` "consumer", "librdkafka".
     """
 
     group_id: str = "g"
@@ -82,7 +83,7 @@ class ConsumerConfig:
             raise GroupError("partition_assignment_strategy", error.problem) from None
 
     def rebalance_protocol(self) -> RebalanceProtocol:
-        """Returns the highest rebalance protocol that all assignors support (KIP-429)."""
+        """Returns the highest protocol that all assignors support (KIP-429). Errors: GroupError."""
         supported = [set(one.supported_protocols) for one in self.assignors().values()]
         common = set.intersection(*supported)
         if not common:
@@ -129,7 +130,7 @@ GroupConfig = ConsumerConfig | WorkerConfig
 
 
 def join_timeout_ms(config: GroupConfig) -> int:
-    """Returns the timeout of a JoinGroup; its response can take the whole rebalance timeout."""
+    """Returns the timeout of a JoinGroup, whose response can take the whole rebalance timeout."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 

@@ -19,7 +19,7 @@ from .subscriber import Subscriber
 
 
 class Consumer(GroupMember):
-    """A consumer in a classic group."""
+    """A consumer of a classic group, without I/O: see `group_member`."""
 
     def __init__(self, config: ConsumerConfig, *, rng: random.Random) -> None:
         self._subscriber = Subscriber(config, config.assignors())
@@ -35,12 +35,12 @@ class Consumer(GroupMember):
 
     @property
     def subscription(self) -> frozenset[str]:
-        """Returns the subscribed topics; for a pattern, the topics that now match."""
+        """Returns the subscribed topics; for a pattern, the topics that match it at present."""
         return self._subscriber.subscription
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether the metadata lack a subscribed topic; the client soon requests them."""
+        """Returns whether the metadata lack a subscribed topic; the client then requests them."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:
@@ -49,7 +49,7 @@ class Consumer(GroupMember):
 
     @property
     def reads_nothing(self) -> bool:
-        """Returns whether polls return no records, because an eager member repeats a failed commit.
+        """Returns whether polls return no records while an eager member repeats a failed commit.
 
         The result is False during the first commit, which is short.
         """

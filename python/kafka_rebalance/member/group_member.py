@@ -28,13 +28,13 @@ _JOIN_VERSION = 9
 
 
 def needs_rejoin(state: Membership) -> bool:
-    """Returns whether the member wants to be in a group, and has a reason to send JoinGroup."""
+    """Returns whether the member is to be in a group, and has a reason to send JoinGroup."""
     role = state.role
     return (state.rejoin_needed or role.has_news(state)) and role.wants_in()
 
 
 def go_on(state: Membership) -> None:
-    """Takes all steps of a rebalance that are possible in one poll without waiting.
+    """Takes all steps of a rebalance that one poll can take without waiting.
 
     1. rejoin?      yes if `rejoin_needed` is set, or the role has a reason
     2. coordinator  is looked up if it is unknown
@@ -57,7 +57,7 @@ def go_on(state: Membership) -> None:
                 except WireError as error:
                     problem = f"the assignment cannot be read: {error}"
                     state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, problem)
-                    state.arrived = assignment  # it is kept, so that every later poll throws again
+                    state.arrived = assignment  # kept, so that every later poll throws again
                 state.needs_prepare = True
                 if state.fatal is not None:
                     return
@@ -91,7 +91,7 @@ def join(state: Membership) -> None:
 
 
 def waits_in_poll(state: Membership) -> bool:
-    """Returns whether poll() blocks: for the coordinator, or for the commit of an eager member.
+    """Returns whether poll() blocks until the coordinator is known or an eager commit has ended.
 
     Source   ConsumerCoordinator.poll, maybeMarkPartitionsPendingRevocation (nothing is fetched).
     """
@@ -100,7 +100,7 @@ def waits_in_poll(state: Membership) -> bool:
 
 
 def next_step_ms(state: Membership) -> int | None:
-    """Returns when `go_on` can take its next step; None if an event must come first."""
+    """Returns when (ms) `go_on` can take its next step; None if an event must come first."""
     if state.coordinator_node is None:
         return None if state.is_waiting_for(FindCoordinator) else state.retry_at_ms
     if state.arrived is not None:
@@ -158,11 +158,11 @@ class GroupMember:
 
     @property
     def reads_in_poll(self) -> bool:
-        """Returns whether only a poll reads responses: during a join, no heartbeat thread runs."""
+        """Returns whether only polls read responses: in a join, the heartbeat thread is paused."""
         return self._state.state is MemberState.PREPARING_REBALANCE
 
     def is_idle(self) -> bool:
-        """Returns whether only heartbeats are due; a host may send Vouched in place of them."""
+        """Returns whether nothing but heartbeats is due; the host may then send Vouched instead."""
         state = self._state
         return (
             state.state is MemberState.STABLE

@@ -82,7 +82,7 @@ class Failed(_Event):
 
 
 class Vouched(_Event):
-    """The host reports that a member was healthy, and when it last sent a heartbeat and polled."""
+    """The host vouches that a member was healthy; says when it last sent a heartbeat and polled."""
 
     heartbeat_ms: int
     polled_ms: int
@@ -91,8 +91,8 @@ class Vouched(_Event):
 class Polled(_Event):
     """The host reports the application's last poll, which had no effect on the member.
 
-    Without this report, a member that waits for a long time would count as one whose application
-    does not poll.
+    Without this report, it would look as if the application of a member that waits had stopped
+    polling.
     """
 
     at_ms: int

@@ -49,16 +49,16 @@ class Role(Protocol):
         """Returns whether `prepare` waits before it revokes; poll then returns no records."""
 
     def wants_in(self) -> bool:
-        """Returns whether the member wants to be in a group."""
+        """Returns whether the member is to be in a group."""
 
     def has_news(self, state: "Membership") -> bool:
-        """Returns whether the role has a reason to join again."""
+        """Returns whether the role needs a rejoin, for example after a changed subscription."""
 
     def prepare(self, state: "Membership") -> bool:
         """Does the work of onJoinPrepare; returns False while it has to wait."""
 
     def prepares_until_ms(self, state: "Membership") -> int | None:
-        """Returns when the wait of `prepare` ends; None if it does not wait."""
+        """Returns when (ms) the wait of `prepare` ends; None if it does not wait."""
 
     def protocols(self, state: "Membership") -> tuple[JoinGroupProtocol, ...]:
         """Returns the supported protocols, preferred first, each with the member's metadata."""
@@ -70,16 +70,16 @@ class Role(Protocol):
         """Applies the assignment (onJoinComplete). Errors: WireError, before any change."""
 
     def settle(self, state: "Membership") -> None:
-        """Does the role's work while no join is in progress."""
+        """Does the role's regular work, such as automatic commits, while no join is in progress."""
 
     def next_settle_ms(self, state: "Membership") -> int | None:
-        """Returns when `settle` will have work to do; None if it has none."""
+        """Returns when (ms) `settle` will have work to do; None if it will have none."""
 
     def answered(self, state: "Membership", sent: "SentRequest", response: Response) -> None:
         """Handles the response to a request that the role sent."""
 
     def give_up(self, state: "Membership") -> None:
-        """Gives up the member's work before it leaves the group (onLeavePrepare)."""
+        """Gives up the member's partitions or work before it leaves the group (onLeavePrepare)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Generation:
 
 
 class SentRequest(NamedTuple):
-    """An unanswered request; in a classic group, with the generation in which it was sent."""
+    """An unanswered request; `generation` is that in which a classic member sent it."""
 
     request: Request
     expires_ms: int
@@ -106,7 +106,7 @@ class SentRequest(NamedTuple):
 
 @dataclass(slots=True)
 class AnyMembership:
-    """State that members of both protocols have; `effects` are those of the current event."""
+    """The state that members of both protocols have; `effects` are those of the current event."""
 
     config: GroupConfig
     rng: random.Random
@@ -134,7 +134,7 @@ class AnyMembership:
         return bool(self.sent) and any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def expired(self) -> Iterator[SentRequest]:
-        """Removes and yields the requests whose time is over, if they are still in `sent`."""
+        """Removes and yields the unanswered requests whose time is over."""
         for number, sent in list(self.sent.items()):
             if sent.expires_ms <= self.now_ms and self.sent.pop(number, None) is not None:
                 yield sent
@@ -192,7 +192,7 @@ class AnyMembership:
         return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
 
     def throw(self, error: ErrorCode, message: str) -> None:
-        """Makes poll throw: the current poll, or the next one if no poll is running."""
+        """Makes the current poll throw this error, or the next one if no poll is running."""
         self.fatal = Fatal(error, message)
 
 
@@ -228,7 +228,7 @@ class Membership(AnyMembership):
             self.send(FindCoordinator(group_id=self.config.group_id))
 
     def forget_coordinator(self) -> None:
-        """Drops the coordinator, which is gone or has moved; its requests will stay unanswered.
+        """Drops the coordinator, which was lost or has moved, and the requests to it.
 
         The next step looks for a coordinator; a join starts again after a back-off.
         """
@@ -244,7 +244,7 @@ class Membership(AnyMembership):
                 self.back_off()
 
     def move(self, state: AnyState) -> None:
-        """Changes the state; stops heartbeats if the new state does not send them."""
+        """Changes the state; stops heartbeats in states without them."""
         AnyMembership.move(self, state)
         if state in (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE):
             self.heartbeat_at_ms = None

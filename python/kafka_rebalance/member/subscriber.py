@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The role of a consumer: its metadata, its callbacks, and its work as a leader.
+"""A consumer's role in a classic group: metadata, callbacks, commits, and its work as a leader.
 
     prepare     commits; then an eager member revokes everything, and a cooperative member revokes
                 partitions of topics to which it no longer subscribes; without a generation all
@@ -77,7 +77,7 @@ def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
 
 
 def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) -> Snapshot:
-    """Returns the data that an assignment depends on: partition counts, and optionally racks."""
+    """Returns the data on which an assignment depends: partition counts and, if asked, racks."""
     there = (topics[name] for name in sorted(names) if name in topics)
     return tuple(one if racks else Topic(one.name, one.partitions) for one in there)
 
@@ -91,7 +91,7 @@ class Subscriber:
 
     config: ConsumerConfig
     assignors: dict[str, Assignor]
-    is_cooperative: bool = field(init=False)  # the consumer reads during a rebalance (KIP-429)
+    is_cooperative: bool = field(init=False)  # whether it keeps reading in rebalances (KIP-429)
     owned: Partitions = ()
     # The subscription, and the cluster's topics.
     subscription: frozenset[str] = frozenset()
@@ -160,7 +160,7 @@ class Subscriber:
         return True
 
     def _has_committed(self, state: Membership) -> bool:
-        """Returns whether the join may go on; if not, sends the commit, unless that is in flight.
+        """Returns whether the join may go on. If not, the commit is in flight, or is sent here.
 
         The join may go on if no commit is needed, if the commit is done, or if its time is over.
         """
@@ -185,7 +185,7 @@ class Subscriber:
         return self.prepare_until_ms is not None and not self.is_cooperative
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """Returns until when (ms) a join waits for a commit in flight; None if there is none."""
+        """Returns until when (ms) a join waits for its commit; None if none is in flight."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
@@ -211,7 +211,7 @@ class Subscriber:
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
-        """Watches the topics of all members; assigns unless the response sets `skip_assignment`."""
+        """Returns the assignments, unless `skip_assignment` is set; watches all members' topics."""
         self.group_subscription = subscribed_topics(response.members)
         self.assigned_by = self._snapshot()
         if response.skip_assignment:

@@ -9,9 +9,10 @@ stops connectors and tasks.
     settle      starts new work when the worker has read the leader's configuration; joins again
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
-The steps use three configurations. A report has the newest one; a leader assigns the one that it
-reported, unless another worker reported a newer one; `settle` uses the one that the herder last
-applied. If the applied configuration is newer than the leader's, the worker joins again.
+The steps use three configurations: a report contains the newest one's offset; a leader assigns the
+one that it reported, unless another worker reported a newer one; `settle` uses the one that the
+herder last applied. If the applied configuration is newer than the leader's, the worker joins
+again.
 
     downgrade   incremental workers that follow an eager leader stop nothing, as in Kafka: work that
                 has moved to other workers keeps running on its old worker until that worker ends
@@ -51,7 +52,7 @@ PROTOCOLS = {"sessioned": wire.SESSIONED, "compatible": wire.COMPATIBLE, "defaul
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The connectors and their numbers of tasks in the configuration topic, up to an offset."""
+    """The connectors in the configuration topic up to an offset: name -> number of tasks."""
 
     offset: int = -1
     connectors: Mapping[str, int] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Herder:
 
     config: WorkerConfig
     url: str
-    # The configurations: the newest, the last JoinGroup's, and the one that the herder last applied
+    # The newest configuration, that of the last JoinGroup, and the one that the herder applied last
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
@@ -73,7 +74,7 @@ class Herder:
     # Connectors that were deleted and created again before the herder applied the deletion
     recreated: set[str] = field(default_factory=set)
     assignment: wire.ConnectAssignment | None = None  # the last one received
-    work: Work | None = None  # assigned work; None before an assignment, after `give_up`, `lose`
+    work: Work | None = None  # assigned work; None before it, and after `give_up` or `lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
@@ -96,7 +97,7 @@ class Herder:
         return failed or self.work is None or self.is_rejoin_requested
 
     def update(self, configuration: Configuration) -> None:
-        """Stores a newer configuration; added or removed connectors and tasks need a rebalance."""
+        """Stores a newer configuration, and whether its changes need a rebalance."""
         before, self.newest = self.newest.connectors, configuration
         if not self.has_read:
             self.has_read = True
@@ -259,7 +260,7 @@ class Herder:
             self.is_rejoin_requested = True
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Returns the present time if work waits, else when the leader wants a rebalance (ms)."""
+        """Returns a time in ms: now if work waits, else the leader's next rebalance, or None."""
         if state.coordinator_node is None:
             return None
         if not self.is_resolved:
@@ -281,7 +282,7 @@ class Herder:
         self.work = None
 
     def lose(self, state: Membership) -> None:
-        """Stops everything, because the coordinator is unknown and others may run this work."""
+        """Stops all work, because the coordinator is unknown and others may run this work."""
         self._stop(state, self.work or NOTHING)
         self.work = None
 
@@ -343,7 +344,7 @@ class Worker(GroupMember):
         )
 
     def next_poll_ms(self) -> int | None:
-        """Returns when a poll will change something, or when the worker gives up its work.
+        """Returns when (ms) a poll will have an effect, or when the worker gives up its work.
 
         A worker that finds no coordinator gives up its work; if it is starting or stopping work, it
         does so afterwards.
@@ -352,7 +353,7 @@ class Worker(GroupMember):
         return min((at_ms for at_ms in due if at_ms is not None), default=None)
 
     def _gives_up_ms(self) -> int | None:
-        """Returns when the worker gives up its work; None while it has a coordinator or joins.
+        """Returns when (ms) the worker gives up its work; None if it has a coordinator or joins.
 
         The worker gives up a heartbeat interval after the first poll at which it only looked for a
         coordinator. Before that poll, returns the present time, so that this poll comes at once.

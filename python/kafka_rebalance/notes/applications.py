@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The findings on a classic Kafka Streams application; a partition of a finding is a task."""
+"""The findings on a classic Kafka Streams application; their partitions are tasks."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,8 +15,8 @@ from .note import Note
 
 
 def application_findings(one: Replay, rates: Rates | None = None) -> Iterator[Note]:
-    """Yields what is wrong with an application: standbys, copies, threads, end points. With the
-    measured `rates`, also whether its warm-ups are stuck.
+    """Yields the findings: on standby tasks, copies of tasks, threads and end points. If `rates`
+    were measured, also on warm-up tasks that never catch up.
     """
     yield from _never_warm(one, rates)
     yield from _without_standby(one)
@@ -39,13 +39,7 @@ def _never_warm(one: Replay, rates: Rates | None) -> Iterator[Note]:
 
 
 def _without_standby(one: Replay) -> Iterator[Note]:
-    tasks, warming = present_tasks(one.assigned), one.warming()
-    places = {
-        (each.info.process_id, task)
-        for each in one.application.threads
-        for task in tasks[each.member_id].standby
-    }
-    standby = {task for _, task in places - warming}
+    standby = {task for _, task in one.standby() - one.warming()}
     asked = one.application.settings.num_standby_replicas
     bare = [task for task in one.topology.stateful if task not in standby]
     if bare and (asked or standby):
@@ -59,11 +53,7 @@ def _waiting(one: Replay) -> Iterator[Note]:
     waiting = one.waiting()
     if not waiting:
         return
-    sent = {
-        (each.info.process_id, task)
-        for each in one.application.threads
-        for task in each.info.offset_sums()
-    }
+    sent = one.sums()
     most = counted(max(late for *_, late in waiting), "record")
     limit = one.application.settings.acceptable_recovery_lag
     text = f"up to {most} missing where these tasks belong (acceptable.recovery.lag {limit:,})"
@@ -75,7 +65,7 @@ def _waiting(one: Replay) -> Iterator[Note]:
 
 
 def _uneven(one: Replay) -> Iterator[Note]:
-    """Yields that threads differ by more than one active task, or else by stateful ones."""
+    """Yields a finding if threads' counts of active (else stateful) tasks differ by 2 or more."""
     if one.rebalances_at_once:
         return
     tasks, stateful = present_tasks(one.assigned), {*one.topology.stateful}

@@ -2,11 +2,11 @@
 """Finds whether a group's leader would hang: now, after given changes, or after one more change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics
-(docs/never-ends.md). No rule is known for which groups this happens, so each rebalance is played:
+(docs/never-ends.md). No rule is known for these groups, so each rebalance is played:
 
 1. The next rebalance without changes, then the given changes.
-2. Each simple change alone, after the given changes (or without them, if they hang). Of members
-   with equal topics and one rack, only one is copied or subscribes to other topics.
+2. Each simple change alone, after the given changes (or without them, if they hang). Of several
+   members with equal topics and one rack, only one is copied or changes its topics.
 3. Ways out of the first group that hangs, each alone.
 
 Cost     a few rebalances for each change; `most_plays` and `most_work` limit them. Without given
@@ -39,7 +39,7 @@ from .note import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit of partitions and subscriptions, summed over all groups played: some seconds."""
+"""The limit on the partitions plus subscriptions of all groups played, which takes some seconds."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -48,7 +48,7 @@ _MOST_NAMED = 5
 
 
 class WayOut(Frozen):
-    """A change after which a hanging group's rebalance ends; `for_good`: all later ones end too."""
+    """A change after which a hanging group's rebalance ends; `for_good`: all later ones, too."""
 
     change: str
     for_good: bool
@@ -58,7 +58,7 @@ class WayOut(Frozen):
 
 
 class Endless(Frozen):
-    """The played rebalances that never end, and the ways out.
+    """The played rebalances that never end, and the changes that avoid them (ways out).
 
     `now`        whether the next rebalance never ends, without any change.
     `after`      the first event of the given changes whose rebalance never ends, or None.
@@ -78,7 +78,7 @@ class Endless(Frozen):
 
     @property
     def hangs(self) -> bool:
-        """Returns whether any rebalance that was played never ends."""
+        """Returns whether any played rebalance never ends."""
         return self.now or self.after is not None or bool(self.following)
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Endless(Frozen):
 
 
 STOP_ALL = "stop all members, then start them"
-"""A way out that is not one of the changes: all members come back at once and own nothing."""
+"""A way out that is not a change: all members come back at once and own nothing."""
 
 
 def endless(
@@ -99,11 +99,11 @@ def endless(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> Endless | None:
-    """Plays the rebalances in which the group's leader could hang.
+    """Plays the rebalances in which the group's leader could hang, and returns those that do.
 
-    If `assignor` is None, the group's own assignor is used; members send the data for the assignor,
-    as in `plan`. Returns None if no played rebalance hangs, and no later one can: after the
-    changes, the general algorithm does not assign the group.
+    If `assignor` is None, the group's own assignor is used. Members send the data for the assignor,
+    as in `plan`. Returns None if no played rebalance hangs and no later one can: Kafka's general
+    algorithm does not assign the group after the changes.
 
     Errors   those of `plan`, except NeverEnds.
     """
@@ -144,14 +144,14 @@ def endless(
 
 
 def endless_plan(plan: RebalancePlan) -> Endless | None:
-    """Returns `endless` for a plan's group and changes; None at once if no call can hang."""
+    """Returns the result of `endless` for a plan; None at once if no call in it can hang."""
     if not may_never_end(plan.group) and not may_never_end(plan.steps[-1].before):
         return None
     return endless(plan.group, plan.assignor, plan.changes, engine=plan.engine)
 
 
 def endless_note(found: Endless) -> Note:
-    """Returns the note on the played rebalances: a line for each sentence and each change."""
+    """Returns the note on the played rebalances, with a line for each sentence and each change."""
     return Note("hangs", "\n".join(map(shown, _sentences(found))), detail=found.to_dict())
 
 
@@ -188,14 +188,14 @@ def _sentences(found: Endless) -> Iterator[str]:
 
 
 def may_never_end(group: GroupSpec) -> bool:
-    """Returns whether Kafka's general algorithm assigns this group; all other algorithms end."""
-    # Kafka's test for equal lists counts entries: a topic that is listed twice makes them unequal.
+    """Returns whether Kafka's general algorithm assigns this group; all others always end."""
+    # Kafka's test for equal lists counts entries: a topic that is listed twice makes lists unequal.
     lists = {(len(member.topics), frozenset(member.topics)) for member in group.members}
     return group.assignor in _MAY_NEVER_END and len(lists) > 1
 
 
 class _Ended(NamedTuple):
-    """The group after events; in `hung`, a rebalance never ends, and `cause` is its event."""
+    """A group after events. In `hung`, a rebalance never ends; `cause` is its event."""
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -205,7 +205,7 @@ class _Ended(NamedTuple):
 
 @dataclass(slots=True)
 class _Player:
-    """Plays rebalances; each reduces the remaining `plays` by 1 and `work` by the group's size."""
+    """Plays rebalances. Each play reduces `plays` by 1, and `work` by the group's size."""
 
     engine: Engine
     plays: int
@@ -213,11 +213,11 @@ class _Player:
     ids: MadeUp
 
     def is_spent(self, group: GroupSpec) -> bool:
-        """Returns whether the remaining limits are too small for another group of this size."""
+        """Returns whether too little of `plays` or `work` is left for a group of this size."""
         return self.plays < 1 or self.work < work(group)
 
     def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
-        """Plays the changes one after another, with the ids that a plan makes up."""
+        """Plays the changes one after another, with the made-up ids of a plan."""
         ended = _Ended(group)
         for i, change in enumerate(changes):
             try:
@@ -280,7 +280,7 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    # Rebalances that hang before the new assignor takes over only delay the switch.
+    # Rebalances that hang before the new assignor is selected only delay the switch.
     ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
     ends_always += Resubscribe(topics).events(hung)
     for event in ends_always:

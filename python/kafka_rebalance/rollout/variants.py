@@ -18,7 +18,7 @@ _MOST_SESSION_MS = 60_000  # default of group.consumer.max.session.timeout.ms
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A group's scenario without the deploy, the workload, and what is assumed of its pods."""
+    """A group's scenario without the deploy, the workload, and the facts assumed of its pods."""
 
     name: str
     lines: tuple[str, ...]
@@ -39,7 +39,7 @@ class Variant:
 
 
 def variants(now: Variant, most: int) -> Iterator[Variant]:
-    """Yields the settings as they are, then others, at most `most` in all."""
+    """Yields the settings as they are, then others; `most` limits the total number."""
     return islice((now, *_closing(now), *_ids(now), *_kinds(now), *_pods(now)), most)
 
 
@@ -57,7 +57,7 @@ def _closing(now: Variant) -> Iterator[Variant]:
 
 
 def _ids(now: Variant) -> Iterator[Variant]:
-    """Yields static ids from names that stay, with sessions longer than the restart; or no ids."""
+    """Yields static ids from stable names, with sessions longer than a restart; or no such ids."""
     static = {one.config.group_instance_id is not None for one in now.scenario.members}
     lines, workload, scenario = list[str](), now.workload, now.scenario
     if not workload.is_stateful:
@@ -104,7 +104,7 @@ def _kinds(now: Variant) -> Iterator[Variant]:
 
 
 def _pods(now: Variant) -> Iterator[Variant]:
-    """Yields other numbers of pods at a time: all, or one."""
+    """Yields deploys with other numbers of pods at a time: all, or one."""
     was, replicas = now.workload, now.workload.replicas
     others = {
         "surge": replace(was, strategy=ROLLING, max_surge=replicas, max_unavailable=0),

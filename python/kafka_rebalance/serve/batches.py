@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record batches (KIP-98): the header that a broker reads, and the records inside.
+"""Record batches (KIP-98): the header, which a broker reads, and the records.
 
-A broker keeps a batch as it came, compressed or not: it reads the 61 bytes of the header, and
-writes only the first offset and the leader's epoch into it, which the checksum does not cover.
+A broker keeps a batch as it came, compressed or not. It reads the 61 bytes of the header, and
+writes only the first offset and the leader's epoch, which the checksum does not cover.
 """
 
 import gzip
@@ -18,10 +18,10 @@ from kafka_rebalance.wire.primitives import Source
 from .frames import KafkaError
 
 MOST_BATCH_BYTES = 1_048_588
-"""The longest batch, as Kafka's `message.max.bytes`."""
+"""The most bytes of a batch: the default of Kafka's `message.max.bytes`."""
 NO_PRODUCER = -1
 _START = struct.Struct(">qiibI")
-"""First offset, length of all that follows it, leader's epoch, magic, checksum."""
+"""First offset, length of the rest, leader epoch, magic, checksum."""
 _REST = struct.Struct(">hiqqqhii")
 """The other fields, as `Batch` names them."""
 _HEADER_BYTES = _START.size + _REST.size
@@ -29,20 +29,20 @@ _PLACED = struct.Struct(">qii")
 _LENGTH = struct.Struct(">i")
 _LENGTH_AT, _AFTER_LENGTH, _MAGIC_AT, _CODEC_AT = 8, 12, 16, 22
 _LEAST_LENGTH = 14
-"""The least length of a batch of the oldest format."""
+"""The least `length` field of a batch in the oldest format, in bytes."""
 _MAGIC = 2
 _CODEC, TRANSACTIONAL, CONTROL = 0x07, 0x10, 0x20
 _ZSTD, _KNOWS_ZSTD = 4, 7
-"""The newest codec, and the first version of Produce with it."""
+"""The number of the newest codec, zstd, and the first version of Produce that allows it."""
 _LEAST_RECORD = 6
-"""The least length of a record: attributes, 2 numbers, 2 lengths, the number of headers."""
+"""The least bytes of a record: attributes, 2 numbers, 2 lengths, the number of headers."""
 MARKER = struct.Struct(">hh")
 """The key of a transaction's marker: version 0, and 1 for a commit or 0 for an abort."""
 _XERIAL = b"\x82SNAPPY\0"
 
 
 class Refused(Exception):
-    """A batch that a broker does not take; `error` is the code of the answer."""
+    """A request or batch that the broker refuses; `error` is the error code of the answer."""
 
     def __init__(self, error: KafkaError) -> None:
         super().__init__(error.name)
@@ -80,7 +80,7 @@ class Batch(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Returns the sequence number of the last record; these numbers go on at 0 after 2^31-1."""
+        """Returns the sequence number of the last record; after 2^31-1, numbers continue at 0."""
         return (self.base_sequence + self.last_delta) % 2**31
 
     @property
@@ -96,9 +96,9 @@ class Batch(NamedTuple):
         return bool(self.attributes & _CODEC)
 
     def holds_its_records(self) -> bool:
-        """Returns whether the number of records is right; if compressed, as far as is known.
+        """Returns whether the record count is right, or in a compressed batch, whether it may be.
 
-        Kafka also unpacks the batch and reads each record.
+        Kafka, in addition, unpacks the batch and reads each record.
         """
         count, data, end = self.record_count, self.data, len(self.data)
         if count < 1 or self.last_delta != count - 1 or self.is_compressed:
@@ -109,7 +109,7 @@ class Batch(NamedTuple):
             for _ in range(count):
                 length, shift = data[at], 7
                 at += 1
-                while length >> shift and shift < 35:  # its last byte has another one after it
+                while length >> shift and shift < 35:  # another byte of the number follows
                     length = length & ~(1 << shift) | data[at] << shift
                     at, shift = at + 1, shift + 7
                 if length & 1 or not 2 * _LEAST_RECORD <= length <= 2 * MOST_BATCH_BYTES:
@@ -120,7 +120,7 @@ class Batch(NamedTuple):
         return at == end
 
     def at(self, base_offset: int) -> "Batch":
-        """Returns the batch with this first offset, as the leader in epoch 0 keeps it."""
+        """Returns the batch with this first offset, and with leader epoch 0."""
         placed = _PLACED.pack(base_offset, len(self.data) - _AFTER_LENGTH, 0)
         data = placed + self.data[_PLACED.size :]
         return self._replace(base_offset=base_offset, data=data)
@@ -128,7 +128,8 @@ class Batch(NamedTuple):
     def records(self, partition: int) -> Iterator[StoredRecord]:
         """Yields the records.
 
-        Errors: WireError if a client sent other bytes; MissingExtra for a codec without library.
+        Errors: WireError if the bytes are not records; MissingExtra if the codec's library is
+        missing.
         """
         payload = self.data[_HEADER_BYTES:]
         try:
@@ -155,9 +156,9 @@ class Batch(NamedTuple):
 
 
 def received(data: bytes | None, version: int) -> Batch:
-    """Returns the one batch of a partition in a Produce request of this version.
+    """Returns the only batch for a partition in a Produce request of this version.
 
-    A batch at the end that is cut is ignored, as in Kafka. Errors: Refused.
+    An incomplete batch at the end is ignored, as in Kafka. Errors: Refused.
     """
     size = _size(data := data or b"", 0)
     if not size or data[_MAGIC_AT] != _MAGIC:
@@ -184,7 +185,7 @@ def received(data: bytes | None, version: int) -> Batch:
 
 
 def _size(data: bytes, at: int) -> int:
-    """Returns the size of the batch there; 0 if not all of it is there. Errors: Refused."""
+    """Returns the size in bytes of the batch at `at`; 0 if it is incomplete. Errors: Refused."""
     left = len(data) - at
     if left < _AFTER_LENGTH:
         return 0
@@ -195,9 +196,9 @@ def _size(data: bytes, at: int) -> int:
 
 
 def new_batch(records: Iterable[StoredRecord], **header: int) -> Batch:
-    """Returns a batch of at least one record, not compressed; offsets count from 0.
+    """Returns an uncompressed batch of the records, at least one; their offsets count from 0.
 
-    `header` has fields of `Batch` with other values than those of a producer without an id.
+    `header` replaces fields of `Batch`, whose defaults are those of a producer without an id.
     """
     parts: list[bytes] = []
     times = []
@@ -288,7 +289,7 @@ def _decompressed(codec: int, data: bytes) -> bytes:
 
 
 def _xerial(data: bytes) -> Iterator[bytes]:
-    """Yields the blocks of snappy in the frames that Java writes."""
+    """Yields the decompressed blocks of snappy data, which is in the framing of snappy-java."""
     import cramjam
 
     at = 16

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers about the cluster: its topics and its brokers.
 
-One process stands for all brokers: each has a number and perhaps a rack, and all have the same
+One process stands for all brokers: each has a node id and perhaps a rack, and all have the same
 address. Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
 """
 
@@ -28,7 +28,7 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def is_legal(name: str) -> bool:
-    """Returns whether Kafka allows a topic of this name."""
+    """Returns whether Kafka allows this topic name."""
     return _NAME.fullmatch(name) is not None and name not in (".", "..")
 
 
@@ -71,20 +71,22 @@ class ServedTopic(NamedTuple):
 class Cluster:
     """The brokers' address and the topics."""
 
-    def __init__(self, topics: Iterable[ServedTopic]) -> None:
+    def __init__(self, topics: Iterable[ServedTopic], auto_create: int = 0) -> None:
         self.host, self.port = "", 0
         self.apis: Mapping[str, Api] = APIS
+        self.auto_create = auto_create
+        """The partitions of a topic that a client makes by asking for it; 0: none is made."""
         self.coordinator = NODE
         self._ports: dict[int, int] = {}
         self.version = 0
-        """Grows with each change of the topics."""
+        """Increases at each change of the topics."""
         self._made = count()
         self.replace(())
         for topic in topics:
             self.add(topic, "topics")
 
     def replace(self, topics: Iterable[ServedTopic]) -> None:
-        """Serves these topics in place of all others, even those that no real cluster allows."""
+        """Replaces all topics by these, even by some that no real cluster would allow."""
         self.topics: dict[str, ServedTopic] = {}
         self.partitions = 0
         self._ids: dict[str, uuid.UUID] = {}
@@ -123,7 +125,7 @@ class Cluster:
         self.put(ServedTopic(name, partitions, racks))
 
     def put(self, topic: ServedTopic) -> None:
-        """Serves the topic without a check; it replaces a topic of this name, and keeps its id."""
+        """Serves the topic without checks; replaces a topic with this name, but keeps its id."""
         known = self.topics.get(topic.name)
         self.partitions += topic.partitions - (0 if known is None else known.partitions)
         if topic.name not in self._ids:
@@ -165,7 +167,7 @@ class Cluster:
         return self._names.get(uuid.UUID(int=number), "")
 
     def topics_changed(self) -> TopicsChanged:
-        """Returns the topics as the coordinator learns them."""
+        """Returns the event that reports all topics to the coordinator."""
         topics = tuple(
             ClusterTopic(
                 one.name,
@@ -227,6 +229,8 @@ class Cluster:
             named = [{**_absent(one), "name": one.name or "", **refused} for one in wanted]
             return {"brokers": [], "cluster_id": None, "controller_id": -1, "topics": named}
         else:
+            if getattr(asked.body, "allow_auto_topic_creation", True):
+                self._make(one.name for one in wanted if self.find(one) is None)
             found = {topic.name for one in wanted if (topic := self.find(one)) is not None}
             every = self.topics.values()
             topics = [self._described(one, asked) for one in every if one.name in found]
@@ -238,6 +242,13 @@ class Cluster:
             "topics": topics,
             "error_code": KafkaError.none,
         }
+
+    def _make(self, names: Iterable[str | None]) -> None:
+        """Makes topics that producers and consumers ask for, where that is allowed."""
+        for name in dict.fromkeys(names):
+            room = MOST_PARTITIONS - self.partitions
+            if 0 < self.auto_create <= room and is_legal(name or ""):
+                self.add(ServedTopic(name or "", self.auto_create))
 
     def _described(self, topic: ServedTopic, asked: Asked) -> dict[str, Any]:
         partitions = []
@@ -289,7 +300,7 @@ class Cluster:
 
 
 def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
-    """Numbers the replicas of one partition within each rack, because each needs its own broker."""
+    """Returns (rack, number of the replica in the rack): replicas are on different brokers."""
     seen: Counter[str | None] = Counter()
     replicas = []
     for rack in racks:
@@ -303,7 +314,9 @@ def _has_id(one: Any) -> bool:
 
 
 def _absent(one: Any) -> dict[str, Any]:
-    by_name = one.name is not None
-    error = KafkaError.unknown_topic_or_partition if by_name else KafkaError.unknown_topic_id
+    error = KafkaError.unknown_topic_id
+    if one.name is not None:
+        wrong = KafkaError.invalid_topic_exception
+        error = KafkaError.unknown_topic_or_partition if is_legal(one.name) else wrong
     topic_id = getattr(one, "topic_id", None)
     return {"error_code": error, "name": one.name, "topic_id": topic_id, "partitions": []}

@@ -2,10 +2,11 @@
 """Listens on a port, reads requests within bounds, and writes the answers of a handler.
 
 A connection has one request in flight, as in Kafka. It ends if a frame is not a request, is too
-long, or does not arrive in time, and if large frames exceed `large_bytes` in all. For a new
-connection beyond `connections`, one that never sent a request ends, or else the one that has been
-idle longest. `connections` is reduced if the process may open fewer files: if no file is free for
-a new connection, asyncio writes a traceback, again and again.
+long, or does not arrive in time, or if the large frames of all connections together exceed
+`large_bytes`. A new connection beyond `connections` ends an older one: one that never sent a
+request, or else the one that has been idle longest. `connections` is reduced if the process may
+open fewer files: if no file is free for a new connection, asyncio writes a traceback, again and
+again.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from .frames import APIS, Api, Asked, decoded, encoded
 Answer = Mapping[str, Any] | Response | Broken | None
 """The fields of a response; None: no response."""
 Handler = Callable[[Asked, str], Awaitable[Answer]]
-"""Maps a request and the client's host to the answer."""
+"""Called with a request and the client's host; returns the answer."""
 
 
 class Limits(NamedTuple):
@@ -34,7 +35,7 @@ class Limits(NamedTuple):
 
     request_bytes: int = 4 * 1024 * 1024
     large_bytes: int = 64 * 1024 * 1024
-    """The most bytes in memory of unfinished frames above 64 KiB, in all connections together."""
+    """The most bytes in memory of incomplete frames above 64 KiB, in all connections together."""
     connections: int = 500
     request_s: float = 30.0
     """The time for a first request, for a frame after its length, and for reading an answer."""
@@ -49,7 +50,7 @@ class Limits(NamedTuple):
 SMALL = 64 * 1024
 _BACKLOG = 100
 _LEAST_BYTES = 8
-# Errors that end a connection: the client left, was too slow, sent no request, or was cut off.
+# Errors that end a connection: the client left, was too slow, or sent bytes that are no request.
 _ENDS = (
     asyncio.IncompleteReadError,
     asyncio.CancelledError,
@@ -62,7 +63,7 @@ _ENDS = (
 def bounds(connections: int) -> tuple[int, int]:
     """Returns how many connections may be open, and how many may be accepted at a time.
 
-    asyncio accepts up to `backlog` connections at a time, before those that end are closed.
+    asyncio accepts up to `backlog` new connections before this module can close any.
     """
     try:
         import resource
@@ -80,7 +81,7 @@ _numbers = count(1)
 
 
 class _Connection:
-    """A connection's streams, and the values that decide which one ends if there are too many."""
+    """A connection: its streams, and what decides whether it ends if there are too many."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -92,7 +93,7 @@ class _Connection:
         self.since = time.monotonic()
 
     def worth(self) -> tuple[bool, bool, float]:
-        """Returns the connection's sort key; if there are too many, the smallest one ends."""
+        """Returns a sort key: with too many connections, the one with the least key ends."""
         return (self.busy, self.client_id is not None, self.since)
 
 
@@ -105,7 +106,7 @@ class Connections:
         self.host, self.port = host, port
         self.limits = limits or Limits()
         self.apis: Mapping[str, Api] = APIS
-        """The requests that are answered; a request of another kind ends its connection."""
+        """The kinds of requests that are answered; any other request ends its connection."""
         self.ended: Callable[[int], None] = lambda _: None
         """Called with the number of each connection that has ended."""
         self._handler = handler
@@ -148,7 +149,7 @@ class Connections:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def cut_off(self, client_id: str) -> None:
-        """Ends the client's connections, and every later one at its first request."""
+        """Ends the client's connections now, and each later one at its first request."""
         self._cut_off.add(client_id)
         for task, connection in self._tasks.items():
             if connection.client_id == client_id:
@@ -159,7 +160,7 @@ class Connections:
         self._cut_off.discard(client_id)
 
     def has_client(self, client_id: str) -> bool:
-        """Returns whether the client has a connection and was not cut off by `cut_off`."""
+        """Returns whether the client has a connection, and is not cut off (`cut_off`)."""
         known = client_id not in self._cut_off
         return known and any(one.client_id == client_id for one in self._tasks.values())
 
@@ -207,7 +208,7 @@ class Connections:
             connection.busy, connection.since = False, time.monotonic()
 
     async def _aside(self, length: int, work: Callable[..., Any], *given: Any) -> Any:
-        """Does work for a large request in a thread, so that all others have their turn."""
+        """Returns the result of `work`, which runs in a thread if the request is large."""
         return work(*given) if length <= SMALL else await asyncio.to_thread(work, *given)
 
     async def _send(self, writer: asyncio.StreamWriter, frame: bytes) -> None:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for answers that go wrong: the n-th request of a kind, and what happens to its answer.
+"""Rules for faulty answers: the n-th request of a kind is refused, or its answer is late or lost.
 
     Fault("OffsetCommit", nth=2, error="NOT_COORDINATOR")
     Fault("Heartbeat", client_id="a", times=3, delay_ms=5_000)
 
-A rule counts the requests that it is about from the moment it is added. If several rules apply to a
-request, the one that was added last does.
+A rule counts the requests of its kind from the moment it is added. If several rules apply to a
+request, the one that was added last counts.
 """
 
 import re
@@ -20,12 +20,13 @@ from .frames import APIS, Asked, KafkaError
 
 
 class Fault(NamedTuple):
-    """A rule: what happens to requests number `nth` to `nth + times - 1` of a kind.
+    """A rule for the requests number `nth` to `nth + times - 1` of a kind.
 
     `api` is Kafka's name, as "OffsetCommit"; `client_id` None means every client. With `error`, a
-    request is refused and not carried out. Otherwise it is carried out, and its answer goes wrong:
-    `delay_ms` later by the server's clock; `lost`, and the connection stays open, but no later
-    request of it is read; or the connection ends after the first `cut_at` bytes of the answer.
+    request is refused and not carried out. Otherwise it is carried out, but its answer comes
+    `delay_ms` later by the server's clock; or it is `lost`, and the connection stays open, but no
+    later request on it is read; or the connection ends after the first `cut_at` bytes of the
+    answer.
     """
 
     api: str
@@ -38,7 +39,7 @@ class Fault(NamedTuple):
     cut_at: int | None = None
 
     def checked(self) -> "Fault":
-        """Returns the rule with this package's name for the request, and with the error's number.
+        """Returns the rule with `api` as this package spells it, and `error` as a number.
 
         Errors: GroupError at the wrong field.
         """
@@ -74,7 +75,7 @@ class Broken(NamedTuple):
 
 
 class Faults:
-    """The rules of a server, each with the numbers of its requests."""
+    """The rules of a server, each with a counter of its requests."""
 
     def __init__(self) -> None:
         self._rules: list[tuple[Fault, Iterator[int]]] = []
@@ -87,7 +88,7 @@ class Faults:
         self._rules.clear()
 
     def of(self, asked: Asked) -> Fault | None:
-        """Counts a request; returns the rule that applies to it."""
+        """Counts a request; returns the rule that applies to it, or None."""
         found = None
         for rule, numbers in self._rules:
             is_about = rule.api == asked.api and rule.client_id in (None, asked.client_id)

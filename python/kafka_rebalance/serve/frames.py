@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads requests and writes responses of Kafka's protocol; kio has a dataclass for every version.
+"""Reads requests and writes responses with kio, which has a class for each version of a message.
 
 The bodies about groups that brokers assign are read and written as the coordinator's own classes.
-`filled` makes such a dataclass from a dictionary of fields. It leaves out fields that the version
-does not have, and takes times in milliseconds and error codes as numbers.
+`filled` makes an object of such a class from a dictionary of fields. It leaves out fields that the
+version does not have, and takes times in milliseconds and error codes as numbers.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ _START = struct.Struct(">hhi")
 
 
 class Api(NamedTuple):
-    """A request's number in the protocol, and the range of its versions."""
+    """A kind of request: its number in the protocol (API key), and its range of versions."""
 
     key: int
     least: int
@@ -88,12 +88,16 @@ APIS: dict[str, Api] = {
     "describe_transactions": Api(65, 0, 0),
     "consumer_group_heartbeat": Api(68, 0, 1),
     "consumer_group_describe": Api(69, 0, 1),
+    "list_config_resources": Api(74, 0, 1),
     "share_group_heartbeat": Api(76, 1, 1),
     "share_group_describe": Api(77, 1, 1),
     "share_fetch": Api(78, 1, 2),
     "share_acknowledge": Api(79, 1, 2),
     "streams_group_heartbeat": Api(88, 0, 0),
     "streams_group_describe": Api(89, 0, 0),
+    "describe_share_group_offsets": Api(90, 0, 1),
+    "alter_share_group_offsets": Api(91, 0, 0),
+    "delete_share_group_offsets": Api(92, 0, 0),
 }
 """Name -> number and versions, in the order of the numbers."""
 
@@ -101,7 +105,7 @@ _NONE = -1
 _SHARE_AND_STREAMS = dict.fromkeys(
     (name for name, api in APIS.items() if api.key >= APIS["share_group_heartbeat"].key), _NONE
 )
-# The newest version of each request that an older broker answers otherwise than APIS.
+# The newest version that an older broker answers of each request, where it is not that of APIS.
 _OLDER = {
     "2.8": {
         "produce": 9,
@@ -117,6 +121,7 @@ _OLDER = {
         "list_groups": 4,
         API_VERSIONS: 3,
         "describe_cluster": 0,
+        "list_config_resources": _NONE,
         "describe_transactions": _NONE,
         "consumer_group_heartbeat": _NONE,
         "consumer_group_describe": _NONE,
@@ -130,11 +135,18 @@ _OLDER = {
         "offset_fetch": 9,
         "describe_groups": 5,
         "describe_cluster": 1,
+        "list_config_resources": _NONE,
         "consumer_group_heartbeat": 0,
         "consumer_group_describe": 0,
         **_SHARE_AND_STREAMS,
     },
-    "4.0": {"produce": 12, "offset_commit": 9, "offset_fetch": 9, **_SHARE_AND_STREAMS},
+    "4.0": {
+        "produce": 12,
+        "offset_commit": 9,
+        "offset_fetch": 9,
+        "list_config_resources": 0,
+        **_SHARE_AND_STREAMS,
+    },
 }
 
 
@@ -163,7 +175,7 @@ NAMES = {api.key: name for name, api in APIS.items()}
 
 
 class Asked(NamedTuple):
-    """One request; `body` is None if it is ApiVersions in a version that is unknown here.
+    """One request; `body` is None for ApiVersions in a version that is unknown here.
 
     A body about groups that brokers assign is a `Message`, each other one an object of kio's.
     """
@@ -222,7 +234,7 @@ def encoded(asked: Asked, fields: Mapping[str, Any] | Response) -> bytes:
 
 
 def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
-    """Returns the bytes of a consumer's subscription; lists keep their order."""
+    """Returns the bytes of a consumer's subscription; topics and partitions keep their order."""
     module = importlib.import_module(f"kio.schema.consumer_protocol_subscription.v{version}.data")
     schema = module.ConsumerProtocolSubscription
     buffer = io.BytesIO()
@@ -280,7 +292,7 @@ class _Field(NamedTuple):
 
 
 def _check_counts(schema: Any, frame: bytes, start: int) -> int:
-    """Returns the size in bytes of the message at `start`. Errors: WireError, and kio's errors.
+    """Checks the message at `start`; returns its size in bytes. Errors: WireError, kio's errors.
 
     kio reserves memory for as many entries as a request announces, and a process that asks for too
     much memory ends. An entry has at least one byte, so a count is refused if fewer bytes are

@@ -4,8 +4,8 @@
 The coordinator reads those of heartbeats, sessions and assignments; `share.py` reads those of
 records. Settings are in memory only.
 
-Source   GroupConfig of Kafka 4.4.0; its bounds between minimum and maximum settings of the broker
-         are not checked, so that tests can have short sessions.
+Source   GroupConfig of Kafka 4.4.0; the broker's minimum and maximum settings are not checked, so
+         that tests can have short sessions.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ GROUP = 32
 """The number of a group as a resource."""
 _MOST = 10_000
 _MOST_DIGITS = 4_000
-"""Python reads no number of more than 4,300 digits."""
+"""The most digits of a number; Python itself refuses more than 4,300."""
 _SET, _DELETE = 0, 1
 _BY_GROUP, _DEFAULT = 8, 5
 _TYPES = {int: 3, str: 2, tuple: 7}
@@ -42,7 +42,7 @@ def _of_coordinator(least: int, *names: str) -> dict[str, _Setting]:
 
 
 def _field(name: str) -> str:
-    """Returns the coordinator's name of a setting, which is that of the default for all groups."""
+    """Returns the setting's name in CoordinatorConfig, which holds the default for all groups."""
     return "group_" + name.replace(".", "_")
 
 
@@ -63,7 +63,7 @@ SETTINGS = {
 
 
 class GroupConfigs:
-    """The settings of groups that differ from the defaults; `tell` takes the coordinator's."""
+    """The groups' settings that differ from the defaults; `tell` passes them to the coordinator."""
 
     def __init__(self, default: CoordinatorConfig, tell: Callable[[GroupConfigured], None]) -> None:
         self._default, self._tell = default, tell
@@ -73,8 +73,12 @@ class GroupConfigs:
     def value(self, group_id: str, name: str) -> Any:
         return self._groups.get(group_id, self._defaults).get(name, self._defaults[name])
 
+    def groups(self) -> list[str]:
+        """Returns the groups that have settings of their own."""
+        return list(self._groups)
+
     def altered(self, one: Any, asked: Asked) -> dict[str, Any]:
-        """Answers for one resource of IncrementalAlterConfigs."""
+        """Returns the answer for one resource of IncrementalAlterConfigs."""
         error, message = asked.error, None
         try:
             if error is KafkaError.none:
@@ -100,7 +104,7 @@ class GroupConfigs:
     def change(
         self, group_id: str, changes: Mapping[str, str | None], *, validate_only: bool = False
     ) -> None:
-        """Changes settings of a group, all or none; None: to the default. Errors: GroupError."""
+        """Changes settings of a group, all or none; None restores a default. Errors: GroupError."""
         new = dict(self._groups.get(group_id, {}))
         for name, text in changes.items():
             new[name] = _parsed(name, text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns kio's requests about groups into the coordinator's messages, and its responses back.
+"""Converts kio's requests about groups to the coordinator's messages, and its responses to kio's.
 
 As in Kafka, some work is done outside the coordinator: errors for partitions that do not exist,
 several groups in one OffsetFetch, the filter by type in ListGroups.
@@ -64,7 +64,7 @@ _REQUESTS: dict[str, type[Request]] = {
     "txn_offset_commit": wire.TxnOffsetCommit,
     "offset_delete": wire.OffsetDelete,
 }
-# The other names that kio has for a field of a request.
+# Our name of a request's field -> kio's names for it.
 _KIO_NAMES = {
     "session_timeout_ms": ("session_timeout",),
     "rebalance_timeout_ms": ("rebalance_timeout",),
@@ -89,7 +89,7 @@ _ENTRIES: dict[str, type[Any]] = {
 
 
 def _request(asked: Asked, **given: Any) -> Request:
-    """Returns our request; a field that the version lacks has its default."""
+    """Returns the coordinator's request; a field that the version lacks has its default."""
     kind, body = _REQUESTS[asked.api], asked.body
     for name in field_names(kind):
         names = (name, *_KIO_NAMES.get(name, ()))
@@ -130,7 +130,7 @@ def _streams_beat(
 
 
 class _Topic(NamedTuple):
-    """How a request or a response names a topic; a request has only one of both."""
+    """A topic by name and id, as a response names it; a request has only one of the two."""
 
     name: str | None
     topic_id: UUID | None
@@ -141,7 +141,7 @@ class _Topic(NamedTuple):
 
 
 def _named(one: Any, cluster: Cluster) -> _Topic:
-    """Returns the topic of a request's entry; from version 10 on, entries have its id."""
+    """Returns the topic of a request's entry; from version 10 on, an entry has only the id."""
     if hasattr(one, "name"):
         return _Topic(one.name, None)
     found = cluster.find(one)
@@ -149,7 +149,7 @@ def _named(one: Any, cluster: Cluster) -> _Topic:
 
 
 async def _offset_commit(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any]:
-    """Commits offsets of partitions that exist; if there is none, the coordinator is not asked."""
+    """Commits the offsets of existing partitions; without any, does not ask the coordinator."""
     entries = [
         (_named(topic, cluster), one) for topic in asked.body.topics for one in topic.partitions
     ]
@@ -203,7 +203,7 @@ async def _offset_fetch(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str
             member_epoch=getattr(one, "member_epoch", classic.NO_GENERATION),
         )
         response = await ask(request)
-        if asked.version == 1 and partitions:  # errors of the whole response came with version 2
+        if asked.version == 1 and partitions:  # version 1 has no error for the whole response
             unread = (wire.FetchedOffset(*p, error_code=response.error_code) for p in partitions)
             response = replace(response, offsets=response.offsets or tuple(unread))
         groups.append({**_fetched(response, unknown, cluster), "group_id": one.group_id})
@@ -261,7 +261,7 @@ def _described(one: classic.DescribedGroup) -> dict[str, Any]:
 def _coded(
     entries: Iterable[tuple[_Topic, int]], codes: Mapping[tuple[str, int], int]
 ) -> list[dict[str, Any]]:
-    """Returns the entries with the coordinator's error codes; without one, a topic is unknown."""
+    """Returns the entries with the coordinator's error codes; without one, the topic is unknown."""
     return _by_topic(
         (
             topic,

@@ -19,7 +19,7 @@ MOST_GENERATIONS = 10_000
 
 
 class StableGeneration(Frozen):
-    """The generation of a group that became Stable at the server's time `at_ms`.
+    """A generation in which a group became Stable, at `at_ms` of the server's clock.
 
     Of a group whose broker assigns, it is an epoch: nobody leads, and `protocol_name` is the
     broker's assignor if members name one. A member's name is its instance id or else its client
@@ -36,7 +36,7 @@ class StableGeneration(Frozen):
 
     @property
     def partitions(self) -> int:
-        """How many partitions the members own together."""
+        """How many partitions all members own together."""
         owned = (topics.values() for topics in self.assignment.values())
         return sum(len(numbers) for topics in owned for numbers in topics)
 
@@ -93,13 +93,13 @@ class History:
 
 
 def _names(wanted: dict[str, str]) -> dict[str, str]:
-    """Returns each member's name by its id: the wanted one, or the id if members share it."""
+    """Returns member id -> name: the wanted name or, if several members want it, the id."""
     used = Counter(wanted.values())
     return {one: name if used[name] == 1 else one for one, name in wanted.items()}
 
 
 def _owned(assigned: Any, cluster: Cluster) -> dict[str, list[int]]:
-    """Returns partitions by topic; of a member of a streams group, active tasks by subtopology."""
+    """Returns topic -> partitions; in a streams group, subtopology -> numbers of active tasks."""
     if isinstance(assigned, MemberTasks):
         tasks: dict[str, list[int]] = {}
         for name, number in sorted(assigned.active):
@@ -109,7 +109,7 @@ def _owned(assigned: Any, cluster: Cluster) -> dict[str, list[int]]:
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:
-    """Returns partitions by topic; none if the assignment is not of a consumer."""
+    """Returns topic -> partitions; an empty dict if the assignment is not that of a consumer."""
     try:
         return by_topic(decode_assignment(assignment).partitions) if assignment else {}
     except WireError:

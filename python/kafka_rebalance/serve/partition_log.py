@@ -3,8 +3,8 @@
 
     start <= last stable offset <= end
 
-The log has a bound: when it is full, the oldest batches are dropped, and `start` moves. A batch
-counts as its bytes and those of its object. A producer is known as long as one of its batches is in
+The log has a bound: when it is full, the oldest batches are dropped, and `start` moves. A batch's
+size is that of its bytes and of its object. A producer is known as long as one of its batches is in
 the log, or its transaction is open; a real broker knows it for a day.
 """
 
@@ -22,11 +22,11 @@ from .batches import NO_PRODUCER, Batch, Refused
 from .frames import KafkaError
 
 _REMEMBERED = 5
-"""The number of a producer's newest batches that are known again, as in Kafka."""
+"""How many of a producer's newest batches are recognised as repeats, as in Kafka."""
 KEPT = 7 / 8
-"""The part of a full log that is kept: dropping a batch at each append would be slow."""
+"""The share of a full log that is kept: to drop one batch at each append would be slow."""
 _OBJECT_BYTES = 200
-"""About the bytes of a batch in memory in addition to its data."""
+"""About how many bytes a batch takes in memory besides its data."""
 
 
 class _Producer:
@@ -62,12 +62,12 @@ class Aborted(Frozen):
 
 
 class PartitionLog:
-    """One partition's records, with the bound `most_bytes`."""
+    """One partition's records, of at most `most_bytes`."""
 
     def __init__(self, most_bytes: int) -> None:
         self.start = self.end = self.size = 0
         self.waiting: set[Waiter] = set()
-        """Those who wait for records put themselves here, and remove themselves."""
+        """The fetches that wait for records; each adds and removes itself."""
         self._most_bytes = most_bytes
         self._batches: list[Batch] = []
         self._producers: dict[int, _Producer] = {}
@@ -82,7 +82,7 @@ class PartitionLog:
     def append(self, batch: Batch) -> int:
         """Appends a producer's batch; returns its first offset. Errors: Refused.
 
-        A batch that its producer sends again has the offset that it got first.
+        A batch that its producer sends again is not appended: its first offset is returned again.
         """
         if batch.producer_id != NO_PRODUCER:
             known = self._checked(batch)
@@ -98,7 +98,7 @@ class PartitionLog:
         return placed.base_offset
 
     def _checked(self, batch: Batch) -> Batch | None:
-        """Returns the batch if it was appended before. Errors: Refused, by epoch or sequence."""
+        """Returns the batch, placed, if it was appended before; else None. Errors: Refused."""
         producer = self._producers.get(batch.producer_id)
         if producer is not None and batch.producer_epoch == producer.epoch:
             for one in producer.batches:
@@ -117,7 +117,7 @@ class PartitionLog:
         return None
 
     def _producer_of(self, placed: Batch) -> _Producer:
-        """Returns the producer of a new batch; with a new epoch, its numbers begin again."""
+        """Returns the producer of a new batch; a new epoch replaces what was known of it."""
         producer = self._producers.get(placed.producer_id)
         if producer is None or producer.epoch != placed.producer_epoch:
             producer = self._producers[placed.producer_id] = _Producer(placed.producer_epoch)
@@ -149,7 +149,7 @@ class PartitionLog:
             one.appended(len(placed.data), stable=self.last_stable != stable)
 
     def shrink(self, most_bytes: int, keep: int = 1) -> None:
-        """Drops the oldest batches until the rest has at most `most_bytes`, or `keep` are left."""
+        """Drops the oldest batches until at most `most_bytes`, or only `keep` batches, are left."""
         at, size = 0, self.size
         while size > most_bytes and at < len(self._batches) - keep:
             size -= _bytes_of(self._batches[at])
@@ -173,7 +173,7 @@ class PartitionLog:
         return bisect_left(self._batches, offset, key=attrgetter("last_offset"))
 
     def read(self, offset: int, most_bytes: int, before: int, *, whole: bool) -> list[Batch]:
-        """Returns batches from the one with `offset` on, up to the offset `before`.
+        """Returns the batches from the one that contains `offset` up to the offset `before`.
 
         With `whole`, the first one is returned even if it is longer than `most_bytes`.
         """
@@ -187,7 +187,7 @@ class PartitionLog:
         return found
 
     def after(self, offset: int) -> Iterator[Batch]:
-        """Yields the batches from the one that contains `offset`; read them before an append."""
+        """Yields the batches from the one that contains `offset` on; use them before an append."""
         return islice(self._batches, self._index(offset), None)
 
     def aborted(self, offset: int, before: int) -> list[Aborted]:
@@ -204,10 +204,11 @@ class PartitionLog:
         return list(self._batches)
 
     def offset_of(self, timestamp: int) -> tuple[int, int] | None:
-        """Returns offset and time of the first record that is not older; None if all are older.
+        """Returns offset and time of the first record at or after the time; None if all are older.
 
-        Of a compressed batch, the first record is returned: a small request could otherwise make
-        the server unpack a batch of any size. So it is of a batch whose bytes are not records.
+        In a compressed batch, only the first record is looked at: otherwise a small request could
+        make the server unpack a batch of any size. The same holds for a batch whose bytes are not
+        records.
         """
         for batch in self._batches:
             if batch.max_timestamp < timestamp:

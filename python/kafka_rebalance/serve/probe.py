@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a real client lead made-up groups; its SyncGroup request has the library's own assignment.
+"""Lets a real client lead made-up groups: its SyncGroup request contains its library's assignment.
 
-Each consumer of the client's process has a seat here, known by its client id, and leads one made-up
-group (case) after the other: its JoinGroup is answered when a case is there, its SyncGroup has the
+Each consumer of the client's process has a seat here, by its client id, and leads one made-up group
+(case) after another: its JoinGroup is answered when a case is waiting, its SyncGroup contains the
 assignment, and the error REBALANCE_IN_PROGRESS makes it rejoin.
 
-A library may compute from older metadata: it may read the response to JoinGroup before that to
-Metadata, which comes on another connection. So an assignment counts only if the consumer has joined
-twice since it was sent the metadata of the case's topics. librdkafka asks for metadata at each
-election, before it computes: there the first assignment after this metadata counts.
+A library may compute from older metadata: it may read the response to JoinGroup before the response
+to Metadata, which comes on another connection. So an assignment counts only if the consumer has
+joined twice since the metadata of the case's topics was sent. librdkafka requests metadata at each
+election, before it computes, so there the first assignment after this metadata counts.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Result = dict[str, Any]
 
 
 class _Job:
-    """A case, from its request until its result is known."""
+    """A case that has no result yet."""
 
     def __init__(self, case: ProbeCase) -> None:
         self.case = case
@@ -56,7 +56,7 @@ class _Job:
 
 
 class _Seat:
-    """One consumer of the client; `own` contains the topics of its own subscriptions."""
+    """One consumer of the client; `own` contains the topics to which it really subscribes."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.cluster = Cluster(())
@@ -68,7 +68,7 @@ class _Seat:
         self.knows = False
         """Whether the consumer was sent the metadata of the case's topics."""
         self.informed = 0
-        """How often the consumer has joined since this metadata was sent to it."""
+        """How often the consumer has joined since it was sent the metadata."""
 
     def lead(self, job: _Job) -> None:
         self.job, self.knows, self.informed = job, not job.subscribed, 0
@@ -79,7 +79,7 @@ class _Seat:
 
 
 class Probe:
-    """The server for a client; `refetches`: a leader gets new metadata before it computes."""
+    """The client's server; `refetches`: a leader requests metadata before it assigns."""
 
     def __init__(self, *, refetches: bool = False) -> None:
         self.connections = Connections(self._answer)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns contract lines (JSON descriptions of groups) into topics and members' bytes for the probe.
 
-A member's bytes are written from its fields, as its library writes them. A line can also have the
-bytes of every member, in hexadecimal, as `subscription`; the fields are then not used for them.
+A member's subscription is encoded from its fields, as its library encodes it. A line can also
+contain the bytes of every member, in hexadecimal, as `subscription`; then they are used as they
+are.
 """
 
 from itertools import groupby
@@ -35,7 +36,7 @@ class ProbeMember(NamedTuple):
 
 
 class ProbeCase(NamedTuple):
-    """A made-up group. `assignor` can name a library (`librdkafka/range`); members send `range`."""
+    """A made-up group. `assignor` can name a library (`librdkafka/range`); members list `range`."""
 
     group_id: str
     assignor: str
@@ -47,7 +48,7 @@ class ProbeCase(NamedTuple):
         return self.assignor.rpartition("/")[2]
 
     def subscribed(self) -> set[str]:
-        """Returns the topics that exist and that a member subscribes to."""
+        """Returns the existing topics to which a member subscribes."""
         wanted = {t for one in self.members for t in decode_subscription(one.metadata).topics}
         return wanted & {topic.name for topic in self.topics}
 
@@ -87,7 +88,7 @@ def _subscriptions(value: Any) -> list[bytes]:
         text: Any = one.get("subscription") if isinstance(one, dict) else None
         try:
             found.append(bytes.fromhex(text))
-        except (TypeError, ValueError):  # not a text, or not hexadecimal
+        except (TypeError, ValueError):  # not a string, or not hexadecimal
             problem = "not bytes in hexadecimal; either all members have it or none"
             raise GroupError(f"members[{at}].subscription", problem) from None
     return found

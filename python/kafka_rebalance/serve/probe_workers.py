@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clients that `probe` starts by itself: consumers of one library in one process.
+"""The client process that `probe` starts by default: several consumers of one library.
 
     python -m kafka_rebalance.serve.probe_workers LIBRARY ADDRESS ASSIGNOR CONSUMERS
 
@@ -25,7 +25,7 @@ OWN_TOPIC = "kafka-rebalance-probe"
 CONSUMERS = {"confluent-kafka": 16, "kafka-python": 4, "aiokafka": 4}
 """Library -> consumers in a process; more for librdkafka, which joins at most once a second."""
 REFETCHES = ("confluent-kafka",)
-"""The libraries that ask for metadata at each election; see `probe`."""
+"""The libraries that request metadata at each election; see `probe`."""
 
 PATIENCE_S = 120.0
 """After this time without an answer to a case, `probe` restarts the process."""
@@ -129,7 +129,7 @@ def main(library: str, address: str, assignor: str, consumers: str) -> None:
 def _or_end(
     live: Callable[[str, str, int], None], address: str, assignor: str, client: int
 ) -> None:
-    """Runs a consumer; if it fails, ends the process, so that nothing waits for its case."""
+    """Runs a consumer; if it fails, ends the process, so that `probe` does not wait for it."""
     try:
         live(address, assignor, client)
     except Exception:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a client's process for `probe`: starts it, starts it again when it dies, and ends it."""
+"""Runs a client's process for `probe`: starts it, restarts it when it dies, and ends it."""
 
 import asyncio
 import contextlib
@@ -115,11 +115,11 @@ class ProbedClient:
             raise GroupError(self._option(), problem) from None
 
     async def _watch(self, process: asyncio.subprocess.Process) -> str | None:
-        """Waits until the process has ended; returns a text if it was killed as too slow."""
+        """Waits until the process has ended; returns the problem if it was killed as too slow."""
         oldest: dict[Any, float] = {}
         clock = asyncio.get_running_loop().time
         while process.returncode is None:
-            with contextlib.suppress(TimeoutError):  # the process runs: look at the age of its jobs
+            with contextlib.suppress(TimeoutError):  # it still runs: check the age of its cases
                 await asyncio.wait_for(process.wait(), 0.2)
             oldest = {job: oldest.get(job, clock()) for job in self.probe.in_flight}
             if any(clock() - since > self._patience_s for since in oldest.values()):

@@ -3,7 +3,7 @@
 
 The file only grows, and a record is durable after `sync`. If the process is killed, the last
 batches may be torn (incomplete). `read` cuts the file at the first torn batch: no response has been
-sent for what follows.
+sent for records from there on.
 """
 
 import contextlib
@@ -60,10 +60,10 @@ class RecordLog:
             self._file = _CLOSED
 
     def read(self) -> tuple[tuple[LogEntry, ...], int]:
-        """Returns all entries, and how many bytes of a torn tail were cut off."""
+        """Returns all entries, and how many bytes of an incomplete last batch were cut off."""
         entries: list[LogEntry] = []
         whole = 0
-        # The buffered reader continues after a short read: a system call returns 2 GiB at most.
+        # A system call reads 2 GiB at most; the buffered reader continues after such a short read.
         with open(self._file, "rb", _PIECE_BYTES, closefd=False) as file:
             file.seek(0)
             for batch, size in _batches(file, self._size):
@@ -119,7 +119,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _batches(file: BinaryIO, left: int) -> Iterator[tuple[Any, int]]:
-    """Yields the batches before the first torn one, with their sizes; `left` is the file's size."""
+    """Yields the batches before the first incomplete one, with sizes; `left` is the file's size."""
     while left >= _BATCH_START.size:
         start = file.read(_BATCH_START.size)
         _, length = _BATCH_START.unpack(start)

@@ -22,9 +22,9 @@ FETCH_BYTES = 50 * 1024 * 1024
 _READ_COMMITTED = 1
 _ACKS = (-1, 0, 1)
 _ENDS = (-1, -2, -4)
-"""The times that stand for an end of the log."""
+"""The timestamps in ListOffsets that mean the end or the start of the log."""
 _PRODUCED = {"log_append_time": None, "record_errors": (), "error_message": None}
-# The other fields of a partition whose answer is an error.
+# All fields except `error_code` of a partition whose answer is an error.
 _NOTHING = {
     **_PRODUCED,
     "base_offset": -1,
@@ -43,7 +43,7 @@ _AT_ONCE = 500
 """After this number of partitions of one request, other requests have their turn."""
 
 Verified = Callable[[Asked, int, int, Place], KafkaError]
-"""Returns the error if a producer's id and epoch, or a partition, are not in a transaction."""
+"""Returns the error of a batch whose producer or partition is not in an open transaction."""
 
 
 class Records:
@@ -78,7 +78,7 @@ class Records:
         return log
 
     def drop(self, places: Iterable[tuple[str, int]]) -> None:
-        """Drops the records of deleted partitions, and wakes those who wait for more."""
+        """Drops the records of deleted partitions, and wakes the fetches that wait for more."""
         for place in places:
             log = self._logs.pop(place, None)
             if log is not None:
@@ -89,7 +89,7 @@ class Records:
     async def _each(
         self, asked: Asked, entries: str, answer: Callable[..., Any]
     ) -> list[dict[str, Any]]:
-        """Returns the answers for each partition of a request, by topic."""
+        """Returns an entry for each topic of a request; `answer` makes those of its partitions."""
         found, count = [], 0
         for topic in getattr(asked.body, entries):
             each = []
@@ -129,9 +129,9 @@ class Records:
         return {"base_offset": offset, "log_start_offset": log.start, **_PRODUCED}
 
     def _append(self, log: PartitionLog, append: Callable[..., int], *given: Any) -> int:
-        """Appends; if all logs together are too large, halves the largest ones.
+        """Appends, and returns the offset; if all logs are too large, halves the largest one.
 
-        The newest batch of the log itself is kept: its producer has not had the answer yet.
+        The newest batch of `log` is kept: its producer has not received the answer yet.
         """
         before = log.size
         try:
@@ -147,7 +147,7 @@ class Records:
                         break
 
     def produce(self, topic: str, records: Iterable[StoredRecord]) -> list[StoredRecord]:
-        """Appends records that have no offset yet, one batch for each partition in a row."""
+        """Appends records as one batch for each partition; returns them with their offsets."""
         by_partition: defaultdict[int, list[StoredRecord]] = defaultdict(list)
         for one in records:
             by_partition[one.partition].append(one)
@@ -159,7 +159,7 @@ class Records:
         return placed
 
     def records(self, topic: str) -> list[StoredRecord]:
-        """Returns the records of a topic's partitions, also those of transactions of any state."""
+        """Returns all records of a topic, including those of open and of aborted transactions."""
         found = []
         for (name, partition), log in sorted(self._logs.items()):
             for batch in log.batches() if name == topic else ():
@@ -170,7 +170,7 @@ class Records:
     # Transactions ---------------------------------------------------------------------------------
 
     def end_transaction(self, ended: Ended) -> None:
-        """Ends a producer's transaction in each partition that it added."""
+        """Ends a transaction in each of its partitions that exist."""
         for place in sorted(one for one in ended.places if not isinstance(one, str)):
             if self._cluster.has(*place):
                 end = marker(ended.producer_id, ended.epoch, ended.committed, self._now_ms())
@@ -180,9 +180,9 @@ class Records:
     # Fetch ----------------------------------------------------------------------------------------
 
     async def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Returns the answer at `min_bytes`, at an error of a partition, or after `max_wait`.
+        """Answers when there are `min_bytes`, a partition has an error, or `max_wait` is over.
 
-        It waits for at most `request_s`: a client that left is not noticed meanwhile.
+        It waits for `request_s` at most: meanwhile, it is not noticed if the client leaves.
         """
         logs = [
             self.log(self._cluster.named(topic), one.partition)
@@ -209,7 +209,7 @@ class Records:
     async def _read(
         self, asked: Asked, waiter: Waiter, least_bytes: int | None = None
     ) -> list[dict[str, Any]] | None:
-        """Returns the answers for all partitions; None for fewer bytes and without an error."""
+        """Returns the answers for all partitions; None if too few bytes and no error are there."""
         left = most = min(asked.body.max_bytes, FETCH_BYTES)
         least = min(most, asked.body.min_bytes if least_bytes is None else least_bytes)
         waiter.missing = least
@@ -263,7 +263,7 @@ class Records:
         return {"offset": offset, "timestamp": timestamp, "leader_epoch": 0 if found else -1}
 
     def _delete(self, _: Asked, place: tuple[str, int], one: Any) -> dict[str, Any]:
-        """Moves the start of the log, but never back; offset -1 means its end."""
+        """Moves the log's start forward to an offset; -1 means the log's end. Errors: Refused."""
         log = self.log(*place)
         offset = log.end if one.offset == -1 else one.offset
         if not 0 <= offset <= log.end:

@@ -5,7 +5,8 @@
         consumer = AIOKafkaConsumer("orders", bootstrap_servers=server.address, …)
 
 Without a log on disk, an append counts as durable at once. With a log, a response that depends on
-an append is sent after a sync of the append; appends made during a sync share the next sync.
+an append is sent after the append was synced to disk; appends made during a sync share the next
+one.
 """
 
 import asyncio
@@ -40,6 +41,7 @@ from .history import History
 from .record_log import RecordLog
 from .records import Records
 from .share import Shares
+from .share_offsets import ShareOffsets
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
@@ -57,20 +59,21 @@ _COORDINATED = {
     *("add_partitions_to_txn", "add_offsets_to_txn", "end_txn", "describe_transactions"),
     *("consumer_group_heartbeat", "consumer_group_describe"),
     *("share_group_heartbeat", "share_group_describe"),
-    *("streams_group_heartbeat", "streams_group_describe"),
+    *("streams_group_heartbeat", "streams_group_describe", "describe_share_group_offsets"),
+    *("alter_share_group_offsets", "delete_share_group_offsets"),
 }
 _BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 
 
 def _epoch_clock() -> Callable[[], float]:
-    """Returns a clock in seconds since 1970 that never goes back."""
+    """Returns a clock that shows the seconds since 1970 and never goes back."""
     start = time.time() - time.monotonic()
     return lambda: start + time.monotonic()
 
 
 def _check_unanswered(fields: Mapping[str, Any]) -> None:
-    """Ends the connection if a Produce without an answer had an error. Errors: WireError."""
+    """Raises a WireError, which ends the connection, if a Produce with acks 0 had an error."""
     for topic in fields["responses"]:
         for one in topic["partition_responses"]:
             if one["error_code"] is not KafkaError.none:
@@ -80,8 +83,9 @@ def _check_unanswered(fields: Mapping[str, Any]) -> None:
 class Server:
     """A broker with one coordinator; see the module. By default, it listens on loopback.
 
-    With `stopped_clock`, the clock begins at 0, and only `advance` moves it. `kafka` is the version
-    of an older broker whose versions of requests are answered: "2.8", "3.9" or "4.0".
+    With `stopped_clock`, the clock begins at 0, and only `advance` moves it. With `kafka` ("2.8",
+    "3.9" or "4.0"), only the versions of requests that such an older broker knows are answered. A
+    client that asks for an unknown topic makes it with `auto_create` partitions; 0: it does not.
     """
 
     def __init__(
@@ -95,8 +99,9 @@ class Server:
         log_dir: Path | None = None,
         limits: Limits | None = None,
         kafka: str | None = None,
+        auto_create: int = 0,
     ) -> None:
-        self.cluster = Cluster(topics)
+        self.cluster = Cluster(topics, auto_create)
         self.coordinator = Coordinator(config, lambda: str(uuid.uuid4()))
         self.connections = Connections(self._answer, host, port, limits)
         self.connections.apis = self.cluster.apis = apis_of(kafka)
@@ -117,11 +122,12 @@ class Server:
             self.now_ms,
             self.coordinator.groups,
         )
+        self._share_offsets = ShareOffsets(self.cluster, self.shares, self.coordinator.groups)
         self.connections.ended = self.shares.disconnected
         self.recovered = (0, 0)
-        """How many entries were read from the log, and how many bytes of a torn tail were cut."""
+        """How many entries were read from the log, and how many bytes were cut off its end."""
         self.sync_ms = 0
-        """How much longer each sync of the log lasts, by the server's clock."""
+        """How many ms of the server's clock each sync of the log takes longer."""
         self.unreadable: list[str] = []
         self._log_dir = log_dir
         self._log: RecordLog | None = None
@@ -183,7 +189,7 @@ class Server:
     # Requests -------------------------------------------------------------------------------------
 
     async def _answer(self, asked: Asked, host: str) -> Answer:
-        """Answers a request, and does to the answer what a rule of `faults` demands."""
+        """Returns the answer to a request, changed by the rule of `faults` that applies, if any."""
         fault = self.faults.of(asked) or _NO_FAULT
         if fault.error is not None:
             asked = asked._replace(error=KafkaError(int(fault.error)))
@@ -207,6 +213,11 @@ class Server:
         if shared is not None:
             self._wake()
             return shared
+        for one in self._share_offsets.makes(asked):
+            await self._ask(one, asked._replace(version=1), host)
+        offsets = self._share_offsets.answer(asked)
+        if offsets is not None:
+            return offsets
         changed = topics.answer(self.cluster, self.group_configs, asked)
         if changed is not None:
             fields, deleted = changed
@@ -328,7 +339,7 @@ class Server:
         await woken
 
     def _wake(self) -> None:
-        """Ends the sleep of those who slept long enough; sets the timer for the next deadline."""
+        """Ends each `_sleep` whose time is over; sets the timer for the next deadline."""
         if self._timer is not None:
             self._timer.cancel()
         self.shares.expire()
@@ -405,7 +416,7 @@ class Server:
         self._handle(events.Unloaded())
 
     def reload(self) -> None:
-        """Coordinates the groups again, in the state that the log has."""
+        """Coordinates the groups again, as the log has them. Errors: ValueError without a log."""
         if self._log is None:
             raise ValueError(_NO_LOG)
         self._handle(events.LoadStarted())
@@ -423,10 +434,10 @@ class Server:
     # Time -----------------------------------------------------------------------------------------
 
     def advance(self, ms: int, *, heartbeats: bool = True) -> None:
-        """Moves the clock by `ms`; each deadline in that time takes effect when it is due.
+        """Moves the clock by `ms`, and runs each deadline in that time when it is due.
 
-        With `heartbeats`, members with a connection send heartbeats meanwhile, so only sessions of
-        clients that have gone or were cut off expire.
+        With `heartbeats`, members with a connection count as sending heartbeats meanwhile, so only
+        the sessions of clients that left or were cut off expire.
         """
         end = self.now_ms() + ms
         times: Counter[DeadlineKey] = Counter()
@@ -441,8 +452,8 @@ class Server:
                 times.clear()
             self._move_to(due)
             times[key] += 1
-            # A deadline that is due again at once was not moved by a heartbeat. Without this, the
-            # clock could go on by 1 ms a step, for minutes.
+            # Only once: a deadline that is due again at once was not moved by the heartbeat. Else
+            # the clock could advance by 1 ms a step, for minutes.
             if heartbeats and times[key] == 1 and self._heartbeat(key):
                 continue
             self._handle(Tick())
@@ -466,10 +477,10 @@ class Server:
         self._moved_ms += max(0, at_ms - self.now_ms())
 
     def _heartbeat(self, key: DeadlineKey) -> bool:
-        """Starts a connected member's session again; returns whether its deadline moved.
+        """Restarts a connected member's session; returns whether the deadline `key` moved.
 
-        No request is made: its answer could have partitions for the member, which only the client
-        can take.
+        No Heartbeat is made up: its response could assign partitions, which only the client can
+        take.
         """
         group = self.coordinator.groups().get(key.group_id)
         if key.kind not in ("heartbeat", SESSION) or group is None:

@@ -3,12 +3,13 @@
 
     start <= offsets with a state < end        of a partition, in one group
 
-An offset before `end` without a state is done: accepted, rejected, or delivered too often. From
-`end` on, nobody had the records yet. An offset in flight belongs to one member until it is
-acknowledged, its lock ends, or the member's share session ends; else it is available again.
+An offset before `end` without a state is done: accepted, rejected, or delivered too often. Records
+from `end` on were never delivered. An offset in flight belongs to one member until it is
+acknowledged, its lock ends, or the member's share session ends; if it is not done then, it is
+available again.
 
-A session has the partitions of a member, and an epoch that grows with each request. It ends with
-its connection. All this is in memory only. A real broker answers a fetch when `min_bytes` are
+A share session has the partitions of a member, and an epoch that grows with each request. It ends
+with its connection. All this is in memory only. A real broker answers a fetch when `min_bytes` are
 there; this one as soon as there is a record.
 
 Source   SharePartition, SharePartitionManager, ShareSessionContext of Kafka; KIP-932, KIP-1206,
@@ -45,7 +46,7 @@ Key = tuple[str, str]
 
 
 class _Offset:
-    """The state of an offset: who has it in flight, or None; how often it was delivered."""
+    """The state of an offset: the member that has it in flight, or None, and its deliveries."""
 
     __slots__ = ("deliveries", "due", "member")
 
@@ -55,7 +56,7 @@ class _Offset:
 
 
 class Acquired(NamedTuple):
-    """Offsets in a row that a member got, with the number of their deliveries."""
+    """Consecutive offsets that a member got, with the number of their deliveries."""
 
     first_offset: int
     last_offset: int
@@ -73,7 +74,7 @@ class SharePartition:
     def acquire(
         self, log: PartitionLog, member: str, due: int, wanted: "Wanted"
     ) -> tuple[list[Acquired], bytes]:
-        """Gives available records to a member until `due`."""
+        """Locks available records for a member until `due` (ms); returns offsets and batches."""
         self._begin_at(log.start)
         acquired: list[Acquired] = []
         data: list[bytes] = []
@@ -97,11 +98,11 @@ class SharePartition:
                 records, size = records - len(offsets), size - len(batch.data)
                 data.append(batch.data)
             else:
-                self._begin_at(self.start)  # what nobody gets does not fill the window
+                self._begin_at(self.start)  # records that no member can get need no locks
         return acquired, b"".join(data)
 
     def _available(self, batch: Batch, log: PartitionLog, wanted: "Wanted") -> Iterator[int]:
-        """Yields the offsets of a batch that nobody has, and that are not done."""
+        """Yields the offsets of a batch that are neither in flight nor done."""
         first, end = max(batch.base_offset, self.start), self.end
         if batch.is_control or (wanted.committed and log.is_aborted(batch)):
             return
@@ -111,7 +112,7 @@ class SharePartition:
                 yield offset
 
     def acknowledge(self, member: str, batches: Iterable[Any], due: int, limit: int) -> KafkaError:
-        """Ends what a member has in flight, or keeps it until `due`: all batches, or none."""
+        """Applies all acknowledgements, or returns an error; renewed locks end at `due`."""
         changes: list[tuple[int, int]] = []
         for batch in batches:
             first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
@@ -136,19 +137,24 @@ class SharePartition:
         return KafkaError.none
 
     def release(self, member: str) -> None:
-        """Releases what a member has in flight, as if it had not been delivered."""
+        """Releases the records that a member has in flight; this delivery does not count."""
         for one in self._offsets.values():
             if one.member == member:
                 one.member, one.deliveries = None, one.deliveries - 1
         self._wake()
 
     def expire(self, until: int, limit: int) -> None:
-        """Releases what has a lock that ended at `until`."""
+        """Releases the records whose locks have ended at `until`."""
         for offset, one in list(self._offsets.items()):
             if one.member is not None and one.due <= until:
                 self._release(offset, limit)
         self._begin_at(self.start)
         self._wake()
+
+    def position(self, log: PartitionLog) -> tuple[int, int]:
+        """Returns the first offset that is not done, and how many offsets are not."""
+        self._begin_at(log.start)
+        return self.start, max(0, log.end - self.end) + len(self._offsets)
 
     def _release(self, offset: int, limit: int) -> None:
         one = self._offsets[offset]
@@ -157,7 +163,7 @@ class SharePartition:
             del self._offsets[offset]
 
     def _begin_at(self, start: int) -> None:
-        """Moves the start to the first offset from `start` on that is not done."""
+        """Moves the start to the first offset at or after `start` that is not done."""
         if start >= self.end:
             self._offsets.clear()
         for offset in list(takewhile(start.__gt__, self._offsets)):
@@ -171,7 +177,7 @@ class SharePartition:
 
 
 def _join(acquired: list[Acquired], offset: int, deliveries: int) -> None:
-    """Adds an offset, to the last row if it goes on there."""
+    """Adds an offset: it extends the last row, if it follows it, or becomes a new row."""
     if acquired and acquired[-1][1:] == (offset - 1, deliveries):
         acquired[-1] = acquired[-1]._replace(last_offset=offset)
     else:
@@ -179,7 +185,7 @@ def _join(acquired: list[Acquired], offset: int, deliveries: int) -> None:
 
 
 class Wanted(NamedTuple):
-    """How much a fetch may take of a partition; with `whole`, the first batch in any case."""
+    """The limits of a fetch for a partition; with `whole`, the first batch may exceed `bytes`."""
 
     records: int
     bytes: int
@@ -190,7 +196,7 @@ class Wanted(NamedTuple):
 
 
 class _Session:
-    """A member's share session, and the connection with which it ends."""
+    """A member's share session; it ends with its connection, which is given by number."""
 
     def __init__(self, connection: int) -> None:
         self.epoch, self.connection = 1, connection
@@ -257,7 +263,7 @@ class Shares:
     # Sessions -------------------------------------------------------------------------------------
 
     def _session(self, asked: Asked, key: Key, *, acknowledges: bool) -> _Session:
-        """Returns the session of a request, whose epoch grows. Errors: Refused."""
+        """Returns a request's session (new at epoch 0), and raises its epoch. Errors: Refused."""
         epoch, known = asked.body.share_session_epoch, self._sessions.get(key)
         if epoch == _FIRST and asked.api == "share_fetch":
             if acknowledges:
@@ -285,7 +291,7 @@ class Shares:
                 session.places.pop((topic.topic_id, partition), None)
 
     def _close(self, key: Key) -> None:
-        """Ends a session; what the member has in flight is available again."""
+        """Ends a session, and releases the records that the member has in flight."""
         if self._sessions.pop(key, None) is not None:
             group_id, member = key
             for (group, _), partition in self._partitions.items():
@@ -300,7 +306,7 @@ class Shares:
     # Partitions -----------------------------------------------------------------------------------
 
     def _partition(self, group_id: str, place: Place) -> SharePartition:
-        """Returns a partition; the first fetch decides where the group begins."""
+        """Returns a group's partition; the first use sets its start, by the reset setting."""
         found = self._partitions.get((group_id, place))
         if found is None:
             log = self._records.log(*place)
@@ -308,6 +314,21 @@ class Shares:
             found = SharePartition(log.start if reset == "earliest" else log.end)
             self._partitions[group_id, place] = found
         return found
+
+    def places(self, group_id: str) -> list[Place]:
+        """Returns the partitions in which a group has a position."""
+        return [place for group, place in self._partitions if group == group_id]
+
+    def position(self, group_id: str, place: Place) -> tuple[int, int] | None:
+        """Returns the first offset that is not done, and how many are not; None: no position."""
+        found = self._partitions.get((group_id, place))
+        return None if found is None else found.position(self._records.log(*place))
+
+    def start_at(self, group_id: str, place: Place, offset: int | None) -> None:
+        """Sets a group's position in a partition; None: it has none, until the next fetch."""
+        self._partitions.pop((group_id, place), None)
+        if offset is not None:
+            self._partitions[group_id, place] = SharePartition(offset)
 
     def forget(self) -> None:
         """Forgets the partitions of deleted groups and topics."""
@@ -317,7 +338,7 @@ class Shares:
                 del self._partitions[group_id, place]
 
     def next_due(self) -> int | None:
-        """Returns the time at which the next lock ends."""
+        """Returns the time (ms) at which the next lock ends; None without locks."""
         return self._locks[0][0] if self._locks else None
 
     def expire(self) -> None:
@@ -331,7 +352,7 @@ class Shares:
                 partition.expire(now, limit)
 
     def _due(self, group_id: str) -> int:
-        """Returns the time until which records are locked from now on."""
+        """Returns the time (ms) until which records that are locked now stay locked."""
         return self._now_ms() + int(self._configs.value(group_id, "share.record.lock.duration.ms"))
 
     def _acknowledge(self, asked: Asked, key: Key, topic_id: Any, one: Any) -> KafkaError:
@@ -354,7 +375,7 @@ class Shares:
     async def _fetch(
         self, asked: Asked, key: Key, session: _Session, found: dict[Any, dict[str, Any]]
     ) -> None:
-        """Adds records to the answers, when there are any, or after `max_wait`."""
+        """Waits for records, for `max_wait` at most, and adds them to `found`."""
         waiter = Waiter(committed=False)
         wait_s = min(asked.body.max_wait.total_seconds(), self._limits.request_s)
         until = asyncio.get_running_loop().time() + (0 if found else wait_s)
@@ -381,7 +402,7 @@ class Shares:
     def _acquire(
         self, asked: Asked, key: Key, session: _Session, found: dict[Any, dict[str, Any]]
     ) -> bool:
-        """Adds records and errors to the answers; returns whether there are any."""
+        """Adds records and partitions' errors to `found`; returns whether there were any."""
         group_id, member = key
         body, configs = asked.body, self._configs
         records, some = body.max_records, False
@@ -412,20 +433,20 @@ class Shares:
                     records -= sum(one.last_offset - one.first_offset + 1 for one in acquired)
                     size -= len(data)
                     some = True
-        # The partition that comes first in the next fetch is another one, as in Kafka.
+        # Rotates the partitions, as Kafka does: the next fetch begins with another one.
         for one in list(session.places)[:1]:
             session.places[one] = session.places.pop(one)
         return some
 
 
 class _Topic(NamedTuple):
-    """A topic of which a request has the id."""
+    """A topic that a request names by id."""
 
     topic_id: Any
 
 
 def _fit(batches: Iterable[Any], version: int) -> bool:
-    """Returns whether the batches are in order, and each has one type, or one for each offset."""
+    """Returns whether the batches are in order, and have one type each, or one for each offset."""
     before = -1
     newest = _RENEW if version >= 2 else _REJECT
     for one in batches:

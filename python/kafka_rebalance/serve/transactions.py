@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transactions of producers, which produce records and commit offsets of groups.
+"""The transactions of producers: they contain records and commits of groups' offsets.
 
 A transaction begins with AddPartitionsToTxn or AddOffsetsToTxn. It ends with EndTxn, or with an
 InitProducerId of the same transactional id. A real broker also ends it after the producer's
@@ -16,19 +16,19 @@ from .cluster import Cluster
 from .frames import Asked, KafkaError
 
 MOST_PRODUCERS = 10_000
-"""The most transactional ids; a producer without one is not kept."""
+"""The most transactional ids; a producer without a transactional id is not stored."""
 _LAST_EPOCH = 2**15 - 2
-"""The last epoch of a producer id: with one more, each producer can still be fenced."""
+"""The last epoch of a producer id; one more is left to fence each producer."""
 _LONGEST_MS = 900_000
 """The longest timeout of a transaction, as Kafka's `transaction.max.timeout.ms`."""
-# The first version of a request with PRODUCER_FENCED; before, it is INVALID_PRODUCER_EPOCH.
+# The first version of each request with PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH.
 _KNOWS_FENCED = {"init_producer_id": 4, "produce": 99, "txn_offset_commit": 99}
 _KNOWS_FENCED_ELSE = 2
 _KNOWS_ABORTABLE = 11
-"""The first version of Produce with TRANSACTION_ABORTABLE; before, it is INVALID_TXN_STATE."""
+"""The first version of Produce with TRANSACTION_ABORTABLE; older ones get INVALID_TXN_STATE."""
 
 Place = tuple[str, int] | str
-"""What a transaction writes to: a topic and a partition, or a group's offsets."""
+"""What a transaction writes to: (topic, partition), or the id of a group, for its offsets."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Producer:
     timeout_ms: int = 0
     state: str = "Empty"
     last_epoch: int = -1
-    """The epoch with which this producer asked for the present one (KIP-360); -1: for none."""
+    """The epoch that the producer sent to get the present one (KIP-360); -1: it sent none."""
     previous_id: int = -1
     places: set[Place] = field(default_factory=set)
 
@@ -55,14 +55,14 @@ class Ended(NamedTuple):
 
 
 class Transactions:
-    """The producers by transactional id. Producer ids count from `first_id`."""
+    """The producers by transactional id; the first one gets the producer id `first_id`."""
 
     def __init__(self, first_id: int = 1) -> None:
         self._producers: dict[str, Producer] = {}
         self._ids = count(first_id)
 
     def begin(self, asked: Asked) -> tuple[Mapping[str, Any], Ended | None]:
-        """Answers InitProducerId; also returns the transaction that it aborts."""
+        """Returns the answer to InitProducerId, and the transaction that it aborts, or None."""
         error, made, aborted = self._begun(asked)
         if error is not KafkaError.none or made is None:
             error = _as_known(asked, error)
@@ -87,17 +87,17 @@ class Transactions:
             if len(self._producers) >= MOST_PRODUCERS:
                 return KafkaError.coordinator_not_available, None, None
             known = self._producers[name] = Producer(next(self._ids))
-        # 1. Another producer with this transactional id came in between: this one is fenced.
+        # 1. Another producer has taken this transactional id meanwhile: this one is fenced.
         is_new, continues = known.epoch == -1, producer_id != -1
         by_previous = producer_id == known.previous_id and epoch >= _LAST_EPOCH
         if continues and not (is_new or by_previous or producer_id == known.producer_id):
             return KafkaError.producer_fenced, None, None
-        # 2. An open transaction is aborted with one more epoch; the producer has to ask again.
+        # 2. An open transaction is aborted with the next epoch; the producer has to ask again.
         if known.state == "Ongoing":
             known.epoch, known.last_epoch, known.state = known.epoch + 1, -1, "CompleteAbort"
             return KafkaError.concurrent_transactions, None, self._ended(known, committed=False)
-        # 3. The epoch grows, from the last one on with a new id. A request that is sent again gets
-        #    the epoch that it got first.
+        # 3. The epoch grows; after the last one, the producer gets a new id. A repeated request
+        #    gets the epoch that it got first.
         is_present = is_new or epoch == known.epoch
         before = known.epoch if is_present else known.last_epoch
         if continues and not is_present and epoch != known.last_epoch:
@@ -111,7 +111,7 @@ class Transactions:
         return KafkaError.none, known, None
 
     def add_offsets(self, asked: Asked) -> Mapping[str, Any]:
-        """Answers AddOffsetsToTxn."""
+        """Returns the answer to AddOffsetsToTxn."""
         return {"error_code": self._add(asked, {asked.body.group_id})}
 
     def _add(self, asked: Asked, places: set[Place]) -> KafkaError:
@@ -123,7 +123,7 @@ class Transactions:
         return error
 
     def add_partitions(self, asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
-        """Answers AddPartitionsToTxn: all partitions are added, or none if one is unknown."""
+        """Returns the answer to AddPartitionsToTxn; if a partition is unknown, none is added."""
         topics = asked.body.v3_and_below_topics
         places = {(topic.name, one) for topic in topics for one in topic.partitions}
         unknown = {place for place in places if not cluster.has(*place)}
@@ -145,7 +145,7 @@ class Transactions:
         return {"results_by_topic_v3_and_below": results}
 
     def end(self, asked: Asked) -> tuple[Mapping[str, Any], Ended | None]:
-        """Answers EndTxn; a request that is sent again has the answer that it got first."""
+        """Returns the answer to EndTxn and, unless it is repeated, the transaction that it ends."""
         error, known = self._found(asked)
         ended = None
         if known is not None and error is KafkaError.none:
@@ -162,7 +162,7 @@ class Transactions:
         return Ended(known.producer_id, known.epoch, committed, places)
 
     def verified(self, asked: Asked, producer_id: int, epoch: int, place: Place) -> KafkaError:
-        """Returns the error if a request writes to a place that is not in its transaction."""
+        """Returns the error of a write: for a wrong producer, or a `place` that was not added."""
         error, known = self._of(asked.body.transactional_id, producer_id, epoch)
         if error is KafkaError.none and known is not None and place not in known.places:
             knows = asked.api == "produce" and asked.version >= _KNOWS_ABORTABLE
@@ -208,7 +208,7 @@ class Transactions:
 
 
 def _as_known(asked: Asked, error: KafkaError) -> KafkaError:
-    """Returns the error, or an older one if the version of the request lacks PRODUCER_FENCED."""
+    """Returns the error; INVALID_PRODUCER_EPOCH if the request's version lacks PRODUCER_FENCED."""
     known = asked.version >= _KNOWS_FENCED.get(asked.api, _KNOWS_FENCED_ELSE)
     fenced = error is KafkaError.producer_fenced
     return KafkaError.invalid_producer_epoch if fenced and not known else error

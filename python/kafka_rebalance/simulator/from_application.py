@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a run of the course that a plan of a classic Kafka Streams application has.
+"""Makes a run from the plan of a classic Kafka Streams application: its likeliest course.
 
     application_run: ApplicationPlan -> Run
 
-The plan (`applications/plan.py`) has the calls of the leader; here, each gets its time, and each
-task the process that runs it. The run begins ten seconds before the change, or before the last
+The plan (`applications/plan.py`) holds the calls of the leader. Here, each call gets a time, and
+each task the process that runs it. The run begins ten seconds before the change, or before the last
 rebalance if there is no change.
 
-1. The tasks of a process that ends are idle from its end on; of one that restarts as a static
-   process, while it is away.
-2. A rebalance lasts a heartbeat interval, in which each thread learns of it and rejoins. Only then,
-   threads give up and take tasks. Probing rebalances are due an interval after the last answer.
-3. A task with state begins when its process has restored the records that it lacks.
+1. The tasks of a process that ends are idle from its end on; those of a process that restarts as a
+   static one, while it is away.
+2. A rebalance lasts a heartbeat interval, in which each thread learns of it and rejoins. Only after
+   that, threads give up and take tasks. Probing rebalances are due an interval after the last
+   answer.
+3. A task with state begins when its process has restored the missing records.
 
 Differs  from real times: a thread can learn of a rebalance sooner; several threads whose sessions
          end one after another cause several rebalances.
@@ -36,7 +37,7 @@ _NEVER_MS = 10**12
 
 
 def application_run(plan: ApplicationPlan) -> Run:
-    """Returns the likeliest course as a run; its members are the processes.
+    """Returns the likeliest course of the plan as a run; its members are the processes.
 
     Errors   GroupError at `restore_rate` if records are to be restored and no rate is given.
     """
@@ -69,15 +70,13 @@ class _Played:
         for task in self.plan.replay.topology.tasks:
             self.holds.appear(str(task), 0)
             self.start(task, 0)
-        for process, away_ms in self.course.pauses:
-            mine = [task for task, owner in self.owners.items() if owner == process]
-            for kind, at_ms in ((Kind.STOP, self.now_ms), (Kind.START, self.now_ms + away_ms)):
-                self.happens(kind, process, at_ms)
-                for task in mine:
-                    (self.stop if kind is Kind.STOP else self.start)(task, at_ms)
-            self.now_ms += away_ms
-        for phase in self.course.phases:
-            self.play(phase)
+        pauses, played = [*self.course.pauses], 0
+        for phase in (*self.course.phases, ()):
+            while pauses and pauses[0][2] == played:
+                self.pause(*pauses.pop(0)[:2])
+            if phase:
+                self.play(phase)
+            played += len(phase)
         until = max(self.now_ms, self.last_ms) + _AFTER_MS * self.course.settled
         holds = self.holds.finish(until)
         plan = self.plan
@@ -96,6 +95,14 @@ class _Played:
             crashed={},
             events=len(self.course.calls),
         )
+
+    def pause(self, process: str, away_ms: int) -> None:
+        mine = [task for task, owner in self.owners.items() if owner == process]
+        for kind, at_ms in ((Kind.STOP, self.now_ms), (Kind.START, self.now_ms + away_ms)):
+            self.happens(kind, process, at_ms)
+            for task in mine:
+                (self.stop if kind is Kind.STOP else self.start)(task, at_ms)
+        self.now_ms += away_ms
 
     def play(self, phase: Sequence[Call]) -> None:
         first = phase[0]
@@ -123,7 +130,7 @@ class _Played:
             self.start(task, self.now_ms, late.get(task, 0))
 
     def start(self, task: TaskId, at_ms: int, records: int = 0) -> None:
-        """Lets the owner of a task run it as soon as it has restored `records`."""
+        """Records that the owner of a task runs it as soon as it has restored `records`."""
         if owner := self.owners.get(task):
             ready = _NEVER_MS
             if not records or self.net_rate > 0:  # 3.

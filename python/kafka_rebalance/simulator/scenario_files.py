@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads scenarios from TOML files; docs/simulator.md describes all keys.
 
-Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's names in the form
+Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's names, written as
 `session_timeout` (`session.timeout.ms`). Errors: GroupError with the field's path.
 """
 
@@ -25,8 +25,8 @@ from .scenario import Costs, Happening, Kind, MemberConfig, MemberPlan, Scenario
 
 _TOP = ("title", "seed", "until", "group_id")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")
-# Kind of happening (an event in the file) -> its required keys and its optional keys, besides `at`
-# and `do`.
+# Kind of a `[[happening]]` table (an event) -> its required and its optional keys, besides `at` and
+# `do`.
 _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stop": (("members",), ("every",)),
     "kill": (("members",), ("every",)),
@@ -48,7 +48,7 @@ _OF_THE_GROUP = ("group_id", "group_instance_id", "client_rack", "partition_assi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Members:
-    """The keys of a `[[member]]` table besides the member's settings and costs."""
+    """The keys of a `[[member]]` table, except the member's settings and costs."""
 
     name: str
     count: int = 1
@@ -61,7 +61,7 @@ class _Members:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Connectors:
-    """A table in `[connectors]`."""
+    """The keys of a table in `[connectors]`."""
 
     tasks: int
     count: int = 1
@@ -190,7 +190,7 @@ def _group(
 
 
 def member_settings(path: str, given: Mapping[str, Any]) -> tuple[ConsumerConfig, Costs]:
-    """Reads the settings and costs of `simulate --member`; times have units."""
+    """Reads the settings and costs of `simulate --member`; durations have units."""
     for key in given:
         if key in _OF_THE_GROUP:
             raise GroupError(f"{path}.{key}", "is set by the group; leave it out")
@@ -253,7 +253,7 @@ def _of_members(
 
 
 def _changed(path: str, config: MemberConfig, given: Any) -> MemberConfig | None:
-    """Returns the settings with which a member restarts; None if they are unchanged."""
+    """Returns the settings with which a member restarts; None if they do not change."""
     [changes] = reading.settings(path, reading.table(path, given), type(config))
     return reading.build(path, type(config), {**asdict(config), **changes}) if changes else None
 
@@ -261,7 +261,7 @@ def _changed(path: str, config: MemberConfig, given: Any) -> MemberConfig | None
 def _matching(
     path: str, given: Mapping[str, Any], key: str, names: Iterable[str]
 ) -> tuple[str, ...]:
-    """Returns the names that match the pattern at `key`; at least one name must match."""
+    """Returns the names that match the pattern at `key`. Errors: GroupError if none matches."""
     pattern = reading.text(f"{path}.{key}", given[key])
     found = tuple(name for name in names if fnmatchcase(name, pattern))
     if not found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for many groups on Spark, from DataFrame to DataFrame.
+"""Functions for many groups on Spark: from DataFrames to DataFrames.
 
     from kafka_rebalance.spark import assign_groups
     assign_groups(groups, assignor="cooperative-sticky").write.parquet("assigned")

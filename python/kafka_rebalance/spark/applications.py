@@ -30,11 +30,12 @@ def plan_applications(
     new_settings: Mapping[str, Any] | None = None,
     restore_rate: int | None = None,
 ) -> DataFrame:
-    """Plans the classic Kafka Streams groups in a DataFrame with one column of contract lines, as
-    binary or string: APPLICATIONS_SCHEMA out. Lines of other groups have no row.
+    """Returns plans of the classic Kafka Streams groups in a DataFrame with one column of contract
+    lines, binary or string: APPLICATIONS_SCHEMA. Lines of other groups have no row.
 
-    The lines are those of `snapshot`. `given` are settings by Kafka's names where the replay cannot
-    find them, `new_settings` are planned. A bad line has an `error`; the job continues.
+    The lines are those of `snapshot`. `given` are the present settings, by Kafka's names, where the
+    replay cannot find them; `new_settings` are planned ones. A bad line has an `error`; the job
+    continues.
 
     Errors   SchemaError for other columns, GroupError for a bad change or setting, before the job
              runs.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compacts records of `__consumer_offsets` as Kafka does: the last record of each key counts."""
+"""Compacts records of `__consumer_offsets` as Kafka does: keeps the last record of each key."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from kafka_rebalance.wire.broker_records import RecordType
 GROUP_KEYS = ("X'0002'",)
 BROKER_KEYS = tuple(f"X'00{key:02X}'" for key in RecordType)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
-"""The first two bytes of the keys of group records and of commits: the key's version."""
+"""The first two bytes of a key, its version: of classic groups, of others, and of commits."""
 
-# Patterns that find Spark's own Kafka source, reading this topic, in the text of a query plan.
+# Patterns for the text of a query plan: Spark's own Kafka source reads this topic.
 _SOURCE = r"(?:KafkaRelation\(|kafka010).*"
 _TOPIC = re.compile(_SOURCE + "__consumer_offsets")
 _PATTERN = re.compile(_SOURCE + r"subscribePattern[=\[][^,\]]*__consumer", re.IGNORECASE)
@@ -24,7 +24,7 @@ _NOT_SILENT = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 
 def check_records(records: DataFrame) -> list[str]:
-    """Returns ["cluster"] if the records contain this column, else an empty list.
+    """Returns ["cluster"] if the records contain this column, else [].
 
     Errors: SchemaError for a column that is missing or of another type, and for a frame of Spark's
     own Kafka source that would read nothing.
@@ -44,7 +44,7 @@ def check_records(records: DataFrame) -> list[str]:
 
 
 def _refuse_silent_source(records: DataFrame) -> None:
-    if not hasattr(records, "_jdf"):  # on Spark Connect, the client does not see the analyzed plan
+    if not hasattr(records, "_jdf"):  # Spark Connect does not show the analyzed plan
         return
     is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"
     # This text is searched but never shown, because a plan can contain the options of a source.
@@ -59,7 +59,8 @@ def _refuse_silent_source(records: DataFrame) -> None:
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
     """Returns whether Spark's own Kafka source in a plan would read nothing of an internal topic.
 
-    If `is_set` (_NOT_SILENT), the source finds internal topics by name, but not by pattern.
+    `is_set` tells whether _NOT_SILENT is set: then the source finds internal topics by name, but
+    not by pattern.
     """
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
@@ -69,7 +70,7 @@ def clusters_in(frame: DataFrame) -> list[str]:
 
 
 def last_records(records: DataFrame, kinds: Sequence[str], keys: Sequence[str]) -> DataFrame:
-    """Returns the last record of each key of these kinds, and `keys`, unless it is a tombstone.
+    """Returns each key's last record (of `kinds`, by `keys` such as cluster), without tombstones.
 
     Offsets of different partitions cannot be compared, so a key in two partitions is two keys.
     """
@@ -82,12 +83,12 @@ def last_records(records: DataFrame, kinds: Sequence[str], keys: Sequence[str]) 
 
 
 def of_kinds(kinds: Sequence[str]) -> Column:
-    """Returns a condition: the first two bytes of the record's key are one of `kinds`."""
+    """Returns a condition: the first two bytes of a record's key are one of `kinds`."""
     return f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")
 
 
 def group_bytes() -> Column:
-    """Returns the bytes of a group's id in a key; the key's bytes 3 and 4 are their number."""
+    """Returns a column: the bytes of the group id in a key, whose bytes 3 and 4 are its length."""
     return f.expr("substring(key, 5, int(conv(hex(substring(key, 3, 2)), 16, 10)))")
 
 

@@ -52,7 +52,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The known kinds of records that classic groups do not write."""
+"""The kinds of records that are known here, without those that classic groups write."""
 
 _CAUSES = {
     "cut short, or a length is too large": (
@@ -77,8 +77,8 @@ def current_groups(
     `topics` is the inventory: name, partitions, and optionally racks (a list for each partition)
     and topic_id. Without topic ids, only classic groups are returned: the records of a group that
     the broker assigns contain no names of topics. If a classic group subscribes to a topic that the
-    inventory lacks, its `error` is set; with `assume_assigned`, the topic's partitions are counted
-    from the assignments instead.
+    inventory lacks, its row has an `error`; with `assume_assigned`, the topic's number of
+    partitions is inferred from the assignments instead.
 
     Errors: SchemaError for a column that is missing or of another type, before anything runs. An
     unreadable record becomes a row with an `error`, and the job continues.
@@ -112,7 +112,7 @@ def committed_offsets(records: DataFrame) -> DataFrame:
 
 
 def count_records(records: DataFrame) -> DataFrame:
-    """Counts the records and tombstones of each kind, such as "key version 99": KINDS_SCHEMA."""
+    """Returns the number of records and of tombstones of each kind of record: KINDS_SCHEMA."""
     keys = check_records(records)
     kind, tombstone = kind_of_record().alias("kind"), f.col("value").isNull().alias("tombstone")
     return (
@@ -123,7 +123,7 @@ def count_records(records: DataFrame) -> DataFrame:
 
 
 def kind_of_record() -> Column:
-    """Returns the kind of a record, by the first two bytes of its column `key`."""
+    """Returns a column: the kind of the record, by the first two bytes of `key`."""
     first = f.substring("key", 1, 2)
     kind = f.when(f.coalesce(f.length("key"), f.lit(0)) < 2, _UNREADABLE)
     for version, name in _KINDS.items():
@@ -133,7 +133,7 @@ def kind_of_record() -> Column:
 
 
 def count_causes(rows: DataFrame) -> DataFrame:
-    """Counts the rows with an `error` by its cause, with one example of each: CAUSES_SCHEMA.
+    """Returns the number of rows with each cause of an `error`, and an example: CAUSES_SCHEMA.
 
     `rows` are those of `current_groups` or `committed_offsets`. They come from the last record of
     each key, so a corrupt record is not counted if a later one has replaced it.

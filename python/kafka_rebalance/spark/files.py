@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the groups of files with tasks that read and write the files themselves.
+"""Assigns, plans or compares the groups of files, with tasks that read and write files themselves.
 
     assign_files(spark, "s3a://lake/groups", "s3a://lake/assigned")
 
-No row passes between Spark and Python, and no row occurs twice, even if a task is repeated:
+No row passes between Spark and Python, and no row is written twice, even if a task is repeated:
 
 1. Spark lists the files of the input; the driver cuts them into splits (`bulk/splits.py`).
 2. Each task writes its answers to a new file in OUTPUT/_temporary, and reports the file's name.
@@ -55,14 +55,14 @@ def assign_files(
 ) -> Done:
     """Assigns every group of the files in `source`, and writes `target`: Parquet, OUTPUT_SCHEMA.
 
-    Each row is that of `assign_groups`, for about a third of its CPU (docs/cluster.md).
+    The rows are those of `assign_groups`, at about a third of its CPU time (docs/cluster.md).
     Driver and workers open the paths with pyarrow: local ones, `hdfs://`, `s3a://`, `gs://`,
     `abfss://`; or else with fsspec. They use the environment's credentials, not Hadoop's
     configuration.
 
-    `format` is "lines" or "parquet"; if None, the suffixes decide. Lines cannot `keep` columns.
-    `tasks` is the number of tasks, about; row groups are not cut. `target` must not exist, except
-    with `overwrite`. Returns the counts.
+    `format` is "lines" or "parquet"; if None, the files' suffixes decide. With lines, `keep` is an
+    error. `tasks` is the approximate number of tasks; row groups are not cut. `target` must not
+    exist, except with `overwrite`. Returns the counts.
 
     Errors: those of `assign_groups`; GroupError for a path that cannot be used; SchemaError for a
     column that occurs only in the names of directories (except `cluster`), or for a kept column
@@ -86,7 +86,7 @@ def plan_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> Done:
-    """Plans like `plan_groups`, but from files to files (`assign_files`): PLAN_SCHEMA."""
+    """Plans as `plan_groups` does, from files to files as `assign_files` does: PLAN_SCHEMA."""
     call = calls.plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     more = ("changes",) if changes is None else ()
@@ -105,7 +105,7 @@ def compare_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> Done:
-    """Compares like `compare_groups`, but from files to files (`assign_files`): COMPARE_SCHEMA."""
+    """Compares as `compare_groups` does, from files to files: COMPARE_SCHEMA."""
     call = calls.compare_call(changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     return work.run("compare", call, calls.NOT_COMPARED, schema.COMPARE_SCHEMA, keep)
@@ -131,7 +131,7 @@ class _Work:
         keep: Sequence[str],
         more: Sequence[str] = (),
     ) -> Done:
-        """Runs the module's five steps. The core reads the columns `more` beside the contract's."""
+        """Runs the module's five steps. Besides the contract's columns, the core reads `more`."""
         start = time.perf_counter()
         if self.tasks is not None and self.tasks < 1:
             raise GroupError("tasks", f"{self.tasks} is less than 1")
@@ -179,7 +179,7 @@ class _Work:
     def _check(
         self, found: t.StructType, answers_schema: str, keep: Sequence[str], more: Sequence[str]
     ) -> None:
-        """Checks the columns of Parquet, as the functions for DataFrames do."""
+        """Checks Parquet's columns, as the functions for DataFrames do. Errors: SchemaError."""
         # The tasks turn the cluster into a string: Spark reads a directory `cluster=1` as a number.
         others = t.StructType([field for field in found if field.name != "cluster"])
         schema.check(others)
@@ -191,7 +191,7 @@ class _Work:
         )
 
     def _check_target(self, names: Sequence[str]) -> None:
-        """Refuses a target that overlaps the files, or is in another file system for Spark."""
+        """Raises GroupError if the target overlaps the files, or means another place to Spark."""
         if not paths.SCHEME.match(self.target) and not self._plain_is_local(names):
             raise GroupError("target", f"{self.target} needs a scheme, for example hdfs://")
         if paths.overlaps(self.target, [self.source, *names]):
@@ -206,7 +206,7 @@ class _Work:
         return all(split_path(name)[0] == "file" for name in names)
 
     def _check_directories(self, names: Sequence[str], wanted: set[str]) -> None:
-        """Refuses directories whose names contain a wanted column: tasks read it from the files."""
+        """Raises SchemaError if a wanted column is in directories' names, and not in the files."""
         needed = wanted | {path.partition(".")[0] for path in wanted}
         for name in sorted(needed & paths.columns_of(names, below=self.source)):
             problem = "a directory's name has it, not the files; use assign_groups"

@@ -42,13 +42,13 @@ def assign_groups(
     keep: Sequence[str] = (),
     weights: DataFrame | None = None,
 ) -> DataFrame:
-    """Assigns every group of a DataFrame, one in each row: INPUT_SCHEMA in, OUTPUT_SCHEMA out.
+    """Returns the assignment of every row's group: from INPUT_SCHEMA to OUTPUT_SCHEMA.
 
     With GroupRecords in place of a DataFrame, the groups are read from records in the same pass.
 
     If `assignor` is None, each row's own is used. A bad group has an `error`; the job continues.
-    With `assignor`, columns that it does not read are not validated (docs/contract.md). If the
-    groups have a column `cluster`, it is the first column of the answers, too.
+    With `assignor`, columns that this assignor does not read are not validated (docs/contract.md).
+    If the groups have a column `cluster`, it is the first column of the answers, too.
 
     `keep` names other columns of the groups, which become the last columns of the answers,
     unchanged. By default there are none, because each kept column is copied to the worker and back.
@@ -70,11 +70,11 @@ def assign_owners(
     max_partitions: int = MAX_PARTITIONS,
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Assigns every group, like `assign_groups`, and returns each partition's owner: OWNERS_SCHEMA.
+    """Assigns every group as `assign_groups` does; returns each partition's owner: OWNERS_SCHEMA.
 
-    This form holds one number for each partition. It lacks the order of a member's partitions, the
-    anomalies, and partitions that do not exist, although sticky assignors keep claims to them. If
-    sticky gives a partition to two members, the later member is the owner here.
+    This form has one number for each partition. It lacks the order of a member's partitions, the
+    anomalies, and partitions that do not exist, to which sticky assignors keep claims. If sticky
+    gives a partition to two members, the later member is the owner here.
 
     Errors: those of `assign_groups`, and GroupError for share/simple and streams/sticky: a
     partition has no single owner.
@@ -90,7 +90,7 @@ def assign_owners(
 def assign_lines(
     lines: DataFrame, *, assignor: str | None = None, max_partitions: int = MAX_PARTITIONS
 ) -> DataFrame:
-    """Assigns every group of a DataFrame with one column of contract lines, as binary or string.
+    """Assigns every group of a DataFrame with one column of contract lines, binary or string.
 
     Rust parses the lines. A line that is not JSON or not UTF-8 has an `error`, like any bad group.
     Binary is faster than string. Output and parameters are those of `assign_groups`.
@@ -110,7 +110,7 @@ def plan_groups(
     keep: Sequence[str] = (),
     weights: DataFrame | None = None,
 ) -> DataFrame:
-    """Plans every group of a DataFrame, one in each row: INPUT_SCHEMA in, PLAN_SCHEMA out.
+    """Returns the plan of every row's group: from INPUT_SCHEMA to PLAN_SCHEMA.
 
     `changes` apply to every group, as objects or strings (`add-members=2`); if None, each row has
     its own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`. A
@@ -137,7 +137,7 @@ def plan_each_change(
     max_partitions: int = MAX_PARTITIONS,
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Plans each change alone for every group: a row for each group and change, EACH_CHANGE_SCHEMA.
+    """Plans each change by itself for every group: a row for each of both, EACH_CHANGE_SCHEMA.
 
     The plan of a change is that of `plan_groups(groups, changes=[change])`; the change "" is the
     next rebalance without a change. Each group is read once for all changes. Parameters and errors
@@ -162,7 +162,7 @@ def compare_groups(
     max_partitions: int = MAX_PARTITIONS,
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Plans the changes of every group by every assignor, and recommends one: COMPARE_SCHEMA.
+    """Plans the changes of every group under every assignor, and recommends one: COMPARE_SCHEMA.
 
     The rule is that of `kafka_rebalance.compare`, in short: the most even result wins; ties are
     broken by the fewest partition-rounds without a reader, then the fewest moves, then the largest
@@ -189,7 +189,7 @@ def _in_workers(
     own_changes: bool = False,
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Runs a bulk function of the core, in one thread, on the groups, once for each call."""
+    """Returns the answers of a bulk function of the core: one for each group and call."""
     labels = [] if label is None else [label]
     if isinstance(groups, GroupRecords):
         if own_changes:
@@ -216,7 +216,7 @@ def _in_workers(
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
     needed += [f.col("changes")] if own_changes else []
     work = _work(verb, calls, "lines" if lines else "columns", clusters, labels, len(needed))
-    # mapInArrow refuses names with dots, and takes columns of answers by position.
+    # mapInArrow refuses names with dots, and matches columns of answers by position.
     copied = [_named(field.name).alias(f"kept_{i}") for i, field in enumerate(kept)]
     wanted = groups.select(*clusters, *needed, *copied)
     return map_in_workers(wanted, work, t.StructType([*answered, *kept]))
@@ -225,7 +225,7 @@ def _in_workers(
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns the work of a task, for batches of clusters, `needed` columns, and those to keep."""
+    """Returns a task's work. A batch has the clusters, `needed` columns, and columns to keep."""
     first, last = len(clusters), len(clusters) + needed
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -247,7 +247,7 @@ def _work(
 
 
 def _named(name: str) -> Column:
-    """Returns the column of a name that may contain dots."""
+    """Returns the column of this name, which may contain dots."""
     quoted_name = name.replace("`", "``")
     return f.col(f"`{quoted_name}`")
 
@@ -266,7 +266,7 @@ def _selected(found: t.StructType, drop: set[str]) -> list[Column]:
 def _pruned(
     column: Column, found: t.DataType, path: str, wanted: t.StructType, drop: set[str]
 ) -> Column:
-    """Returns a list of structs without unwanted fields; other columns are returned unchanged."""
+    """Returns a column, without the unwanted fields if it is a list of structs."""
     if not (isinstance(found, t.ArrayType) and isinstance(found.elementType, t.StructType)):
         return column
     struct = wanted[path].dataType

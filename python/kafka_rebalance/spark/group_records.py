@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers about groups straight from records of `__consumer_offsets`.
+"""Assigns and plans groups straight from records of `__consumer_offsets`.
 
     assign_groups(GroupRecords(records, topics))
 
-The core reads the record of a classic group. A group that the broker assigns has many records:
-Python reads them (`live/recorded_groups.py`), if the topics have their ids.
+The core reads the record of a classic group. A group whose broker assigns has many records: Python
+reads them (`live/recorded_groups.py`), if the topics have their ids.
 
 The result equals `assign_groups(current_groups(records, topics))`, without the rows of groups that
 have nothing to assign. It is faster, because no rows of groups are made in between.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupRecords:
-    """The groups with members in records of `__consumer_offsets`; Connect's are left out.
+    """The groups with members in records of `__consumer_offsets`, without those of Connect.
 
     `assign_groups`, `assign_owners`, `plan_groups`, `plan_each_change` and `compare_groups` take
     one in place of a DataFrame of groups. Fields and errors are those of `current_groups`.
@@ -61,7 +61,7 @@ class GroupRecords:
 
     @property
     def by_brokers(self) -> DataFrame | None:
-        """Returns the groups that the broker assigns: GROUPS_SCHEMA; None without topic ids."""
+        """Returns the groups whose broker assigns: GROUPS_SCHEMA; None without topic ids."""
         if "topic_id" not in self.topics.columns:
             return None
         keys = ["cluster"] if self.has_cluster else []
@@ -94,7 +94,7 @@ class GroupRecords:
     def answers(
         self, function: str, calls: Sequence[Call], schema: str, labels: Sequence[str] = ()
     ) -> DataFrame:
-        """Calls a function of the core with the last record of each group, once for each call.
+        """Returns a core function's answers for each group's last record, for each of `calls`.
 
         `schema` has the columns of its answers. The columns in `labels` contain the call's label.
         """
@@ -138,7 +138,7 @@ def _columns(answers: "pa.RecordBatch", wanted: "pa.Schema") -> "list[pa.Array]"
 
 
 class Inventories:
-    """The topics of all clusters. An executor makes a cluster's inventory when first needed."""
+    """The topics of all clusters. An executor makes a cluster's inventory at its first use."""
 
     def __init__(self, topics: "pa.Table", assume_assigned: bool) -> None:
         self._topics = topics
@@ -151,7 +151,7 @@ class Inventories:
     def parts(
         self, batch: "pa.RecordBatch"
     ) -> "Iterator[tuple[str | None, pa.RecordBatch, _core.TopicInventory]]":
-        """Yields each cluster, its records and its topics; the cluster is None without a column."""
+        """Yields (cluster, its records, its topics); the cluster is None without that column."""
         import pyarrow.compute as pc
 
         if "cluster" not in batch.schema.names:
@@ -163,7 +163,7 @@ class Inventories:
             yield cluster, batch.filter(same), self._of(cluster)
 
     def topics_of(self, cluster: str | None) -> "pa.Table":
-        """Returns a cluster's topics; all topics if it is None, or if they have no `cluster`."""
+        """Returns a cluster's topics; all topics if `cluster` is None, or not a column of them."""
         import pyarrow.compute as pc
 
         if cluster is None or "cluster" not in self._topics.column_names:

@@ -33,11 +33,11 @@ def read_groups(
     partitions: int | None = None,
     plain: bool = True,
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups of a path, and a function that counts the records of other groups.
+    """Returns the groups of a path, and a function that returns counts of skipped records.
 
-    Call the function after a job has run; it counts, by kind, the records that are passed over: if
-    the topics have no ids, those of groups that the broker assigns. A group is a contract row, or a
-    contract line in the column `line`.
+    Call the function after a job has run: it returns, by kind, how many records were skipped. If
+    the topics have no ids, these are those of groups whose broker assigns. A group is a contract
+    row, or a contract line in the column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
     decide. For files below a directory `cluster=NAME`, the groups contain a column `cluster`. From
@@ -66,7 +66,7 @@ def read_groups(
 def _passing_over(
     records: DataFrame, kinds: Iterable[str]
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the records, and a function to call after a job: counts of other kinds of records."""
+    """Returns the records, and a function for after the job: the counts of the skipped `kinds`."""
     found = Observation()
     kind = kind_of_record()
     counts = [f.count_if(kind == name).alias(f"records: {name}") for name in kinds]
@@ -76,21 +76,21 @@ def _passing_over(
 
 
 def read_topics(spark: SparkSession, source: str, *, plain: bool = True) -> DataFrame:
-    """Returns an inventory of topics: name, partitions, and (if present) racks and cluster."""
+    """Returns an inventory of topics: name, partitions and, if present, racks and cluster."""
     if paths.format_of(source, plain=plain) == paths.PARQUET:
         return _with_text_cluster(spark.read.parquet(source))
     return _with_text_cluster(spark.read.json(source))
 
 
 def _lines(spark: SparkSession, source: str) -> DataFrame:
-    # The lines stay bytes, so that Rust can report a line that is not UTF-8; Spark would not.
+    # The lines stay bytes, so that Rust can report a line that is not UTF-8.
     text = spark.read.option("recursiveFileLookup", "true").text(source)
     line = f.col("value").cast("binary").alias("line")
     full = text.where(~f.col("value").rlike(_BLANK))
     files = map(unquote, text.inputFiles())
     if not any(cluster is not None for cluster in paths.clusters_of(files, below=source)):
         return full.select(line)
-    # The URI encodes the path, and in this path Spark has already encoded the name.
+    # The name is encoded twice: by Spark in the path, and with the path in the URI.
     path = _decoded(f.col("_metadata.file_path"))
     found = f.regexp_extract(path, paths.cluster_pattern(source), 1)
     name = f.when(~found.isin("", paths.NO_CLUSTER), _decoded(found))
@@ -103,14 +103,14 @@ def _decoded(text: Column) -> Column:
 
 
 def _with_text_cluster(frame: DataFrame) -> DataFrame:
-    """Returns a frame whose cluster is a string, because Spark reads `cluster=1` as a number."""
+    """Returns a frame whose cluster is a string; Spark reads `cluster=1` as a number."""
     if "cluster" not in frame.columns:
         return frame
     return frame.withColumn("cluster", f.col("cluster").cast("string"))
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function that counts left-out groups after the job."""
+    """Returns the groups to assign, and a function for after the job: the counts of the others."""
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
     found = Observation()
@@ -165,7 +165,7 @@ def write(
 def contract_lines(
     groups: DataFrame, wanted: Iterable[tuple[str | None, str]]
 ) -> dict[tuple[str | None, str], str]:
-    """Returns the contract lines of a few groups, by (cluster, id), as input for other commands."""
+    """Returns (cluster, group id) -> contract line for `wanted`, as input of other commands."""
     pairs = list(wanted)
     ids = sorted({group_id for _, group_id in pairs})
     if not ids:

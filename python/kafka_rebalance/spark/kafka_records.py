@@ -95,14 +95,14 @@ def stream_consumer_offsets(
 
 def _register(spark: SparkSession) -> None:
     check_sources_python(spark)
-    use_this_python(spark)  # `register` takes the Python that plans and reads
+    use_this_python(spark)  # `register` stores which Python plans and reads
     spark.dataSource.register(KafkaRecords)
 
 
 def offset_bounds(
     spark: SparkSession, *, bootstrap_servers: str, options: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Returns the present bounds of each partition, which this process requests: BOUNDS_SCHEMA.
+    """Returns the present bounds of each partition: BOUNDS_SCHEMA. This process requests them.
 
     `high_watermark - last_stable` is the number of offsets that an open transaction holds back.
     """
@@ -146,7 +146,7 @@ class _Source:
 
 
 def _source(options: Mapping[str, str]) -> _Source:
-    # Spark treats options as case-insensitive, and its copy of them is in lower case.
+    # Options are case-insensitive for Spark, which passes them on in lower case.
     given = {name.lower(): value for name, value in options.items()}
     client = given.get("client")
     if client is not None and client not in CLIENTS:
@@ -227,7 +227,7 @@ class _BatchReader(_RangeReader, DataSourceReader):
 
 
 class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The stream's part on the driver: one process calls it during the whole query."""
+    """The stream's part on the driver: one process of Spark calls it during the whole query."""
 
     def __init__(self, source: _Source) -> None:
         super().__init__(source)

@@ -11,7 +11,7 @@
 
 A micro-batch has five steps:
 
-1. Take the records that the table does not contain yet: `offset >= next[partition]`. If there are
+1. Select the records that the table does not contain yet: `offset >= next[partition]`. If there are
    none, go on with step 5.
 2. Add them to the current table, and keep the last record of each key.
 3. Write the result to a new directory, whose name no other run uses.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CURRENT = "current.json"
 READERS_KEEP = 2
-"""How many older tables stay beside the current one: queries may still read them."""
+"""How many older tables are kept beside the current one, because queries may still read them."""
 
 _TABLE = re.compile(r"v-\d{8}-[0-9a-f]{8}")
 _SCHEME = re.compile(r"^(?!file:)[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -56,13 +56,13 @@ def keep_current_groups(
     every: str | None = "30 seconds",
     checkpoint: str | None = None,
 ) -> "StreamingQuery":
-    """Starts a query that keeps the last record of each group in a table; returns the query.
+    """Starts and returns a query that keeps the last record of each key of groups in a table.
 
     `stream` contains the columns that `current_groups` takes. With `commits`, the table also
     contains committed offsets. `every` is the time between two micro-batches; None reads all
     present records, and then stops. The driver and all executors must see the directory `path`.
     Only one query may write to it at a time. A query that is started again with this path continues
-    where the last one stopped, even after a kill.
+    where the last one stopped, even if that was killed.
 
     Errors: SchemaError for wrong columns; ValueError for a path of an object store.
     """
@@ -122,7 +122,7 @@ class Pointer:
             raise _damaged(path / CURRENT, f"cannot be read: {error}") from error
 
     def table(self, spark: SparkSession, path: Path) -> DataFrame:
-        """Returns the table after a check of its files: Spark would ignore a missing file."""
+        """Returns the table. Errors: KafkaRebalanceError if a file is missing or cut."""
         directory = path / self.directory
         for name, size in self.files.items():
             file = directory / name
@@ -156,7 +156,7 @@ class _KeptTable:
                 "take another path, because earlier records are not read from Kafka again"
             )
         columns = [*self._keys, "partition", "key", "value", "offset"]
-        # Cached before a shuffle: Spark does not merge small partitions of cached rows.
+        # Cached before a shuffle, because Spark does not merge small partitions of cached rows.
         wanted = batch.where(of_kinds(self._kinds)).select(*columns)
         fresh = wanted.where(self._is_new(pointer)).persist()
         try:
@@ -223,7 +223,7 @@ def _damaged(path: Path, problem: str) -> KafkaRebalanceError:
 
 
 def _uri(path: Path) -> str:
-    """Returns the path as a URI: Spark's default file system may not be the local one."""
+    """Returns the path as a URI, because Spark's default file system may not be the local one."""
     return f"file://{path}"  # not `as_uri`: Spark does not decode %20
 
 

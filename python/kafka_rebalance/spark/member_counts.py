@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each number of members brings, for many groups on Spark."""
+"""Plays what each number of members would bring, for many groups on Spark."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -24,9 +24,9 @@ SCALE_SCHEMA = (
 
 
 def scale_groups(groups: DataFrame, counts: Sequence[int] | None = None) -> DataFrame:
-    """Plays the step to each number of members, for every group: INPUT_SCHEMA in, SCALE_SCHEMA out.
+    """Returns what each number of members brings, by group: from INPUT_SCHEMA to SCALE_SCHEMA.
 
-    Answers are those of `kafka_rebalance.scale`; Python plays each step once in the workers. A bad
+    The answers are those of `kafka_rebalance.scale`; Python computes them in the workers. A bad
     group has an `error`. A column `cluster` is the first column of the answers, too.
 
     Raises SchemaError for columns that do not fit the contract; GroupError for a wrong count.
@@ -45,7 +45,7 @@ def scale_groups(groups: DataFrame, counts: Sequence[int] | None = None) -> Data
 
 
 def _answer(row: dict[str, Any], counts: list[int] | None) -> dict[str, Any]:
-    """Returns a row of SCALE_SCHEMA; the answer's other fields are left out by Arrow."""
+    """Returns a row of SCALE_SCHEMA; it may have more fields, which Arrow leaves out."""
     if (error := row.pop("error", None)) is not None:
         return bad_row(row, error)
     try:

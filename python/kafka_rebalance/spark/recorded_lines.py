@@ -7,8 +7,8 @@
 2. For each cluster, the zone of the lines' times is the median difference between an "assigned"
    line and its record, rounded to a quarter of an hour.
 3. A line about late writes names no group; it belongs to each group whose name its timer contains.
-4. Rows and lines of a group stand together, in the order of the time and the file; a line without a
-   time has that of the line before it. `history/log_causes.py` reads them, one group at a time.
+4. Rows and lines of a group are sorted together by time, then by position; a line without a time
+   has the time of the line before it. `history/log_causes.py` reads them, one group at a time.
 """
 
 from collections.abc import Iterator
@@ -45,8 +45,8 @@ _EVENT = [one.name for one in fields(CoordinatorEvent)]
 def coordinator_events(lines: DataFrame) -> DataFrame:
     """Returns a row for each line of a coordinator: EVENTS_SCHEMA.
 
-    `lines` contains a column `value`, as `spark.read.text` makes it. The `event` of a line that no
-    expression matches is null. Lines of other parts of the broker have no row.
+    `lines` contains a column `value`, as `spark.read.text` makes it. If no expression matches a
+    line, its `event` is null. Lines of other parts of the broker have no row.
 
     Errors: SchemaError without that column.
     """
@@ -85,7 +85,7 @@ def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
 
 
 def _shifted(events: DataFrame, history: DataFrame, keys: list[str]) -> DataFrame:
-    """Returns the events; their times are moved to the time zone of the records."""
+    """Returns the events with their times moved into the time zone of the records."""
     # 2.
     generation = [*keys, "group_id", "generation_id"]
     written = history.groupBy(*generation).agg(
@@ -110,7 +110,7 @@ def _of_groups(events: DataFrame, groups: DataFrame, keys: list[str]) -> DataFra
 
 
 def _caused(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yields the rows of one group; causes in its log lines are added, or replace inferred ones."""
+    """Yields one group's rows; causes in its log lines are added, or replace inferred causes."""
     history = [recorded_row(one["row"]) for one in rows if one["row"] is not None]
     events = [
         CoordinatorEvent(**{**one["event"], "fields": dict(one["event"]["fields"])})

@@ -53,7 +53,7 @@ def rebalance_patterns(
 
 
 def check_history(history: DataFrame) -> list[str]:
-    """Returns ["cluster"] if a history has it, else []. Errors: SchemaError for a wrong column."""
+    """Returns ["cluster"] if a history has this column, else []. Errors: SchemaError."""
     expected = answers_type(HISTORY_SCHEMA)
     require_columns(history, {one.name: one.dataType for one in expected.fields}, "history.")
     return clusters_in(history)
@@ -76,9 +76,9 @@ def each_group(
     answer: Callable[[list[dict[str, Any]]], Iterator[dict[str, Any]]],
     schema: str,
 ) -> DataFrame:
-    """Returns the rows of `answer`, which is called with the rows of one group at a time.
+    """Returns the rows of `answer`, which is called with all rows of one group at a time.
 
-    Rows with equal `keys` stand together; a group may continue in the next batch.
+    `frame` has rows with equal `keys` next to each other; a group may go on in the next batch.
     """
     arrow = arrow_schema(schema)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def contract(of: str = "all") -> t.StructType:
-    """Returns the columns `all`, of INPUT_SCHEMA (`input`), or of those in the log (`recorded`)."""
+    """Returns the contract's columns: `all`, those of `input`, or those `recorded` in the log."""
     return from_arrow_schema(contract_schema(of))
 
 
@@ -150,7 +150,7 @@ _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
 def leaf_paths(drop: set[str]) -> Iterator[str]:
-    """Yields the leaf columns' paths as `bulk.splits.row_batches` names them, without `drop`."""
+    """Yields the paths of leaf columns for `bulk.splits.row_batches`, except those in `drop`."""
     dropped = [f"{path.replace('[]', '')}." for path in drop]
     for _, path in leaves(contract_schema("all")):
         if not f"{path}.".startswith(tuple(dropped)):
@@ -169,20 +169,20 @@ def check(found: t.StructType) -> None:
 
 
 def is_lines(found: t.StructType) -> bool:
-    """Returns whether a frame contains a column of contract lines, not the contract's columns."""
+    """Returns whether a frame has contract lines in a column `line`, not the contract's columns."""
     lines = "line" in found.names and "topics" not in found.names
     return lines and isinstance(found["line"].dataType, t.BinaryType | t.StringType)
 
 
 def keys(found: t.StructType, *names: str) -> list[str]:
-    """Returns the key columns that the frame has, of `cluster` and `names`; checks their types."""
+    """Returns which of `cluster` and `names` the frame has. Errors: SchemaError for their types."""
     present = [name for name in ("cluster", *names) if name in found.names]
     _check_present(found, present)
     return present
 
 
 def with_keys(schema: str, present: list[str]) -> str:
-    """Returns the schema, with string columns for these keys at the front."""
+    """Returns the schema with a string column for each of these keys at the front."""
     return ", ".join([*(f"{name} string" for name in present), schema])
 
 
@@ -286,5 +286,5 @@ def answers_type(schema: str) -> t.StructType:
 
 
 def arrow_schema(schema: str) -> "pa.Schema":
-    """Returns a schema, written as a string, for Arrow; executors cannot parse Spark's string."""
+    """Returns Arrow's form of a schema in Spark's string form, which executors cannot parse."""
     return to_arrow_schema(answers_type(schema))

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from kafka_rebalance.errors import KafkaRebalanceError, SparkFailedError
 
 ARROW_BYTES = "4m"
-"""The most bytes of an Arrow batch: with Spark's default, 64m, giant groups need more memory."""
+"""The most bytes of an Arrow batch: Spark's default, 64m, takes more memory for giant groups."""
 
 HELP = "ship the environment with the job, see docs/cluster.md"
 
@@ -41,7 +41,7 @@ def spark_errors() -> Iterator[None]:
 
 
 def sentence(text: str) -> str:
-    """Returns the cause in Spark's message as one line; it is often far below the first line."""
+    """Returns one line: the cause, which is often far below the first line of Spark's message."""
     if found := re.search(r"No module named '[\w.]+' on an executor \(.*\): .*", text):
         return found[0]
     if found := re.search(r"No module named '([\w.]+)'", text):
@@ -68,7 +68,7 @@ _CONNECT_S = 10.0
 
 
 def _check_server(remote: str) -> None:
-    """Connects once, because Spark's client tries for minutes before it reports a dead server."""
+    """Raises an error if no server answers, because Spark's client would try for minutes."""
     url = urlsplit(remote)
     if url.scheme != "sc" or not url.hostname:
         return  # Spark reports what is wrong with the URL
@@ -88,8 +88,8 @@ def session(
 ) -> SparkSession:
     """Returns a quiet session; `progress` shows Spark's own bar on standard error.
 
-    `brief` is for a session of about a minute on this machine: it costs less to start, and would be
-    slower later.
+    `brief` is for a session of about a minute on this machine: it starts faster, but a long job
+    would run slower.
 
     With `remote` (`sc://host:port`), the session uses Spark Connect. Otherwise, under spark-submit
     or if a session is already running, no master, memory or Python is set here, because settings in
@@ -123,7 +123,7 @@ def session(
 
 
 def _on_this_machine(builder: SparkSession.Builder) -> SparkSession.Builder:
-    """Lets driver and workers run this Python, and talk to each other on this machine only."""
+    """Makes driver and workers run this Python, and connect to each other on this machine only."""
     # Without an activated environment, Spark would start its workers with the system's Python.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -131,11 +131,11 @@ def _on_this_machine(builder: SparkSession.Builder) -> SparkSession.Builder:
 
 
 def use_this_python(spark: SparkSession) -> None:
-    """Lets the workers of a session on this machine run this Python, if no other is named.
+    """Makes the workers of a session on this machine run this Python, if no other is set.
 
     Otherwise they run the first python3 on the PATH. A session on a cluster, or with a Connect
-    server elsewhere, stays as it is. A Connect server that this process started takes the setting
-    for functions, but not for data sources.
+    server elsewhere, stays as it is. A Connect server that this process started applies the setting
+    to functions, but not to data sources.
     """
     if "PYSPARK_PYTHON" in os.environ:
         return
@@ -151,7 +151,7 @@ def use_this_python(spark: SparkSession) -> None:
 def check_sources_python(spark: SparkSession) -> None:
     """Raises SparkFailedError if a data source would run in a python3 that cannot load it.
 
-    A Connect server that this process started takes it from its environment, not from the session.
+    A Connect server that this process started reads it from its environment, not from the session.
     """
     is_own = not isinstance(spark, SparkSession) and "SPARK_LOCAL_REMOTE" in os.environ
     if not is_own or "PYSPARK_PYTHON" in os.environ:

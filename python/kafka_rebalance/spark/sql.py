@@ -41,11 +41,11 @@ def register_functions(spark: SparkSession) -> None:
     needed columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is
     null or left out, the row's own is used; without `changes`, the next rebalance is played. An
     unknown assignor is an error of each row, and so are a wrong change and wrong arguments, because
-    Spark has no hook that could refuse them before the job. `changes` are separated by "; ", or an
-    array: 'add-members=1; partitions orders=24'; "" is the next rebalance. `kafka_assign` and
-    `kafka_plan` return these columns as a struct. They take an assignor for each row. `kafka_plan`
-    takes `changes` as an array of strings; if one refers to something that the group lacks, the row
-    has an error.
+    Spark cannot refuse them before the job. `changes` are separated by "; ", or an array:
+    'add-members=1; partitions orders=24'; "" is the next rebalance. `kafka_assign` and `kafka_plan`
+    return these columns as a struct. They take an assignor for each row. `kafka_plan` takes
+    `changes` as an array of strings; if one refers to something that the group lacks, the row has
+    an error.
     """
     use_this_python(spark)
     spark.udtf.register("kafka_assign_table", _assign_table())
@@ -69,12 +69,12 @@ def assign_udf(
     """
     known(assignor)
     if (active := SparkSession.getActiveSession()) is not None:
-        use_this_python(active)  # spark.udf.register takes the workers' Python when it is called
+        use_this_python(active)  # spark.udf.register stores the workers' Python
     more = [] if assignor is not None else ["assignor"]
     names = ["group_id", "topics", "members", *more]
     udf = _column("assign", more, OUTPUT_SCHEMA, assignor, max_partitions)
 
-    @functools.wraps(udf)  # spark.udf.register reads the attributes
+    @functools.wraps(udf)  # spark.udf.register reads its attributes
     def column(*columns: Any) -> Column:
         if len(columns) != len(names):
             raise TypeError(f"{len(columns)} columns in place of {', '.join(names)}")
@@ -103,7 +103,7 @@ def _column(
     def run(*columns: pa.Array) -> pa.Array:
         problem = f"{len(columns)} arguments; give {', '.join(names)}"
         if not columns:
-            raise TypeError(problem)  # no argument tells how many rows there are
+            raise TypeError(problem)  # the number of rows is unknown
         if len(columns) == len(names):
             is_text = "changes" in names and pa.types.is_string(columns[-1].type)
             problem = _ONE_TEXT if is_text else ""
@@ -118,9 +118,9 @@ def _column(
 
 
 def _in_core(verb: str) -> "tuple[Callable[..., pa.RecordBatch], _Refused]":
-    """Returns a core function, and one that returns so many rows with an error of the whole call.
+    """Returns a core function, and a function that returns rows with an error of the call.
 
-    Rows of wrong columns have the text of the SchemaError that frames raise. Spark pickles these
+    For wrong columns, the error's text is that of the SchemaError for frames. Spark pickles these
     closures by value for the workers: they load `schema` only for an error.
     """
 

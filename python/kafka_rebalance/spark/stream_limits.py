@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which offsets the next micro-batch reads, within a limit for all partitions together.
+"""Decides which offsets the next micro-batch reads, within one limit for all partitions.
 
 Offsets are the JSON that Spark keeps, such as {"0": 183}: partition number -> next offset.
 """
@@ -14,7 +14,7 @@ Offsets = dict[str, int]
 
 
 def beginning(bounds: Mapping[int, Bounds]) -> Offsets:
-    """Returns the offsets at which a new stream begins: each partition's earliest offset."""
+    """Returns where a new stream begins: partition -> its earliest offset."""
     return {str(partition): one.earliest for partition, one in bounds.items()}
 
 

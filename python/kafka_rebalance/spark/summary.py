@@ -9,7 +9,7 @@ from kafka_rebalance.errors import NO_MEMBERS, GroupError
 from . import schema
 
 _ACCURACY = 10_000
-"""The accuracy of `percentile_approx`: the relative error of a rank is at most 1 / this number."""
+"""The accuracy of `percentile_approx`: ranks have a relative error of at most 1 / _ACCURACY."""
 
 WORST = 20
 
@@ -91,7 +91,7 @@ def fleet_histogram(plans: DataFrame) -> DataFrame:
 
 
 def failed() -> Column:
-    """Returns a condition: the row has an error, and its kind is not "no-members"."""
+    """Returns the condition that a row has an error of another kind than "no-members"."""
     kind = f.coalesce(f.col("error_kind"), f.lit(""))
     return f.isnotnull("error") & (kind != NO_MEMBERS)
 
@@ -108,7 +108,7 @@ def _percentiles(column: Column) -> Column:
 
 
 def _worst(spreads: dict[str, Column], count: int) -> Column:
-    """Returns the groups furthest above the best spread, in the order of SUMMARY_SCHEMA."""
+    """Returns a column: the `count` groups that are furthest above their best spread."""
     shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
     group = f.struct(
         "group_id", *[column.alias(f"spread_{when}") for when, column in spreads.items()], *shown
@@ -121,7 +121,7 @@ def _worst(spreads: dict[str, Column], count: int) -> Column:
 
 
 def racks_of(groups: DataFrame) -> DataFrame:
-    """Returns the racks of members and replicas in one column `rack`, each rack once."""
+    """Returns a column `rack` with each rack of a member or a replica once."""
     if schema.is_lines(groups.schema):
         read = f.from_json(f.col("line").cast("string"), _RACKS)
         groups = groups.select(read.alias("group")).select("group.*")

@@ -14,7 +14,7 @@ _COLUMNS = ("topic", "partition", "weight")
 
 
 def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
-    """Returns the groups with the rows of `weights` in `topics[].weights`; unchanged for None.
+    """Returns the groups with the rows of `weights` in `topics[].weights`; as given for None.
 
     `weights` has the columns `topic`, `partition` and `weight`, and `cluster` if the groups have
     one. A row whose `partition` is null is for each other partition of the topic. The groups' own
@@ -40,7 +40,7 @@ def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
         ).alias("w_each"),
         f.max(f.when(partition.isNull(), weight)).alias("w_every"),
     )
-    numbered = groups.select(  # before the next step, or each topic would have its own number
+    numbered = groups.select(  # a number for each group, not for each topic
         f.struct(*[f.col(f"`{name}`") for name in groups.columns if name != "topics"]).alias(
             "rest"
         ),
@@ -64,7 +64,7 @@ def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
 
 
 def _weights(groups: t.StructType) -> Column:
-    """Returns the weights of the topic `one`: those of the joined rows, else its own."""
+    """Returns a column: the weights of topic `one`, from the joined rows where there are any."""
     of = groups["topics"].dataType
     assert isinstance(of, t.ArrayType)
     assert isinstance(of.elementType, t.StructType)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the rebalances of a real group with the plan of them."""
+"""Compares the rebalances of a live group with the plans that predict them."""

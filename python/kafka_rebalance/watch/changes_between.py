@@ -3,16 +3,16 @@
 
     changes_between: two states -> the first state to play from, and its changes
 
-A change edits a `BrokerState`: members leave, the settings or a topic change, a member subscribes
-to other topics, a member joins. Each change may have had an epoch and a target of its own.
+A change edits a `BrokerState`: a member leaves, a setting or a topic changes, a member subscribes
+to other topics, or a member joins. Each change may have had an epoch and a target of its own.
 
-Members that stay have the instance, the rack and the process of the second state from the
-beginning. A topic that the second state lacks was deleted if a member still subscribes to it; a
-topic that the first state lacks was created if a member of it subscribed to it. Any other topic
-exists from the beginning, because a state contains only topics that members read or own.
+Members that stay have the instance id, rack and process id of the second state from the beginning.
+A topic that the second state lacks was deleted if a member still subscribes to it; a topic that the
+first state lacks was created if a member of it subscribed to it. Any other topic exists from the
+beginning, because a state contains only topics that members read or own.
 
 If there are more than `_MOST` changes, those of one kind become one change: all members leave
-together, then all topics change together, then all subscriptions; at last, members join one after
+together, then all topics change together, then all subscriptions; last, members join one after
 another, in the order of the second state.
 """
 
@@ -26,12 +26,12 @@ from kafka_rebalance.group.model import Member, Subtopology, Topic
 from kafka_rebalance.group.spec import GroupSpec
 
 _MOST = 4
-"""The most changes that are tried in every order: 75 courses, in which several changes may happen
-at once.
+"""The most changes that are tried in every order. 4 changes, of which several may happen at once,
+can happen in 75 ways.
 """
 
 _MOST_SIZES = 8
-"""If a topic grew, at most this many sizes between the old one and the new one are tried."""
+"""If a topic grew, the most partition counts between the old and the new one that are tried."""
 
 
 class BrokerState(NamedTuple):
@@ -50,7 +50,7 @@ Edit = Callable[[BrokerState], BrokerState]
 
 
 class Changes(NamedTuple):
-    """The state before all changes, and the changes."""
+    """The state before all changes (`first`), and the changes (`edits`)."""
 
     first: BrokerState
     edits: tuple[Edit, ...]
@@ -59,8 +59,8 @@ class Changes(NamedTuple):
 def changes_between(
     before: GroupSpec, after: GroupSpec, back: Mapping[str, str]
 ) -> Iterator[Changes]:
-    """Yields the changes; then again, with one more change, for each size that a topic may have had
-    between the two states.
+    """Yields the changes; then, for each partition count that a topic may have had in between, the
+    changes again, with the topic's growth to that count as the first change.
 
     `back` maps the new id of each static member that came back to its old id.
     """
@@ -119,7 +119,7 @@ def _kinds(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> list
 
 
 def _few(kinds: Sequence[list[Edit]]) -> list[Edit]:
-    """Returns the changes, combined kind by kind until there are at most `_MOST`, if possible."""
+    """Returns the changes; while more than `_MOST` are left, those of the next kind become one."""
     few = list(kinds)
     for at, edits in enumerate(few):
         if sum(map(len, few)) > _MOST and len(edits) > 1:
@@ -176,7 +176,7 @@ def _new_or_grown(before: GroupSpec, after: GroupSpec) -> list[Topic]:
 
 
 def _between(before: GroupSpec, after: GroupSpec) -> Iterator[Topic]:
-    """Yields each topic that grew, with each size between old and new: it may grow in two steps."""
+    """Yields each topic that grew, with each partition count that it may have had in between."""
     then = {topic.name: topic for topic in before.topics}
     for topic in after.topics:
         old = then.get(topic.name)
@@ -198,7 +198,7 @@ def _deleted(name: str) -> Edit:
 
 
 def _put(topic: Topic) -> Edit:
-    """Returns the change that sets a topic: it is new, or has another id or more partitions.
+    """Returns the change that creates a topic, gives it another id, or adds partitions to it.
 
     A topic never shrinks, so a change to fewer partitions than the topic has does nothing.
     """

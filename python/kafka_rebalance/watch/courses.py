@@ -3,22 +3,22 @@
 
     possible_ends: two states -> Owners for each course of events
 
-Each change between the two states (`changes_between.py`) has an epoch, and mostly a target, of its
-own (`plans/broker_rounds.py`). Two states show neither the order of the changes, nor which changes
-had happened when the next target was computed: a target is computed once in an assignment interval,
-and a member that leaves causes none until the next heartbeat of another member. These courses are
-tried:
+Each change between the two states (`changes_between.py`) has an epoch of its own, and in most cases
+a target of its own (`plans/broker_rounds.py`). Two states show neither the order of the changes,
+nor which of them had happened when a target was computed: at most one target is computed in an
+assignment interval, and after a member leaves, none until the next heartbeat of another member.
+These courses are tried:
 
-1. The changes in each order, one or several at once, with a target after each of these parts.
-   First of all, each has a target of its own, in the order of `changes_between.py`: for a single
-   change, this is its plan.
+1. The changes in each order, one or several at once: each such part is followed by a target. In the
+   first course, each change is a part, in the order of `changes_between.py`; for a single change,
+   this course is its plan.
 2. In a part with several members that join, one target covers all of them, or each gets a target in
    turn.
-3. Without a change, the broker computes a target again.
+3. If there is no change, one course: the broker computes a target again.
 4. In a streams group, members may not have reached a target when the next one is computed
    (`present_tasks`).
 
-A group without members has no target; so its last member leaves in one part with a join.
+A group without members has no target, so the last member leaves in the same part as a join.
 
 Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); `coordinator/streams_group` implements all
          of it.
@@ -39,16 +39,16 @@ from .changes_between import BrokerState, Edit, changes_between
 from .owners import Owners, owners
 
 _LEAST_ENDS, _MOST_WORK = 20, 100_000
-"""Courses tried for n members and partitions in all: _MOST_WORK / n, but at least _LEAST_ENDS."""
+"""The courses tried: _MOST_WORK / number of members and partitions, but at least _LEAST_ENDS."""
 
 _MOST_APART = {2: 6, 3: 3}
-"""Number of changes -> the most members of which every subset may already be at its target."""
+"""Number of changes -> the most members for which `present_tasks` tries every subset."""
 
 
 def possible_ends(
     before: GroupSpec, after: GroupSpec, back: Mapping[str, str], engine: Engine
 ) -> Iterator[Owners | None]:
-    """Yields the owners at the end of each course; None if there are more courses than are tried.
+    """Yields the owners at the end of each course; last None if not all courses were tried.
 
     `back` maps the new id of each static member that came back to its old id. Errors: those of
     `assign`.
@@ -76,7 +76,7 @@ def _every_end(
 
 @dataclass(frozen=True, slots=True)
 class _Courses:
-    """The courses of the `edits`; `seen` has the states whose further courses were all yielded."""
+    """Plays the courses of the `edits`; `seen` is what was played, so that none is repeated."""
 
     start: GroupSpec
     edits: Sequence[Edit]
@@ -118,7 +118,7 @@ class _Courses:
 
 
 def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:
-    """Yields each part of the changes that are left, the smallest ones first."""
+    """Yields each subset of the changes that are left, the smallest ones first."""
     for size in range(1, len(left) + 1):
         yield from combinations(sorted(left), size)
 
@@ -126,13 +126,14 @@ def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:
 def present_tasks(
     before: Sequence[Member], target: tuple[Member, ...], apart: int
 ) -> Iterator[tuple[Member, ...]]:
-    """Yields the members with their present tasks, once for each possible set of these tasks.
+    """Yields the members with their present tasks, once for each combination that is possible.
 
     The assignor sees the tasks that members have at present. A member gives up tasks at its next
-    heartbeat, and gets new ones at a later heartbeat, when nobody else runs them. So if not all
-    members have reached their targets, a member has its old tasks, or has given up what it must and
-    gets nothing more, or only what is free. If up to `apart` members can differ in this, each set
-    of them is tried; of more members, all or none. Members without tasks have only their target.
+    heartbeat, and gets new ones at a later heartbeat, when nobody else runs them. So between two
+    targets, a member has its old tasks; or it has given up those that it must; or, if it must give
+    up none, it has got those that nobody else runs. If at most `apart` members can have changed
+    their tasks, each subset of them is tried; if more can, all of them and none. In other groups
+    than streams groups, members have only their target.
     """
     yield target
     then = {one.member_id: one.streams for one in before if one.generation_id is not None}
@@ -164,7 +165,7 @@ def _free(target: StreamsMember | None, held: Collection[TopicPartition]) -> Str
 def _revoked(
     was: StreamsMember | None, target: StreamsMember | None, held: Collection[TopicPartition]
 ) -> StreamsMember | None:
-    """Returns what a member keeps if it must give up tasks; else its tasks and the free ones."""
+    """Returns the tasks kept, if any must be given up; else these and the target's free tasks."""
     if was is None or target is None:
         return target
     kept = tuple(task for task in was.active_tasks if task in target.active_tasks)

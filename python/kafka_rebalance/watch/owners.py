@@ -13,7 +13,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class Owner(NamedTuple):
-    """A member that has a partition or task; `is_standby` is True for a standby of the task."""
+    """A member that has a partition or a task; `is_standby` if it has a standby of the task."""
 
     member_id: str
     is_standby: bool = False
@@ -28,7 +28,7 @@ def owners(group: GroupSpec) -> Owners:
 
 
 def owners_in(held: Assignment) -> Owners:
-    """Returns the owners in an assignment, and those of its standby tasks."""
+    """Returns the owners in an assignment, those of standby tasks included."""
     found: dict[tuple[str, int], set[Owner]] = {}
     for part in (held, held.standby):
         for member_id, owned in {} if part is None else dict(part).items():
@@ -47,10 +47,10 @@ def renamed(found: Owners, names: Mapping[str, str]) -> Owners:
 
 
 def additions(one: Owners, other: Owners) -> int:
-    """Returns the number of owners that partitions have in `other` but not in `one`, in all."""
+    """Returns how many pairs of partition and owner are in `other` but not in `one`."""
     return sum(len(by - one.get(tp, frozenset())) for tp, by in other.items())
 
 
 def elsewhere(one: Owners, other: Owners) -> int:
-    """Returns how many partitions have other owners in `one` than in `other`."""
+    """Returns how many partitions do not have the same owners in `one` and in `other`."""
     return sum(one.get(tp) != other.get(tp) for tp in one.keys() | other.keys())

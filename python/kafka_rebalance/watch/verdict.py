@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges a rebalance that a live group has made: did it end as the plan predicts?
+"""Judges a rebalance of a live group: did it end as the plan predicts?
 
     judged_rebalance: two states of a group -> JudgedRebalance
 
-A state is a description of the group at rest, or is read from a record of its log.
+A state is a description of the group between rebalances, or is read from a record of its log.
 
-1. The members of the second state start with the partitions that they owned in the first; a static
-   member that came back owns those of its old id. So a member that joined has its real id. The
-   leader is the one in the second state, else the one in the first state. If static members came
-   back, nothing else changed and no partition moved, the rebalance is as predicted.
-2. Each assignor that a leader may have (`leaders.py`) plans the next rebalance. If one of the plans
-   ends as the group did, the rebalance is as predicted.
-3. If not, possible causes are tried one after another, until a plan with this cause ends as the
-   group did. The first cause is the data that the members sent, if a record shows them. An assignor
-   that no possible leader had is tried as a cause, too.
+1. The plan starts from the members of the second state, so a member that joined has its real id,
+   with the partitions that they owned in the first; a static member that came back owns those of
+   its old id. The leader is that of the second state; if that is unknown, that of the first. If
+   only static members came back, and no partition moved, the rebalance is as predicted.
+2. The rebalance is planned with each assignor that a leader may have (`leaders.py`). If one of the
+   plans ends as the group did, the rebalance is as predicted.
+3. If not, possible causes are tried one after another, until a plan with one ends as the group did.
+   The first cause is other data from the members than step 1 takes, if a record shows what they
+   sent. The last are assignors that no possible leader has.
 
-A group that the broker assigns has neither a leader nor claims. It is compared with the ends of
-the courses of events between the two states (`courses.py`). If no course ends alike, the cause is
-unknown; or the epoch shows more changes than the two states: a member joined and left, for example.
+A group that the broker assigns has neither a leader nor claims. It is compared with the ends of the
+courses of events between the two states (`courses.py`). If no course ends as the group did, the
+cause is unknown, or the epoch rose by more changes than the two states show: for example, a member
+joined and left.
 
 Differs  between descriptions, what the members sent is unknown, and a group that rebalanced twice
          is compared with one rebalance. Records have neither limit.
@@ -52,7 +53,9 @@ _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
 EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
 MORE_CHANGED = "the epoch rose by more than the changes that the two states show"
 NOT_ALL_TRIED = "not every order of the changes was tried, because the group is large"
+NO_TOPIC = "the leader did not know a topic yet"
 OLD_COUNTS = "the leader did not know the new partition counts yet"
+UNKNOWN = "unknown"
 NO_CHANGE = "no visible change"
 NO_REBALANCE = "no rebalance: static members came back"
 
@@ -62,12 +65,12 @@ class JudgedRebalance:
     """A rebalance, and whether it was predicted; docs/plans.md lists the fields.
 
     `event`       the differences between the states, as a string with whole member ids
-    `assignor`    the assignor whose plan ends as the group did; None if there is none
+    `assignor`    the assignor whose plan ends as the group did; None if no plan does
     `cause`       why the prediction was wrong; None if it was right
-    `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that have
-                  other owners in the first plan
-    `revoked`     how many partitions members have lost; those of members that left count, too
-    `gained`      how many partitions members have got; those of members that joined count, too
+    `elsewhere`   how many of the `partitions` have other owners at the end of the first plan; 0 if
+                  the rebalance was predicted
+    `revoked`     how many partitions members have lost; those of members that left are included
+    `gained`      how many partitions members have got; those of members that joined are included
     """
 
     group_id: str
@@ -99,8 +102,8 @@ def judged_rebalance(
     """Judges the rebalance between two states.
 
     `sent` is the group as the leader saw it, if that is known from a record. The second state is
-    then the one after a single rebalance, so it is compared with the plan's first round, not with
-    its end. If the group `was_empty` between the states, all members have left and others joined.
+    then that after a single round, so it is compared with the plan's first round, not with its end.
+    If the group `was_empty` between the states, all its members left and the present ones joined.
 
     Errors   GroupError if the group runs an assignor that no plan knows, such as Kafka Streams'.
     """
@@ -132,10 +135,10 @@ def judged_rebalance(
         with suppress(GroupError):  # of an assignor that has no answer
             if sent is not None and owners_in(assign(sent, name, engine=engine)) == found:
                 return judged(name, _not_as_owned(started, sent), first)
-    for cause, changed, name in _causes(before, started, tried):
+    for cause, changed, name in _causes(before, started, tried, {topic for topic, _ in found}):
         if _end(changed, name, engine, one_round) == found:
             return judged(name, cause, first)
-    return judged(None, "unknown", first)
+    return judged(None, UNKNOWN, first)
 
 
 def _of_broker(
@@ -145,7 +148,7 @@ def _of_broker(
     if right.event.startswith("back: ") and not right.revoked + right.gained:
         return right
     first: Owners | None = None
-    cause = "unknown"
+    cause = UNKNOWN
     for end in possible_ends(before, after, back, engine):
         if end == found:
             return right
@@ -165,7 +168,7 @@ def _judged(
     cause: str | None = None,
     first: Owners | None = None,
 ) -> JudgedRebalance:
-    """Returns the row; `first` are the owners at the end of the first plan, if it is wrong."""
+    """Returns the judgement; `first` are the owners at the end of the first plan, if wrong."""
     place, first = (after.group_id, after.generation_id, event), first or {}
     new_ids = {old: new for new, old in _old_ids(before, after).items()}
     had, has = renamed(owners(before), new_ids), owners(after)
@@ -175,9 +178,10 @@ def _judged(
 
 
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
-    """Returns whether the changes of the plan `told` may all have happened in the group by now.
+    """Returns whether the group may by now have gone through all changes of the plan `told`.
 
-    The group then has as many members as in the plan, the plan's epoch, and its partition counts.
+    Then it has as many members as the plan's end, the partition counts that the plan changed, and,
+    if the broker assigns, the plan's epoch or a later one.
     """
     end, counts = told.final, partition_or_task_counts(after)
     resized = partition_or_task_counts(told.group).items() ^ partition_or_task_counts(end).items()
@@ -190,9 +194,9 @@ def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
 
 
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
-    """Returns how many partitions have another owner than in the plan.
+    """Returns how many partitions have another owner in `after` than at the end of the plan.
 
-    The real new members stand for the plan's new members, in order.
+    New members of the plan are taken for the group's new members, in the order of both lists.
     """
     known = {member.member_id for member in told.group.members}
     there = {member.member_id for member in after.members}
@@ -228,8 +232,8 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         claims = ((), None) if then is None else (then.owned_partitions, then.generation_id)
         members.append(member.owning(*claims))
     new_ids = {old: new for new, old in back.items()}
-    # After a member left, subscriptions seldom show the rebalance protocol, so the protocol of the
-    # state before is used.
+    # When a member has left, subscriptions seldom show the rebalance protocol, so that of the first
+    # state is used.
     protocol = before.rebalance_protocol if after.assignor == before.assignor else None
     started = after.edited(members=tuple(members))
     return replace(
@@ -251,7 +255,7 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
 def differences(
     before: GroupSpec, after: GroupSpec, *, was_empty: bool = False
 ) -> dict[str, list[str]]:
-    """Returns kind of difference -> whole member ids, topics or values that differ, maybe none."""
+    """Returns kind of difference -> the member ids, topics or values that differ, maybe none."""
     back = _old_ids(before, after)
     old = {} if was_empty else {member.member_id: member for member in before.members}
     new = {back.get(one.member_id, one.member_id): one for one in after.members}
@@ -299,11 +303,14 @@ def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
 
 
 def _causes(
-    before: GroupSpec, started: GroupSpec, tried: list[str]
+    before: GroupSpec, started: GroupSpec, tried: list[str], given: set[str]
 ) -> Iterator[tuple[str, GroupSpec, str]]:
     then = {topic.name: topic for topic in before.topics}
     older = tuple(then.get(topic.name, topic) for topic in started.topics)
+    assigned = tuple(topic for topic in started.topics if topic.name in given)
     for name in tried:
+        if len(assigned) < len(started.topics):
+            yield NO_TOPIC, started.edited(topics=assigned), name
         if partition_or_task_counts(before) != partition_or_task_counts(started):
             yield OLD_COUNTS, started.edited(topics=older), name
         for cause, change in _CHANGES.items():

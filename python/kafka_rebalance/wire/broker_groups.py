@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defines the requests and responses of groups whose brokers assign, with Kafka's field names.
 
-A heartbeat joins (epoch 0), keeps a membership, or leaves (epoch -1; -2 for a static member that
-comes back). A field that is None, or a rebalance timeout of -1, is as in the last heartbeat.
+A heartbeat joins (epoch 0), stays, or leaves (epoch -1; -2 for a static member that will come
+back). A field that is None, or a rebalance timeout of -1, has not changed since the last heartbeat.
 
 Source   the schemas of ConsumerGroupHeartbeat, ConsumerGroupDescribe, ShareGroupHeartbeat and
          ShareGroupDescribe of Kafka 4.4.0; KIP-848, KIP-932.
@@ -99,14 +99,14 @@ Described = Annotated[tuple[DescribedPartitions, ...], Boxed()]
 
 
 def pairs_of(topics: tuple[DescribedPartitions, ...]) -> tuple[TopicPartition, ...]:
-    """Returns described partitions as pairs of topic name and number."""
+    """Returns described partitions as TopicPartitions."""
     return tuple(
         TopicPartition(one.topic_name, number) for one in topics for number in one.partitions
     )
 
 
 def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
-    """Returns all topics of a description if one of them has no partitions; else no topics."""
+    """Returns the names of all topics if one of them has no partitions; else ()."""
     is_whole = all(one.partitions for one in topics)
     return () if is_whole else tuple(one.topic_name for one in topics)
 
@@ -176,7 +176,7 @@ class DescribedShareMember(Message):
 
 
 class BrokerGroup(Message):
-    """The description of a group whose broker assigns, or the error if there is no such group."""
+    """The description of a group whose broker assigns, or the error if it is absent."""
 
     group_type: ClassVar[str]
 
@@ -208,7 +208,7 @@ class DescribedShareGroup(BrokerGroup):
 
 
 class DescribeResponse(Response):
-    """Descriptions of groups, in the request's order; errors for empty ids come first."""
+    """Descriptions of groups, in the request's order; the errors of empty ids come first."""
 
     described: ClassVar[type[Any]]
 

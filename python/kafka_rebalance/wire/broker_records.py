@@ -55,7 +55,7 @@ class OldMetadataValue(Frozen):
 
 
 class ClassicMetadata(NamedTuple):
-    """Fields of a member that uses the classic protocol."""
+    """The additional fields of a member that uses the classic protocol."""
 
     session_timeout_ms: Int32
     protocols: Annotated[tuple[JoinGroupProtocol, ...], Name("supportedProtocols")]
@@ -78,7 +78,7 @@ class MemberValue(Frozen):
 
 
 class TargetEpochValue(Frozen):
-    """The epoch for which targets were computed, and when (ms); 0 before the first targets."""
+    """The epoch for which targets were computed, and the time (ms); 0 before the first targets."""
 
     assignment_epoch: Int32
     assignment_timestamp_ms: Annotated[Int64, Tag(0), Name("assignmentTimestamp")] = 0
@@ -136,7 +136,7 @@ class ShareMemberValue(Frozen):
 
 
 class ShareCurrentValue(Frozen):
-    """A member's current assignment; `state` is a number as for members of consumer groups."""
+    """A member's current assignment; `state` has the numbers of `CurrentValue`."""
 
     member_epoch: Int32
     previous_member_epoch: Int32
@@ -152,7 +152,7 @@ class DeletingTopic(NamedTuple):
 
 
 class ShareStateValue(Frozen):
-    """The partitions whose share state is being or is initialised, and the topics to delete."""
+    """Partitions whose share state is being initialised or is initialised, and topics to delete."""
 
     initializing: Annotated[tuple[DescribedPartitions, ...], Name("initializingTopics")] = ()
     initialized: Annotated[tuple[DescribedPartitions, ...], Name("initializedTopics")] = ()
@@ -165,7 +165,8 @@ class ShareStateValue(Frozen):
 class StreamsEpochValue(Frozen):
     """The epoch of a streams group; `assignment_configs` are the settings of its last epoch.
 
-    `validated_topology_epoch` is -1 if there is none. The description epochs belong to a plug-in.
+    `validated_topology_epoch` is -1 if no topology is valid. The description epochs are those of
+    the brokers' plug-in for topology descriptions.
     """
 
     epoch: Int32
@@ -280,7 +281,7 @@ class RecordKey(NamedTuple):
 
 # Reading and writing ------------------------------------------------------------------------------
 
-# Types whose keys name a member or a pattern; the other records are of the group itself.
+# Types whose keys name a member or a pattern; the keys of other types name only the group.
 _NAMED = {one for one in RecordType if "MEMBER" in one.name or one.name.endswith("EXPRESSION")}
 _TYPES = {kind.value: kind for kind in RecordType}
 _VERSION = 0

@@ -21,14 +21,14 @@ class JoinGroupProtocol(NamedTuple):
 
 
 class MemberIdentity(NamedTuple):
-    """A member that leaves or is removed; an administrator may give only the instance id."""
+    """A member that leaves or is removed; administrators may give its instance id only."""
 
     member_id: str = UNKNOWN_MEMBER
     group_instance_id: str | None = None
 
 
 class FindCoordinatorResponse(Response):
-    """The coordinator's node; `node_id` is -1 with an error."""
+    """The node id of the coordinator; -1 if there is an error."""
 
     error_code: ErrorCode = ErrorCode.NONE
     node_id: int = -1
@@ -64,7 +64,7 @@ class JoinGroupResponse(Response):
 
 
 class JoinGroup(Request):
-    """A member asks to belong to the next generation."""
+    """A member asks to join the next generation."""
 
     response = JoinGroupResponse
 
@@ -173,7 +173,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group in DescribeGroups; `state` is Dead if it is absent, and None after a refusal."""
+    """A group in DescribeGroups; `state` is Dead if it is absent, None if the request failed."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes Connect's two messages: a worker sends metadata, and receives an assignment.
+"""Reads and writes Connect's two messages: a worker's metadata, and its assignment.
 
-An entry of `work` has the numbers of a connector's tasks, and -1 if the connector itself runs on
-the worker. The caller orders the work. Versions are 0 eager, 1 compatible, 2 sessioned; bytes of a
-newer version are read up to the last known field.
+In the bytes, an entry of work has the numbers of a connector's tasks, and -1 if the connector
+itself runs on the worker. The caller orders the work. Versions are 0 eager, 1 compatible, 2
+sessioned; bytes of a newer version are read up to the last known field.
 
 Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
@@ -31,7 +31,7 @@ Tasks = tuple[tuple[str, int], ...]
 
 
 class ConnectAssignment(Message):
-    """A worker's assignment; the worker must rejoin after `delay_ms` (0: it need not)."""
+    """A worker's assignment; the worker must rejoin after `delay_ms`, unless that is 0."""
 
     error: int = NO_ERROR
     leader: str = ""

@@ -14,8 +14,8 @@ class Subscription(Frozen):
     """The message that a member sends when it joins.
 
     `generation_id` is None if the field is negative or the version has no such field; `rack_id` is
-    None if the field is null or the version has none. For Kafka's classes, an empty rack is no
-    rack; librdkafka distinguishes the two.
+    None if the field is null or the version has none. For Kafka's classes, an empty rack counts as
+    none; librdkafka distinguishes the two.
     """
 
     topics: tuple[str, ...]
@@ -77,7 +77,7 @@ class StickyUserData(Frozen):
 
 
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
-    """Reads StickyAssignor's version 1 or 0; unreadable bytes give no partitions, generation -1."""
+    """Reads StickyAssignor's version 1 or 0; if unreadable, no partitions and generation -1."""
     read = _core.decode_sticky_user_data(data)
     return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
 
@@ -88,7 +88,7 @@ def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id:
 
 
 def decode_cooperative_user_data(data: bytes) -> int:
-    """Reads CooperativeStickyAssignor's generation; as in Kafka, -1 for unreadable bytes."""
+    """Returns CooperativeStickyAssignor's generation; as in Kafka, -1 for unreadable bytes."""
     return _core.decode_cooperative_user_data(data)
 
 

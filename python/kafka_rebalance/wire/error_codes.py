@@ -69,7 +69,7 @@ ErrorField = Annotated[ErrorCode, struct.Struct(">h")]
 
 _E = ErrorCode
 
-# Maps the error of a failed append to the error of the response; other errors stay unchanged.
+# The error of a failed append -> the error of the response; other errors stay unchanged.
 _APPEND_ERRORS = {
     _E.UNKNOWN_TOPIC_OR_PARTITION: _E.COORDINATOR_NOT_AVAILABLE,
     _E.NOT_ENOUGH_REPLICAS: _E.COORDINATOR_NOT_AVAILABLE,
@@ -88,7 +88,7 @@ def of_append_error(error: ErrorCode) -> ErrorCode:
 
 
 def of_operation_error(error: ErrorCode) -> ErrorCode:
-    """Returns the error code of any other response after a failed append.
+    """Returns the error code of responses to all other requests after a failed append.
 
     A NETWORK_EXCEPTION (from the verification of a transaction) becomes
     COORDINATOR_LOAD_IN_PROGRESS, because clients then retry without looking for a coordinator.

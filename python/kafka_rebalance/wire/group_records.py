@@ -2,7 +2,7 @@
 """Reads and writes the records of classic groups in `__consumer_offsets`, in every version.
 
 Every key and value starts with an int16 version: 0 and 1 are keys of offsets, 2 of groups. A record
-that is decoded and encoded again has its old bytes. The value `None` is a tombstone.
+that is decoded and encoded again has the same bytes. The value `None` is a tombstone.
 
 Errors   WireError, which names the field.
 Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator;

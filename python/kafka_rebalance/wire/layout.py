@@ -7,7 +7,7 @@ A message is a dataclass or a NamedTuple whose fields stand in the order of the 
     bool, an IntEnum                    a number of 8 bits, unless an annotation names another
     Uuid                                two numbers of 64 bits
     str, bytes                          a length and the data; "| None": the length may be -1
-    JavaString                          what `DataOutput.writeUTF` writes: 16 bits of length, then
+    JavaString                          as `DataOutput.writeUTF` writes: 16 bits of length, then
                                         each UTF-16 unit in 1 to 3 bytes
     JavaChars                           32 bits of length, then UTF-16 units of 16 bits
     tuple[T, ...]                       a count and the entries; "| None": the count may be -1
@@ -17,8 +17,8 @@ A message is a dataclass or a NamedTuple whose fields stand in the order of the 
 
     Annotated[T, Tag(0)]          one of the tagged fields; left out if it has its default
     Annotated[T, Since(3)]        in version 3 and later; `Since(1, last=1)`: in version 1 only
-    Annotated[T, Boxed()]         stands alone in a message of its own
-    Annotated[T, Name("group")]   the name in errors, where it is not that of the attribute
+    Annotated[T, Boxed()]         is wrapped in a message of its own
+    Annotated[T, Name("group")]   the name in errors, if it is not the attribute's
     Version                       the version of the message; it is not in the bytes
     Tagged                        unknown tagged fields, which are written as they were read
 
@@ -47,14 +47,14 @@ _Number = struct.Struct
 
 
 class Tag(NamedTuple):
-    """Marks a tagged field; Kafka writes some even if they have their default."""
+    """Marks a tagged field; if `always`, it is written even with its default, as by Kafka."""
 
     number: int
     always: bool = False
 
 
 class Since(NamedTuple):
-    """Marks a field that only the versions from `first` to `last` have."""
+    """Marks a field that exists only in the versions from `first` to `last`."""
 
     first: int
     last: int = 2**15
@@ -63,7 +63,7 @@ class Since(NamedTuple):
 
 
 class Boxed(NamedTuple):
-    """Marks a field that stands alone in a message of its own: tagged fields follow it."""
+    """Marks a field that is wrapped in a message of its own: the field, then tagged fields."""
 
 
 class Name(NamedTuple):
@@ -103,7 +103,7 @@ Write = Callable[[list[bytes], Any], None]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Layout(Generic[_T]):
-    """How the messages of a class are read and written, in one version."""
+    """Reads and writes the messages of a class, in one version."""
 
     read_from: Callable[[Source], _T]
     write_to: Callable[[list[bytes], _T], None]
@@ -142,12 +142,12 @@ class _LayoutOf(Protocol):
 layout_of = cast(_LayoutOf, _compiled)
 """Returns the layout of a class's messages in one version.
 
-Layouts are compiled once and kept: call this only with versions that Kafka has.
+Layouts are compiled once and kept for ever: call this only with versions that Kafka has.
 """
 
 
 def read_version(data: bytes, what: str, known: range | None = None) -> int:
-    """Returns the version that begins a message; `known` None means any. Errors: WireError."""
+    """Returns the version at a message's beginning; `known` None allows any. Errors: WireError."""
     if len(data) < VERSION_BYTES:
         raise WireError(f"{what}.version: needs 2 bytes, {len(data)} are left")
     version: int = _INT16.unpack_from(data)[0]
@@ -294,7 +294,7 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def _absent(one: _Field, version: int) -> Any:
-    """Returns the value of a field that is not in the bytes: the version, or a default."""
+    """Returns the value of a field that the bytes lack: the version, or the field's default."""
     if one.mark(_Special) is _Special.VERSION:
         return version
     since = one.mark(Since)
@@ -312,7 +312,7 @@ def _maker(kind: Any, fields: tuple[_Field, ...]) -> Callable[[list[Any]], Any]:
 
 
 def _typed(hint: Any, marks: tuple[Any, ...], version: int, flexible: bool) -> tuple[Read, Write]:
-    """Returns a reader and a writer for a type, with the marks of its annotation."""
+    """Returns a reader and a writer for a type whose annotation has these marks."""
     hint, *more = _parts(hint)
     marks = (*marks, *more)
     nullable = typing.get_origin(hint) in (types.UnionType, Union)
@@ -409,7 +409,7 @@ def _string_or_bytes(is_string: bool, nullable: bool, flexible: bool) -> tuple[R
 def _java_string(source: Source) -> str:
     data = source.take(source.number(_UINT16))
     try:
-        # Halves of surrogate pairs have three bytes each; four bytes for one character are refused.
+        # Half a surrogate pair has three bytes; a character of four bytes is refused.
         halves = data.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
         if halves and max(halves) > "\uffff":
             raise _Wrong("is not Java's modified UTF-8")
@@ -472,7 +472,7 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
 
 
 def _nullable(read_fields: Read, write_fields: Write, is_tagged: bool) -> tuple[Read, Write]:
-    """Returns a reader and a writer for a message that may be null: the byte before it tells."""
+    """Returns a reader and a writer for a nullable message: the byte before it shows null."""
     lowest, null = (1, b"\0") if is_tagged else (0, b"\xff")
 
     def read(source: Source) -> Any:

@@ -21,7 +21,7 @@ class Request(Message):
     """The class of the request's response."""
 
     def refused(self, error: ErrorCode) -> Response:
-        """Returns the response that contains only `error`."""
+        """Returns the response that refuses the request with `error`."""
         return self.response(error_code=error)  # type: ignore[call-arg]
 
 
@@ -48,7 +48,7 @@ class GroupState(Enum):
     broker assigns are Assigning or Reconciling (KIP-848), and only streams groups are NotReady.
     """
 
-    # Each request looks up its group's state in a table, and Enum's own hash is Python code.
+    # Faster than Enum's own hash, which is Python code: each request looks up its group's state.
     __hash__ = object.__hash__
 
     EMPTY = "Empty"

@@ -14,7 +14,7 @@ NO_RETENTION = -1
 
 
 class OffsetToCommit(NamedTuple):
-    """One partition of an OffsetCommit; Kafka treats a null `metadata` as an empty text."""
+    """One partition of an OffsetCommit; Kafka treats a null `metadata` as an empty string."""
 
     topic: str
     partition: int
@@ -54,7 +54,7 @@ class CommitRequest(Request):
 
 
 class OffsetCommit(CommitRequest):
-    """Commits offsets, visible at once; without `retention_ms` (v2 to v4), the default counts."""
+    """Commits offsets that are visible at once; `retention_ms` (v2 to v4) replaces the default."""
 
     retention_ms: int | None = None
 
@@ -111,7 +111,7 @@ class OffsetFetch(Request):
 
 
 class OffsetDeleteResponse(Response):
-    """The error code of the group, or one for each partition."""
+    """The error code for the whole group, or one for each partition."""
 
     error_code: ErrorCode = ErrorCode.NONE
     partitions: tuple[PartitionError, ...] = ()

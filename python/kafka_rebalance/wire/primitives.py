@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of messages: numbers are big-endian, lengths unsigned varints of 7 bits a byte.
+"""The bytes of messages: numbers are big-endian, lengths are unsigned varints.
 
 A length greater than the number of bytes left is an error, and no memory is reserved for it.
 """
@@ -11,7 +11,7 @@ _BYTES = [bytes([value]) for value in range(256)]
 
 
 class _Wrong(Exception):
-    """A problem of a field; each message around the field adds its part to `path`."""
+    """An error in a field; each enclosing message adds its part in front of `path`."""
 
     def __init__(self, problem: str) -> None:
         self.path = ""
@@ -24,7 +24,7 @@ class _Wrong(Exception):
 
 
 class Source:
-    """Bytes; those before `at` have been read."""
+    """Bytes to read; those before `at` have been read."""
 
     __slots__ = ("at", "data")
 

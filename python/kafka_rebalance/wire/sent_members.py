@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a member from the subscription that it sent, in the form that the leader's assignor sees.
+"""Makes a member from the subscription that it sent, as the leader's assignor reads it.
 
 Sticky reads owned partitions and generation only from the user data; cooperative-sticky reads the
 subscription's fields first. The `Member` has the partitions and generations that the assignor
@@ -23,9 +23,9 @@ from .consumer_protocol import (
 _NO_GENERATION = -1
 _STREAMS = "stream"
 _KAFKA_PYTHON_VERSION = 2
-"""The bytes of the version with which kafka-python's sticky begins its user data."""
+"""How many bytes at the beginning of kafka-python's sticky user data are its version."""
 _OF_LIBRDKAFKA = ("range", "roundrobin", "cooperative-sticky")
-"""The assignors of librdkafka; an application cannot add one."""
+"""The assignors of librdkafka; an application cannot add others."""
 
 
 def sent_member(
@@ -37,7 +37,7 @@ def sent_member(
     client_id: str | None = None,
     client_host: str | None = None,
 ) -> Member:
-    """Returns the member that `assignor` sees; as in Kafka, unreadable user data are ignored.
+    """Returns the member as `assignor` reads it; as in Kafka, unreadable user data are ignored.
 
     `assignor` is Kafka's, or kafka-python/sticky, which reads user data that Kafka's cannot read.
     """
@@ -80,10 +80,11 @@ def sent_member(
 
 
 def _no_topics(data: bytes, client_id: str | None) -> bool:
-    """Returns whether sticky's user data have no topics; False if Kafka's class cannot read them.
+    """Returns whether sticky's user data list no topics; False if Kafka's class cannot read them.
 
-    Before the first assignment, the Python clients send 0 bytes (Java sends null). These count like
-    the client's later data: Kafka's class can read those of aiokafka, but not of kafka-python.
+    Before the first assignment, the Python clients send 0 bytes (Java sends null). For 0 bytes, the
+    answer is that for the client's later data: Kafka's class can read aiokafka's, but not
+    kafka-python's.
     """
     if not data:
         return not (client_id or "").startswith("kafka-python")
@@ -95,9 +96,9 @@ def client_library(subscription: Subscription, assignor: str, client_id: str | N
 
     The rules are those of the table in docs/plans.md, which `tools/sent_subscriptions.py` makes
     from real clients. "java" also stands for this project's plug-ins, which send what Java sends.
-    "python" is kafka-python's or aiokafka's own assignor. Java before 2.4 sent the same bytes; only
-    a default client id tells them apart. Kafka Streams' assignor exists in Java only. Under another
-    custom assignor, user data do not show the library: None.
+    "python" is kafka-python's or aiokafka's own assignor. Java before 2.4 sent the same bytes as
+    these two; only a default client id distinguishes them. Kafka Streams' assignor exists in Java
+    only. Under another custom assignor, user data do not show the library: None.
     """
     data = subscription.user_data
     if assignor == _STREAMS:

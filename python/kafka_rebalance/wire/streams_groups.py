@@ -2,7 +2,7 @@
 """Defines the requests and responses of streams groups (KIP-1071), with Kafka's field names.
 
 A heartbeat that joins has the application's topology. The three lists of tasks are what the member
-has; all or none are sent. Other fields are as in `broker_groups.py`.
+has; all or none are sent. The other fields are those of `broker_groups.py`.
 
 Source   the schemas of StreamsGroupHeartbeat and StreamsGroupDescribe of Kafka 4.4.0.
 """
@@ -78,7 +78,7 @@ class SubtopologyTasks(NamedTuple):
 
 
 class StreamsStatus(IntEnum):
-    """What a response tells a member about its group."""
+    """A status of the group that a response reports to a member."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -93,7 +93,7 @@ TaskList = tuple[SubtopologyTasks, ...]
 
 
 class StreamsGroupHeartbeatResponse(Response):
-    """The member's epoch, its tasks if they have changed, and the topics to create after this."""
+    """The member's epoch, its tasks if they changed, and the topics that the broker must create."""
 
     error_code: ErrorCode = ErrorCode.NONE
     member_id: str = ""
@@ -135,7 +135,7 @@ class DescribedTaskOffset(NamedTuple):
 
 
 class SentStreamsHeartbeat(Message):
-    """A heartbeat as it is sent; the coordinator needs only the fields of `heartbeat`."""
+    """A heartbeat with all fields of the bytes; the coordinator needs only those of `heartbeat`."""
 
     group_id: str
     member_id: str
@@ -225,7 +225,7 @@ def _lists(tasks: DescribedTasks) -> TaskLists:
 
 
 class DescribedSubtopology(Message):
-    """A part of the topology. `source_topics` exist before the application starts."""
+    """A part of the topology. `source_topics` must exist before the application starts."""
 
     subtopology_id: str
     source_topics: tuple[str, ...]
@@ -261,7 +261,7 @@ class DescribedStreamsGroup(Message):
 
     @property
     def subtopologies(self) -> tuple[DescribedSubtopology, ...]:
-        """Returns the parts of the topology, none if the broker has not validated it."""
+        """Returns the topology's parts; () if the broker has not validated the topology."""
         return (self.topology and self.topology.subtopologies) or ()
 
 

@@ -3,7 +3,7 @@
 
 A thread sends `SubscriptionInfo` in its consumer subscription; the leader sends `AssignmentInfo` in
 the consumer assignment. Each begins with its version. Both are read up to version 11; of a newer
-subscription, only the two versions are read, as a leader does.
+subscription, a leader reads only the two versions.
 
 Errors   WireError with the path of the field.
 Source   SubscriptionInfoData.json, AssignmentInfo (kafka-streams 4.3.1).
@@ -28,7 +28,7 @@ _Message = TypeVar("_Message", "SubscriptionInfo", "AssignmentInfo")
 
 
 class TaskId(NamedTuple):
-    """A partition number of a subtopology; its string is `subtopology_partition`."""
+    """A task: a partition number of a subtopology; as a string, `SUBTOPOLOGY_PARTITION`."""
 
     subtopology_id: Int32
     partition: Int32
@@ -62,7 +62,7 @@ class _ClientTag(NamedTuple):
 
 
 class SubscriptionInfo(NamedTuple):
-    """The user data of a thread's subscription. `process_id` has two signed halves.
+    """The user data of a thread's subscription. `process_id` is two signed 64-bit numbers.
 
     `prev_tasks` and `standby_tasks` are of versions 1 to 6, `offset_sums_by_subtopology` is of
     versions 7 to 9; `offset_sums` reads all of them.
@@ -136,7 +136,7 @@ class NumberedPartition(NamedTuple):
 
 
 class HostPartitions(NamedTuple):
-    """The partitions of a host; versions 5 and later name a topic by its number."""
+    """The partitions of a host; from version 5 on, with numbers in place of topic names."""
 
     host: JavaString
     port: Int32

@@ -8,12 +8,12 @@
    topics  fewest pairs of partitions of one topic at one member
 3. A level without owners whose members do not differ needs no flow: deal its partitions to the
    members, by topic and number, round and round.
-4. Turn numbers into partitions: a member keeps the first of each topic of a lot, then the second; a
-   hub deals the others to its members.
+4. Turn numbers into partitions: of a lot's partitions that it owns, a member keeps the first one of
+   each topic, then the second ones; a hub deals the others to its members.
 
 With a budget, step 1 finds the best loads with at most so many partitions taken from their owners
-(`budget.py`), and one flow for the whole group takes the place of the levels' flows. Moves then
-are the first criterion. A budget that suffices for the best load changes nothing else.
+(`budget.py`), and one flow for the whole group takes the place of the levels' flows. Moves then are
+the first criterion. With a budget that suffices for the best loads, only this order differs.
 
 Groups beyond `MOST_CELLS` have one lot for each topic class, so that topics do not count in the
 flow; the deal of step 4 spreads them, and the answer is not exact in this criterion.
@@ -35,7 +35,7 @@ from kafka_rebalance.java.order import name_key
 from .budget import best_within
 from .classes import Classes, classify
 from .levels import ClassLevel, levels
-from .network import Hub, Lots, fewest_taken, hub_members, level_flow, lots_of
+from .network import HandedOut, Lots, fewest_taken, hub_members, level_flow, lots_of
 
 NAME = "balanced"
 PREFER = ("rack", "moves", "topics")
@@ -44,18 +44,18 @@ WITH_BUDGET = ("moves", "rack", "topics")
 _BUDGET = re.compile("[0-9]{1,9}%?", re.ASCII)
 _NOBODY = -1
 
-Given = tuple[dict[tuple[int, int], int], list[Hub]]
-"""How many partitions of a lot a member keeps, and the hubs that hand out its other partitions."""
+Given = tuple[dict[tuple[int, int], int], list[HandedOut]]
+"""(lot, member) -> how many of its partitions the member keeps; and the hubs for the others."""
 
 
 class Objective(NamedTuple):
-    """The order of `PREFER`, first to last, and the budget: a number such as "3", or "5%"."""
+    """The order of the criteria of `PREFER`, and the budget: a number such as "3", or "5%"."""
 
     prefer: Sequence[str] = PREFER
     budget: str | None = None
 
     def most_taken(self, partitions: int) -> int | None:
-        """Returns how many of the assigned partitions may be taken; None: all of them."""
+        """Returns how many of `partitions` assigned partitions may be taken; None: any number."""
         if self.budget is None:
             return None
         number = int(self.budget.removesuffix("%"))
@@ -66,7 +66,7 @@ OBJECTIVE = Objective()
 
 
 def objective_of(name: str) -> Objective:
-    """Returns what a name sets, such as `balanced?prefer=moves,rack,topics&budget=5%`.
+    """Returns the objective in a name such as `balanced?prefer=moves,rack,topics&budget=5%`.
 
     Errors   GroupError at `assignor` for other settings.
     """
@@ -110,7 +110,7 @@ def assign(group: GroupSpec, objective: Objective = OBJECTIVE) -> dict[str, list
 
 
 def _targets(group: GroupSpec, classes: Classes, objective: Objective) -> list[ClassLevel]:
-    """Returns the levels of the best balance; if the budget is too small, one with given loads."""
+    """Returns the best balance's levels; if they exceed the budget, one level with given loads."""
     best = levels(classes)
     most = objective.most_taken(sum(classes.supply))
     if most is None or fewest_taken(group, classes, best) <= most:
@@ -127,7 +127,7 @@ def spreads_exactly(classes: Classes) -> bool:
     return cells <= MOST_CELLS and sum(classes.supply) <= MOST_PARTITIONS
 
 
-def _alike(classes: Classes, lots: Lots, level: ClassLevel) -> Hub | None:
+def _alike(classes: Classes, lots: Lots, level: ClassLevel) -> HandedOut | None:
     here = [n for c in level.topics for n in lots.of_class[c]]
     hubs = list(hub_members(classes, lots, level, here).values())
     inside = set(hubs[0].members)
@@ -135,7 +135,7 @@ def _alike(classes: Classes, lots: Lots, level: ClassLevel) -> Hub | None:
         return None
     less = max(level.load - 1, 0)
     wanted = [(m, level.load if i < level.extra else less) for i, m in enumerate(hubs[0].members)]
-    return Hub(wanted, [(n, len(lots.lots[n].partitions)) for n in here])
+    return HandedOut(wanted, [(n, len(lots.lots[n].partitions)) for n in here])
 
 
 def hand_out(

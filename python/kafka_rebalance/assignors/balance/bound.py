@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves that no assignment has a lower greatest level, for `weighted`.
 
-    area        topics that only members of a set read weigh more than the room of the set
-    partition   the heaviest partition of a topic, at its strongest subscriber
+    area        topics that only a set of members reads weigh more than these members have room for
+    partition   a topic's heaviest partition alone, at the subscriber with the largest capacity
     pigeonhole  m equal members read all topics: of the m·k + 1 heaviest partitions, one member has
                 k + 1, which weigh at least as much as the k + 1 lightest of them
     budget      members above a level must give up at least this many partitions (the heaviest
@@ -21,7 +21,7 @@ from .weights import NOBODY, Loads
 
 
 def area(loads: Loads) -> int:
-    """Returns the least level at which the weights fit if partitions could be divided."""
+    """Returns the lowest greatest level that would be possible if partitions could be divided."""
     classes = loads.classes
     supply = [0] * len(classes.topics)
     for i in loads.parts:
@@ -43,7 +43,7 @@ def _room(loads: Loads, members: list[int], level: int) -> int:
 
 
 def _least_level(loads: Loads, weight: int, members: list[int], low: int) -> int:
-    """Returns the least level, from `low` on, at which these classes have enough room."""
+    """Returns the lowest level, at least `low`, at which these classes have room for `weight`."""
     high = max(low, weight * max(loads.factor))
     return _least(low, high, lambda level: _room(loads, members, level) >= weight)
 
@@ -56,7 +56,7 @@ def _least(low: int, high: int, fits: Callable[[int], bool]) -> int:
 
 
 def alone(loads: Loads) -> list[int]:
-    """Returns, for each of `loads.parts`, the level of its strongest reader with this one only."""
+    """Returns each partition's level if its reader with the largest capacity had it alone."""
     strongest: dict[int, int] = {}
     for c in {loads.topic_class[i] for i in loads.parts}:
         pools = [loads.pools[q] for q in loads.reads[c]]
@@ -86,10 +86,10 @@ def owned_by(loads: Loads) -> list[list[int]]:
 
 
 def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[int] | None:
-    """Returns the fewest partitions without which no owner exceeds the level; None if they are more
-    than `most`.
+    """Returns the fewest partitions that owners must give up so that no owner exceeds the level;
+    None if these are more than `most`.
 
-    Each owner gives up its heaviest ones; in place of the last of them, the lightest that suffices.
+    Each owner gives up its heaviest ones, but as the last one the lightest that suffices.
     """
     gone: list[int] = []
     for parts in owned:
@@ -108,6 +108,6 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
 
 
 def within_budget(loads: Loads, owned: list[list[int]], budget: int) -> int:
-    """Returns the least level at which owners must give up at most `budget` partitions."""
+    """Returns the lowest level for which owners must give up at most `budget` partitions."""
     high = max(loads.level(loads.owner[of[0]], sum(loads.weight[i] for i in of)) for of in owned)
     return _least(0, high, lambda level: shed(loads, owned, level, budget) is not None)

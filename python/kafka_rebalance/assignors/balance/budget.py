@@ -2,9 +2,10 @@
 """Finds the best loads for each number of taken partitions: the budget and the curve of `balanced`.
 
 A partition is *taken* if its present owner loses it. With at most K of them taken, the best loads
-have the smallest largest load, the `cap`; then the least sum of squares; then fewest are taken.
+have the smallest possible largest load, the `cap`; then the least sum of squares; then the fewest
+partitions taken.
 
-1. Every owner keeps all its partitions. The others go where the sum of squares stays least.
+1. Every owner keeps all its partitions. The others go where they raise the sum of squares least.
 2. For each cap, one load lower than the cap before: members above it release one partition each,
    on the cheapest paths, where a partition that is taken costs more than any load. So K is the
    least number that reaches the cap, and the squares are the least for this K.
@@ -14,7 +15,7 @@ have the smallest largest load, the `cap`; then the least sum of squares; then f
    for each K. If all steps take one partition, as with equal subscriptions, each K is exact.
 4. A step can take more than one: if a's partitions can go to b only, and b's to c only, a and c
    even out in steps of 2. For a K inside such a step, take the smaller step with the largest gain;
-   no flow finds the best loads for sure.
+   no flow is sure to find the best loads.
 
 Mirror: `src/assignors/balance/budget.rs`.
 
@@ -35,8 +36,8 @@ from .flow import UNLIMITED, Flow
 
 _START, _SINK = 0, 1
 MOST_ARCS = 30_000_000
-"""A budget's answer is left as it is when its steps have searched so many arcs: in groups of more
-than 10,000 arcs, the squares may then be above the least; the largest load is exact."""
+"""The search for a budget's answer stops after so many arcs. In groups of more than 10,000 arcs,
+the squares may then be above the least; the largest load is exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class CurvePoint:
 
 
 def curve_points(classes: Classes, most: int) -> Iterator[CurvePoint]:
-    """Yields the points of each K up to `most`; of larger ones, the least K of each cap.
+    """Yields the points of all K up to `most`; beyond it, only the smallest K of each cap.
 
     The last point of a curve up to `most` is the first K with the least possible squares.
     """
@@ -80,7 +81,7 @@ def curve_points(classes: Classes, most: int) -> Iterator[CurvePoint]:
 
 
 def best_within(classes: Classes, taken_at_most: int) -> list[int]:
-    """Returns the best loads that were found for one K, by member."""
+    """Returns the best loads found for K = `taken_at_most`: a list, by member."""
     at = _Loads(classes)
     while (lower := deepcopy(at)).lower() and lower.taken <= taken_at_most:
         at = lower
@@ -91,7 +92,7 @@ def best_within(classes: Classes, taken_at_most: int) -> list[int]:
 
 @dataclass(slots=True)
 class _Step:
-    """A path through the network: t partitions are taken, and the squares fall by 2 * gain."""
+    """A path through the network: `taken` partitions are taken; the squares fall by 2 * `gain`."""
 
     gain: int
     taken: int
@@ -162,7 +163,7 @@ class _Loads:
         return sum(x * x for x in self.loads)
 
     def lower(self) -> bool:
-        """Lowers the cap by 1; returns False, in a useless state, if the partitions do not fit."""
+        """Lowers the cap by 1; returns False if not all partitions fit, and is useless then."""
         # 2.
         if self.cap == 0:
             return False
@@ -176,7 +177,7 @@ class _Loads:
         return self._send() == wanted
 
     def window(self, end: int) -> Iterator[tuple[CurvePoint, list[int]]]:
-        """Yields each point, and its loads, from the present K to the one before `end`."""
+        """Yields each point, with its loads, from the present K up to `end` - 1."""
         while True:
             yield self.point(), list(self.loads)
             # 3.
@@ -190,7 +191,7 @@ class _Loads:
                 fitting = (one for taken, one in steps.items() if taken <= k)
                 small = max(fitting, key=attrgetter("gain"), default=None)
                 line = self.squares - 2 * step.gain * k // step.taken
-                # Squares are odd where loads are, so the sum of squares is odd if that of loads is.
+                # The sum of squares is odd if and only if the sum of loads is.
                 yield self._after(small, taken + k, line + (line + self.squares) % 2)
             if taken + step.taken >= end:
                 return
@@ -201,7 +202,7 @@ class _Loads:
         return CurvePoint(taken, taken, max(self.loads, default=0), squares, squares)
 
     def _after(self, step: _Step | None, k: int, bound: int) -> tuple[CurvePoint, list[int]]:
-        """Returns the point with this bound and its loads; the step, if any, is made for it."""
+        """Returns the curve's point at `k` after the step (None: no step), and its loads."""
         loads, taken = list(self.loads), self.taken
         if step is not None:
             loads[step.giver] -= 1
@@ -211,7 +212,7 @@ class _Loads:
         return CurvePoint(k, taken, max(loads), squares, bound), loads
 
     def _steepest(self) -> _Step | None:
-        """Returns the step with the largest gain for a taken partition; of equal ones, a small."""
+        """Returns the step with the largest gain per taken partition, or None if no step gains."""
         open_loads = [x for x in self.loads if x < self.cap]
         if not open_loads:
             return None
@@ -228,10 +229,10 @@ class _Loads:
         return best
 
     def _steps(self, most: int) -> dict[int, _Step]:
-        """Returns, for t up to `most`, the step with the largest gain that takes t.
+        """Returns t -> the step with the largest gain that takes t partitions, for t up to `most`.
 
-        The search goes from members with high loads to those with low ones, over (node, t). On its
-        way, a path may bring partitions home: t falls, and at most by `below`.
+        The search goes from members with high loads to those with low ones, over (node, t). A path
+        may also return partitions to their owners: then t falls, by `below` at most.
         """
         below = self._most_home()
         width = most + 2 * below + 1
@@ -280,7 +281,7 @@ class _Loads:
         return (cost > 0) - (cost < 0)
 
     def _most_home(self) -> int:
-        """Returns how many partitions a path can bring home at most (Bellman, Ford)."""
+        """Returns the most partitions that one path can return to their owners (Bellman-Ford)."""
         least = [0] * self.nodes.stop
         changed = True
         while changed:
@@ -304,7 +305,7 @@ class _Loads:
         self.flow.set_room(self.gain[m], 1 if load < self.cap else 0, 2 * load + 1)
 
     def _send(self) -> int:
-        """Sends what waits at the start, and returns how much; loads rise."""
+        """Sends the waiting flow from the start, raises the loads by it, and returns its amount."""
         self.flow.potential[_START] = max(self.flow.potential)
         total = 0
         while self.flow.tighten(_START, _SINK):

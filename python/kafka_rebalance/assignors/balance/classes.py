@@ -35,7 +35,7 @@ class Classes:
 
 
 def classify(group: GroupSpec) -> Classes:
-    """Returns the classes: those of topics by their first topic, those of members in `order`.
+    """Returns the classes: topic classes in order of their first topics, others by `order`.
 
     So the order of a group's lists changes no answer.
     """
@@ -76,7 +76,7 @@ def _place(member: Member) -> tuple[bool, bytes, bytes]:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """Returns each partition's owner (KIP-341): the newest claim counts; of two, neither."""
+    """Returns each partition's owner (KIP-341): the newest claim counts; of two newest, neither."""
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

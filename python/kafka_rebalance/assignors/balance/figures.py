@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good an answer of `balanced` or `weighted` is: the field `balance` of its result line.
+"""Measures how good an answer of `balanced` or `weighted` is: its result line's `balance`.
 
 Mirror: `src/assignors/balance/figures.rs`.
 """
@@ -32,7 +32,7 @@ def balance_figures(
     moves        `taken` and the partitions without a present owner
     in_rack      partitions whose reader's rack is that of a replica
     topic_pairs  pairs of partitions of one topic at one member
-    exact        whether every criterion is proven to be the best after those before it
+    exact        whether each criterion is proven to be best, given those before it
     kept_because "budget" if a larger budget allows a more even load
     """
     classes = classify(group)
@@ -88,7 +88,7 @@ def _thousandths(number: int) -> float:
 def _counts(
     group: GroupSpec, classes: Classes, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, int]:
-    """Returns what an assignment changes, and how it spreads topics."""
+    """Returns the counts `taken`, `moves`, `in_rack` and `topic_pairs` of an assignment."""
     racks = {topic.name: topic.racks for topic in group.topics if topic.racks}
     taken = moves = in_rack = topic_pairs = 0
     for m, member in enumerate(group.members):
@@ -117,7 +117,7 @@ def _pairs(count: int) -> int:
 
 
 def _least_pairs(group: GroupSpec, classes: Classes) -> int:
-    """Adds up the topics, each spread evenly over its subscribers as if it were the only one."""
+    """Returns the fewest `topic_pairs`: those if each topic were spread evenly by itself."""
     least = 0
     for topic, count in group.partition_counts().items():
         if topic in classes.class_of_topic:

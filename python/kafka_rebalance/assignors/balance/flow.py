@@ -38,11 +38,11 @@ class Flow:
         return arc
 
     def preset(self, arc: int) -> None:
-        """Fills a new arc; the caller sets potentials for which no arc has a negative cost."""
+        """Uses a new arc's whole capacity. The caller then keeps reduced costs at 0 or more."""
         self.room[arc], self.room[arc + 1] = 0, self.room[arc]
 
     def set_room(self, arc: int, room: int, cost: int = 0) -> None:
-        """Makes an arc new, with another room and cost; what it sent stays at its head."""
+        """Resets an arc to this room and cost; the flow that it has sent remains at its head."""
         self.room[arc], self.room[arc + 1] = room, 0
         self.cost[arc], self.cost[arc + 1] = cost, -cost
 
@@ -50,7 +50,7 @@ class Flow:
         return self.room[arc + 1]
 
     def largest(self, source: int, sink: int) -> int:
-        """Sends as much as possible along tight arcs; returns the amount."""
+        """Sends as much as possible along tight arcs (reduced cost 0); returns the amount."""
         total = 0
         while (level := self._levels(source))[sink] is not None:
             unused = [0] * len(self.arcs_of)
@@ -84,7 +84,7 @@ class Flow:
         return self.cost[arc] + self.potential[tail] - self.potential[self.head[arc]]
 
     def _levels(self, source: int) -> list[int | None]:
-        """Returns for each node its distance from the source, counted in tight arcs with room."""
+        """Returns each node's distance from the source in tight arcs with room, or None."""
         level: list[int | None] = [None] * len(self.arcs_of)
         level[source] = 0
         queue = deque([(source, 0)])
@@ -129,7 +129,7 @@ class Flow:
         return sent
 
     def _distances(self, source: int) -> list[int | None]:
-        """Returns for each node the least reduced cost from the source (Dijkstra; costs >= 0)."""
+        """Returns each node's least reduced cost from the source, or None (Dijkstra)."""
         distance: list[int | None] = [None] * len(self.arcs_of)
         heap = [(0, source)]
         while heap:

@@ -86,7 +86,7 @@ def _cut(
 def cut(
     classes: Classes, topics: list[int], room: Mapping[int, int], supply: Sequence[int]
 ) -> tuple[int, list[int], list[int]]:
-    """Returns how much of the topics' `supply` does not fit, and the topics and members of the cut.
+    """Returns how much of `supply` does not fit; topic and subscription classes of the min. cut.
 
     `room` holds for each subscription class what all its members together can take.
     """

@@ -43,7 +43,7 @@ _NO_RACK = -1
 
 @dataclass(slots=True)
 class Lot:
-    """Interchangeable partitions, by topic and number; `held[m]` of them have the owner m.
+    """Interchangeable partitions, sorted by topic and number; member m owns `held[m]` of them.
 
     `first` is the number of the first lot of the same topic, which stands for the topic.
     """
@@ -57,9 +57,9 @@ class Lot:
 
 @dataclass(slots=True)
 class Lots:
-    """All lots by topic class, topic if `by_topic`, and racks; racks are numbers.
+    """The lots: one for each topic class, each topic if `by_topic`, and each set of racks.
 
-    `rack[m]` is the rack of member m, -1 if racks do not count or the member has none.
+    Racks are numbers. `rack[m]` is that of member m; -1 if it has none or racks do not count.
     """
 
     lots: list[Lot]
@@ -69,8 +69,8 @@ class Lots:
 
 
 @dataclass(slots=True)
-class Hub:
-    """Members that gain partitions: `wanted` of each member, and from each lot a number."""
+class HandedOut:
+    """`wanted`: pairs (member, number that it gets); `lots`: pairs (lot, number taken from it)."""
 
     wanted: list[tuple[int, int]]
     lots: list[tuple[int, int]]
@@ -78,7 +78,7 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class LevelFlow:
-    """A level's flow: `keep[lot, m]` partitions stay with member m, hubs hand out all others.
+    """A level's flow: `keep[lot, m]` partitions stay with member m, hubs assign the others.
 
     `moves` counts the partitions that pass hubs. The prices are those of the module's docstring;
     they are of use only if moves are the only criterion.
@@ -86,13 +86,13 @@ class LevelFlow:
 
     moves: int
     keep: dict[tuple[int, int], int]
-    hubs: list[Hub]
+    hubs: list[HandedOut]
     topic_prices: dict[int, int]
     member_prices: dict[int, int]
 
 
 def lots_of(group: GroupSpec, classes: Classes, *, racks: bool, by_topic: bool) -> Lots:
-    """Returns the lots. Without `racks`, partitions and members are as if they had none."""
+    """Returns the lots. Without `racks`, the racks of partitions and members are ignored."""
     of_members = {m.rack for m in group.members if racks and m.rack is not None}
     number = {name: n for n, name in enumerate(by_name(of_members))}
     given = {topic.name: topic for topic in group.topics}
@@ -171,7 +171,7 @@ def level_flow(
         into = [(n, flow.sent(arc)) for n, arc in to_hub[key] if flow.sent(arc)]
         out = [flow.sent(arc) for arc in from_hub[key]]
         wanted = out or [sum(count for _, count in into)]
-        found.append(Hub(list(zip(hub.members, wanted, strict=True)), into))
+        found.append(HandedOut(list(zip(hub.members, wanted, strict=True)), into))
     return LevelFlow(
         sum(count for hub in found for _, count in hub.lots),
         {place: flow.sent(arc) for place, arc in kept.items()},
@@ -184,7 +184,7 @@ def level_flow(
 def _out_of(
     flow: Flow, lots: Lots, hub: "HubMembers", node: int, to: tuple[dict[int, int], int, int]
 ) -> list[int]:
-    """Adds the arcs from a hub to its members; returns them if the hub has an arc to each member.
+    """Adds the arcs from a hub to its members; returns one for each, or [] for a topic's hub.
 
     `to` has the members' nodes, the level's load, and the cost of a pair of partitions of a topic.
     """
@@ -228,7 +228,7 @@ def hub_members(
 
 
 def fewest_taken(group: GroupSpec, classes: Classes, best: Sequence[ClassLevel]) -> int:
-    """Returns how many partitions lose their owners, at least, where the levels are reached."""
+    """Returns the fewest partitions that must leave their owners to reach the levels."""
     lots = lots_of(group, classes, racks=False, by_topic=False)
     moves = sum(level_flow(classes, lots, level, ["moves"]).moves for level in best)
     return moves - (sum(classes.supply) - len(classes.owner))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Searches for an assignment with a low greatest level and few taken partitions, for `weighted`.
 
-An assignment is a list `where`: partition -> member, or NOBODY as long as nobody has it.
-`Effort` counts the work of a whole search, so that no answer depends on the time that it took.
+An assignment is a list `where`: partition -> member, or NOBODY while it is unassigned. `Effort`
+counts the work of a whole search, so that no answer depends on the time that it took.
 Mirror   `src/assignors/balance/search.rs`.
 """
 
@@ -18,19 +18,19 @@ PARTNERS, MOST_PARTNERS, LOOKS = 6, 64, 8
 
 @dataclass(slots=True)
 class Effort:
-    """Comparisons that are left; the search ends early when there are none."""
+    """The number of comparisons that are left; the search ends early at 0."""
 
     left: int
 
     def spend(self, work: int) -> bool:
-        """Returns whether there is work left."""
+        """Counts `work` comparisons; returns whether any are left."""
         self.left -= work
         return self.left > 0
 
 
 def hand_out(loads: Loads, where: list[int], effort: Effort) -> None:
-    """Assigns the partitions that nobody has: the heaviest first, each to the subscriber that is
-    least full afterwards. Partitions without weight go to the member with the fewest partitions.
+    """Assigns the unassigned partitions: the heaviest first, each to the subscriber that is least
+    full afterwards. Partitions without weight go to the member with the fewest partitions.
     """
     load, count = [0] * len(loads.members), [0] * len(loads.members)
     for i in loads.parts:
@@ -80,7 +80,7 @@ class State:
         effort.spend(len(loads.parts))
 
     def fullest(self) -> tuple[int, int]:
-        """Returns the greatest level and its member."""
+        """Returns the greatest level, and the number of its member, negated."""
         tops = [of[-1] for of in self.order if of]
         return max((self.loads.level(m, load), -m) for load, m in tops) if tops else (0, 0)
 
@@ -97,12 +97,12 @@ class State:
             insort(order, (self.load[m], m))
 
     def cost(self, i: int, sender: int, to: int) -> int:
-        """Returns how many more partitions are taken if `to` gets the sender's partition."""
+        """Returns the change in taken partitions (-1, 0 or 1) if i goes from `sender` to `to`."""
         owner = self.loads.owner[i]
         return 0 if owner == NOBODY else (owner == sender) - (owner == to)
 
     def partners(self, m: int) -> list[int]:
-        """Returns the emptiest members that read a topic of m: a few of each pool."""
+        """Returns the least full members that can read a topic of m: a few of each pool."""
         loads, mine = self.loads, self.loads.pool_of[m]
         if mine not in self.near:
             self.near[mine] = sorted({q for of in loads.reads if mine in of for q in of})
@@ -127,7 +127,7 @@ def improve(state: State, target: int, budget: int) -> None:
         if level <= target or state.effort.left <= 0:
             return
         best, chosen = (level, 0, 0), None
-        # No step leaves the member with less: then one that takes one partition is enough.
+        # No step gets below `lowest`; one that reaches it and takes at most 1 partition is enough.
         heaviest = state.loads.weight[state.has[m][0]]
         lowest = max(target, state.loads.level(m, state.load[m] - heaviest))
         for other in state.partners(m):
@@ -146,8 +146,8 @@ def improve(state: State, target: int, budget: int) -> None:
 
 
 def _steps(state: State, m: int, other: int, most: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yields (cost, level of the fuller one afterwards, partition, partition that comes back) for
-    the steps that cost at most `most`.
+    """Yields the steps that take at most `most` more partitions: (change in taken partitions, the
+    fuller member's level afterwards, partition given, partition given back or NOBODY).
     """
     loads, load = state.loads, state.load
     weight, factor = loads.weight, loads.factor

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches groups of few partitions whole, for `weighted`: branch and bound.
+"""Searches all assignments of a group of few partitions, for `weighted`: branch and bound.
 
 It asks again and again for an assignment that is better than the last one found: first with a lower
-greatest level, and from the target on with fewer taken partitions. No answer is a proof.
+greatest level, and from the target on with fewer taken partitions. If there is none, this proves
+the last one best.
 Mirror   `src/assignors/balance/small.rs`.
 """
 
@@ -13,13 +14,13 @@ MOST_PARTS, MOST_NODES = 24, 100_000
 
 
 def fitting(loads: Loads, level: int, budget: int, effort: Effort) -> list[int] | None:
-    """Returns an assignment up to the level that takes at most `budget` partitions.
+    """Returns an assignment within the level that takes at most `budget` partitions.
 
     None means that there is none, or that `effort` is used up.
 
     The partitions are assigned in order, the heaviest first; each tries its owner, then the others,
-    the least full first. Of members that differ in nothing, one is tried. A branch ends if the
-    lightest partition that is left fits nowhere, or all that are left weigh more than the room.
+    the least full first. Of interchangeable members, one is tried. A branch ends if the lightest
+    remaining partition fits nowhere, or if all remaining ones weigh more than the room.
     """
     parts, members = loads.parts, [m for pool in loads.pools for m in pool]
     room = {m: loads.room(m, level) for m in members}

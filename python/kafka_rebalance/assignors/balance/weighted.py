@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """weighted: the most even load by weights and capacities, with few partitions taken.
 
-The best result is NP-hard to find: two members are the problem of partition. So the order of
+The best result is NP-hard to find: with two members, it is the partition problem. So the order of
 preference is exact, the answer comes with a bound, and a target says when to stop.
 
-1. The bound is the least level that `bound.py` can prove, the target is `tolerance` above it:
-   above the best level found, if there is no budget and the group is small, or if it is higher.
+1. The bound is the level below which, as `bound.py` proves, there is no answer. The target is
+   `tolerance` above the bound, or above the best level found if that is higher, or if there is no
+   budget and the group is small.
 2. Hand out the partitions without an owner. If no member is above the target, this is the answer.
 3. Else take as few partitions from their owners as bring all members to the target, at most
-   `budget`; or if the target is not reached, as low as found. All results up to the target are
+   `budget`; or, if the target is not reached, come closest to it. All results up to the target are
    equally good. The starts are the answer of 2, assignments for which owners above a level gave up
    their heaviest partitions, `balanced`, and all partitions handed out from scratch. Each is
-   followed by single steps (`search.py`); groups of few partitions are searched whole (`small.py`).
+   followed by single steps (`search.py`); in groups of few partitions, all assignments are searched
+   (`small.py`).
 4. If this lowers the greatest level by less than `min_gain`, the answer of 2 stands.
 5. A partition that alone is above the bound of divisible weights is a giant. The members that have
    giants keep their partitions as found, and 1 to 4 run for the others, with a bound of their own.
@@ -42,7 +44,7 @@ _WHOLE, _LARGE = 10**6, 1000
 
 
 class Options(NamedTuple):
-    """The settings of `weighted`; shares are in millionths.
+    """The settings of `weighted`; shares are integers, in millionths.
 
     `budget` is a number of partitions, or if `is_share` is True, a share of those with a reader;
     None means that there is no limit.
@@ -58,7 +60,7 @@ DEFAULTS = Options()
 
 
 def options_of(name: str) -> Options:
-    """Returns the options that a name sets, such as `weighted?tolerance=5%&min-gain=10%&budget=3`.
+    """Returns the options in a name such as `weighted?tolerance=5%&min-gain=10%&budget=3`.
 
     Errors   GroupError at `assignor` for other settings.
     """
@@ -92,7 +94,7 @@ _SETTINGS = (
 
 
 def _share(text: str) -> int | None:
-    """Returns a share such as 5% or 0.5% in millionths; None for other texts."""
+    """Returns a share such as 5% or 0.5% in millionths; None for other strings."""
     whole, _, decimals = text.removesuffix("%").partition(".")
     if not (text.endswith("%") and _is_number(whole) and len(decimals) <= 4):
         return None
@@ -107,8 +109,8 @@ def _is_number(text: str) -> bool:
 
 @dataclass(slots=True)
 class Found:
-    """An answer: what it reached, and why no more partitions are taken. Levels are numbers of
-    `Loads`; `bound` holds for the budget, and `exact` means that `greatest` is the least level.
+    """An answer: partition -> member (`where`), and its `greatest` level, in the units of `Loads`.
+    No answer within the budget is below `bound`; `exact`: none is below `greatest`.
     """
 
     where: list[int]
@@ -135,7 +137,7 @@ def assignment_of(
 
 
 def solve(group: GroupSpec, loads: Loads, options: Options) -> Found:
-    """Returns the answer for a group; the steps are those of the module."""
+    """Returns the answer for a group, by the steps of the module's docstring."""
     effort, nobody = Effort(MOST_WORK), [NOBODY] * len(loads.parts)
     if not loads.parts:
         return Found(nobody, 0, 0, exact=True)
@@ -188,7 +190,7 @@ def _balanced(group: GroupSpec, loads: Loads, budget: int) -> list[int]:
 
 
 class _Stage:
-    """Steps 1 to 4 for the partitions and members that are still to be decided."""
+    """Runs steps 1 to 4 for the partitions and members that are still to be decided."""
 
     def __init__(self, loads: Loads, options: Options, budget: int, effort: Effort) -> None:
         self.loads, self.options, self.budget, self.effort = loads, options, budget, effort
@@ -204,8 +206,8 @@ class _Stage:
         return level * (_WHOLE + self.options.tolerance) // _WHOLE
 
     def run(self, start: list[int], taken: int, even: Callable[[], list[int]] | None) -> Found:
-        """Returns the best result. `start` takes `taken` partitions; `even` returns the answer of
-        `balanced`, or is None.
+        """Returns the best result. The assignment `start` takes `taken` partitions from owners;
+        `even` returns the answer of `balanced`, or is None.
         """
         # 2.
         kept = self.best(iter([start]), taken)
@@ -249,7 +251,7 @@ class _Stage:
         yield _emptied(home, self.loads.parts)
 
     def best(self, starts: Iterator[list[int]], budget: int) -> Found:
-        """Returns the best of the assignments that steps from these starts reach."""
+        """Returns the best assignment that single steps reach from any of the starts."""
         loads, target = self.loads, self.target
         least_taken = len(bound.shed(loads, self.owned, target, len(loads.parts)) or ())
         # In large groups, the first start that reaches the target is nearly always the best.
@@ -294,7 +296,7 @@ class _Stage:
         return max(self.loads.level(m, x) for m, x in load.items())
 
     def search_whole(self, result: Found, budget: int, least_taken: int) -> None:
-        """Improves the result until a search finds nothing better: then it is exact."""
+        """Improves the result until a search finds nothing better, which proves it exact."""
         nodes = min(small.MOST_NODES, self.effort.left)
         effort = Effort(nodes)
         while True:

@@ -6,9 +6,9 @@ are in inverse proportion to the capacities, so members with equal levels are eq
 are compared in place of fractions, and no answer depends on the rounding of a machine.
 
 Numbers  weights count in millionths. An unknown weight is the lower median of the known weights of
-         its topic, else of all topics, else 1. If all weights together have more than 56 bits, they
-         lose their last bits. Factors are exact if the capacities have a small common multiple,
-         else they are rounded to a thousandth or less. Levels fit in 106 bits.
+         its topic, else of all topics, else 1. If the sum of all weights has more than 56 bits,
+         each weight loses its last bits. Factors are exact if the capacities have a small common
+         multiple, else they are rounded to a thousandth or less. Levels fit in 106 bits.
 Mirror   `src/assignors/balance/weights.rs`.
 """
 
@@ -34,8 +34,8 @@ class Loads:
     number. Member m is `members[m]`, an index in the group: static members come first, by instance
     id, then the others by member id. A *pool* is a subscription class and a factor.
 
-    `scale`     a level of `scale` is a relative load of 1, if `shift` is 0
-    `shift`     how many of their last bits the weights have lost
+    `scale`     the level that stands for a relative load of 1, if `shift` is 0
+    `shift`     by how many bits the weights are shifted right
     `pools_of`  subscription class -> its pools
     `reads`     topic class -> the pools of its subscribers
     `owner`     partition -> its present owner, or NOBODY
@@ -60,7 +60,7 @@ class Loads:
         return load * self.factor[member]
 
     def room(self, member: int, level: int) -> int:
-        """Returns the largest load with which the member does not exceed the level."""
+        """Returns the largest load at which the member's level is at most `level`."""
         return level // self.factor[member]
 
     def readers(self, part: int) -> list[int]:
@@ -81,7 +81,7 @@ class Loads:
         return ids[-m], most / mean if mean else 1.0
 
     def without(self, gone: set[int], where: list[int]) -> "Loads":
-        """Returns what is left if the members `gone` keep exactly what they have in `where`."""
+        """Returns what is left to decide when the members in `gone` keep their partitions."""
         owner = [NOBODY if m in gone else m for m in self.owner]
         pools = [[m for m in pool if m not in gone] for pool in self.pools]
         left = [i for i in self.parts if where[i] not in gone]
@@ -123,7 +123,7 @@ def loads_of(group: GroupSpec) -> Loads:
 
 
 def _weights(group: GroupSpec, classes: Classes) -> dict[str, list[int]]:
-    """Returns the weights of each topic that somebody reads, in millionths."""
+    """Returns the weights, in millionths, of each topic that a member reads."""
     given = {}
     for topic in group.topics:
         weights = topic.weights or (None,) * topic.partitions

@@ -61,15 +61,15 @@ class Claims:
 
     members: list[Member]
     counts: dict[str, int]  # numbers of partitions of the subscribed topics that exist
-    sent: dict[str, Sent]  # all claims, believed or not
-    owned: dict[str, list[TopicPartition]]  # believed claims, in the order sent
+    sent: dict[str, Sent]  # all claims, even those that do not count
+    owned: dict[str, list[TopicPartition]]  # the claims that count, in the order sent
     multiply_owned: set[TopicPartition] = field(default_factory=set)
     max_generation: int = NO_GENERATION
     equal_subscriptions: bool = True
 
 
 def settle(group: GroupSpec, sent: dict[str, Sent]) -> Claims:
-    """Decides which claims are believed; `sent` contains the claims of each member."""
+    """Returns the claims that count; `sent` has those of each member."""
     members = members_in_order(group)
     subscribed = {topic for member in members for topic in member.topics}
     counts = {t: n for t, n in group.partition_counts().items() if t in subscribed}
@@ -159,7 +159,7 @@ def field_generation(member: Member) -> int:
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Returns owned partitions in the user data's order: by topic in hash order, or as sent."""
+    """Returns owned partitions in the user data's order: topics in hash order, or as sent."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []

@@ -43,8 +43,8 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The assignment. `transferring` maps partitions of it to their new owners: those that another
-    member has to revoke first, and the multiply owned ones.
+    """The assignment. `transferring` maps partitions to their new owners: those that another member
+    has to revoke first, and the multiply owned ones.
     """
 
     assignment: dict[str, list[TopicPartition]]
@@ -176,7 +176,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept, and all after a kept one that does not exist."""
+    """Returns the partitions that are not kept; a kept one that does not exist ends the search."""
     unassigned = []
     upcoming = iter(kept)
     next_kept = next(upcoming, None)

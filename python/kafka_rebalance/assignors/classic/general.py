@@ -14,7 +14,7 @@
 6. Balance: passes over the unassigned partitions (unless step 3 had a revocation), then passes over
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
    this member has at least two partitions fewer than the owner; else to the subscriber with the
-   fewest partitions, if any subscriber has at least two fewer than the owner.
+   fewest partitions, if any subscriber has at least two partitions fewer than the owner.
 7. Step 6 is undone if three conditions hold: it did not lower the score (the sum of the differences
    of all pairs of members), its passes over all partitions moved something, and some member kept a
    partition in step 3.
@@ -76,7 +76,7 @@ class GeneralBuild:
         self.fixed: dict[str, list[TopicPartition]] = {}
         self.owners = Owners(claims)
         self.owner = {tp: m for m, partitions in claims.owned.items() for tp in partitions}
-        # A topic that a member lists twice stays twice in this list, as in Kafka's class.
+        # As in Kafka's class, a topic that a member lists twice is twice in this list.
         self.topics_of = {
             member.member_id: [t for t in topics_as_sent(member) if t in claims.counts]
             for member in claims.members
@@ -219,7 +219,7 @@ class GeneralBuild:
         self.give(destination, tp)
 
     def _is_balanced(self) -> bool:
-        """Returns whether no member can take a partition from a member with two more, or above."""
+        """Returns whether no member can take a partition from one with at least two more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
@@ -237,7 +237,7 @@ class GeneralBuild:
         return True
 
     def _largest(self, topic: str, holder: dict[TopicPartition, str]) -> float:
-        """Returns the size of the largest holder; infinity if a partition has none: it throws."""
+        """Returns the largest holder's size; infinity if a partition has none (`_size` throws)."""
         held = [self.current.get(holder.get(tp, "")) for tp in self.of_topic[topic]]
         return max((math.inf if owned is None else len(owned) for owned in held), default=0)
 

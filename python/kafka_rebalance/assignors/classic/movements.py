@@ -3,9 +3,9 @@
 
 Suppose that a partition is to move to member d, and that c is its first owner in this run of the
 assignor (its present owner, if it has not moved yet). If another partition of its topic moved from
-d to c in this run, that one moves back to d instead. If c is still the present owner, the numbers
-of partitions of c and d change as intended; if not, c loses a partition in place of the present
-owner.
+d to c in this run, that partition moves back to d instead. If c is still the present owner, the
+numbers of partitions of c and d change as intended; if not, c loses a partition in place of the
+present owner.
 
 If several such partitions exist, the first one in a Java HashSet moves back. The order of this set
 depends on all its insertions and removals.
@@ -45,7 +45,7 @@ class Movements:
         table.put(tp.partition, partition_hash(*tp), tp.partition)
 
     def state(self) -> tuple[object, object]:
-        """Returns all data on which later answers depend, so that two states can be compared."""
+        """Returns a value that is equal for two states from which the same moves follow."""
         return dict(self._moved), {pair: table.state() for pair, table in self._by_pair.items()}
 
     def _forget(self, tp: TopicPartition) -> str:

@@ -24,14 +24,14 @@ def replica_racks(topic: Topic) -> list[frozenset[str]]:
 
 
 def racks_matter(of_members: Iterable[str], of_partitions: Collection[AbstractSet[str]]) -> bool:
-    """Returns whether racks are active, from the racks of members and of partitions' replicas."""
+    """Returns whether racks affect the assignment; takes those of members and of replicas."""
     everywhere = frozenset[str]().union(*of_partitions)
     return not everywhere.isdisjoint(of_members) and any(r != everywhere for r in of_partitions)
 
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """The racks of a group; all maps are empty if racks are not active."""
+    """The racks of a group; all maps are empty if racks do not affect the assignment."""
 
     of_member: dict[str, str]
     of_partition: dict[TopicPartition, frozenset[str]]
@@ -58,7 +58,7 @@ class Racks:
         return bool(self.of_member)
 
     def mismatch(self, member_id: str, tp: TopicPartition) -> bool:
-        """Returns whether the member has a rack and no replica of the partition is in it."""
+        """Returns whether the member has a rack without a replica of the partition."""
         rack = self.of_member.get(member_id)
         return rack is not None and rack not in self.of_partition.get(tp, ())
 

@@ -73,7 +73,7 @@ class TopicShare:
     needs_racks: bool
     unassigned: deque[int]
     share: int  # the number of partitions that every member takes
-    extras: int  # the number of members that may still take one partition more
+    extras: int  # how many members may still take one more partition
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # by member
 
     def partitioned_as(self) -> object:

@@ -109,7 +109,7 @@ class _Worker:
 
 @dataclass(eq=False, slots=True)
 class _Leader:
-    """The state of the leader during a round; `memory` is from the end of the last round."""
+    """The state of the leader during a round; `memory` is that after the last round."""
 
     now_ms: int
     max_delay_ms: int
@@ -257,7 +257,7 @@ def _balance_load(leader: _Leader, target: Work) -> None:
 
 
 def _surplus(workers: Sequence[_Worker], target: Work) -> dict[str, Work]:
-    """Returns the excess work of each worker that has more than its share."""
+    """Returns worker -> the work above its share, for each worker that has more than its share."""
     if not target or not any(worker.work() for worker in workers):
         return {}
     connectors = _above_share(workers, len(target.connectors), lambda worker: worker.connectors)
@@ -292,7 +292,7 @@ def _above_share(
 
 
 def _deal(workers: list[_Worker], new: Sequence[T], held: Callable[[_Worker], list[T]]) -> None:
-    """Sorts the workers by items held, then id; gives each new item to one with the fewest."""
+    """Sorts the workers by items held, then id; gives each new item to a worker with the fewest."""
     workers.sort(key=lambda worker: (len(held(worker)), name_key(worker.worker)))
     left = list(reversed(new))
     while left:

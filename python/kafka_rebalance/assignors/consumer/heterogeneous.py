@@ -40,7 +40,7 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
 
 
 class HeterogeneousBuild:
-    """Members are numbered as in the view; `owners[topic][partition]` is a number or None."""
+    """Members are numbered as in the view; `owners[topic][partition]` is a member or None."""
 
     def __init__(self, view: View, assignor: str) -> None:
         self.view = view
@@ -135,7 +135,7 @@ class HeterogeneousBuild:
         self.owners[topic][partition] = m
 
     def _own_copy(self, m: int) -> Target:
-        """Returns the member's target, copied before its first change."""
+        """Returns the member's target, which may be changed; the first call copies it."""
         if self.targets[m] is self.view.members[m].target:
             self.targets[m] = copied(self.targets[m])
         return self.targets[m]
@@ -144,10 +144,10 @@ class HeterogeneousBuild:
 class _Loads:
     """Walks the subscribers of one topic from both ends of their order by load.
 
-    `sizes` holds the current loads. `_sorted` keeps the order of the first loads, except for swaps.
-    The least loaded members are a range at the front. After each walk over this range, the load of
-    its members is one higher, and the range grows by the members that had this load before. The
-    most loaded members are a range at the end, which grows in the same way with lower loads.
+    `sizes` holds the current loads. `_sorted` keeps the order by the initial loads, except for
+    swaps. The least loaded members are a range at the front. After each walk over this range, the
+    load of its members is one higher, and the range grows by the members that had this load before.
+    The most loaded members are a range at the end, which grows in the same way with lower loads.
     """
 
     def __init__(self, members: list[int], sizes: list[int]) -> None:

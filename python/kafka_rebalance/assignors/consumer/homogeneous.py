@@ -85,7 +85,7 @@ def _listed(target: Target, topics: HashSet[Uuid]) -> list[IdPartition]:
 def _changed(
     old: Target, topics: HashSet[Uuid], kept: int, gained: Sequence[IdPartition]
 ) -> Target:
-    """Returns the first `kept` partitions and the gained ones; an unchanged target itself."""
+    """Returns a target of the first `kept` partitions and the gained ones; `old` if equal."""
     remaining = set(_listed(old, topics)[:kept])
     revoked = [tp for tp in _listed(old, topics) if tp not in remaining]
     unsubscribed = [topic for topic, _ in old.items() if topic not in topics]

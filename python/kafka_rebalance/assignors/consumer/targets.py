@@ -59,7 +59,7 @@ class View(Frozen):
     homogeneous: bool
 
     def answer(self, targets: Mapping[str, HashMap[Uuid, Any]]) -> Assignment:
-        """Returns the new targets in the order of their records. A member without one gets none."""
+        """Returns the targets in the order of their records; a member without one gets nothing."""
         answer: dict[str, list[TopicPartition]] = {m.member.member_id: [] for m in self.members}
         topics = {}
         for member_id, target in targets.items():
@@ -103,7 +103,7 @@ def empty_set() -> HashSet[int]:
 
 
 def uuids_of(group: GroupSpec, assignor: str) -> dict[str, Uuid]:
-    """Returns the ids of all topics by name. Errors: those of this module, for `assignor`."""
+    """Returns topic name -> id. Errors: those of this module; the text names `assignor`."""
     uuids: dict[str, Uuid] = {}
     for i, topic in enumerate(group.topics):
         if topic.topic_id is None:

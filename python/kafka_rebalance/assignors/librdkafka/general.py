@@ -3,8 +3,9 @@
 
 1. The candidates of a partition are the members that can have it. Partitions are sorted by number
    of candidates, topic and number. If every member can have every partition, the order is another:
-   again and again, the member with the most owned partitions left adds one of them, if possible one
-   with a previous owner, until no member has any left; then the unowned partitions follow.
+   again and again, the member with the most remaining owned partitions adds one of them, if
+   possible one with a previous owner, until no member has any left; then the unowned partitions
+   follow.
 2. Each member keeps its owned partitions, except those that do not exist, those of topics that it
    left, and those that do not match its rack. If a member loses a partition that has candidates,
    the group has a *revocation*.
@@ -60,7 +61,7 @@ class SentRacks:
     """The racks of members and partitions.
 
     If racks make no difference, every member counts as one without a rack; else a subscription
-    older than version 3 kills the leader.
+    older than version 3 ends the leader's process.
     """
 
     def __init__(
@@ -207,7 +208,7 @@ class LibrdkafkaBuild:
         insort(self.by_size, self._entry(source))
 
     def _is_balanced(self) -> bool:
-        """Returns whether loads differ by 1 at most, or no member can take from one with more."""
+        """Returns whether loads differ by at most 1, or no member could take from a fuller one."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         owner = {tp: m for m, owned in reversed(self.current.items()) for tp in owned}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records the moves of librdkafka's cooperative-sticky, with the faults of librdkafka's records.
+"""Records the moves of librdkafka's cooperative-sticky, with the bugs of librdkafka's records.
 
 For each topic and pair (source, destination), a list holds the partitions that moved from the
 source to the destination. If a partition is to move from c to d, and another one of its topic moved
@@ -51,7 +51,7 @@ class MoveRecords:
     def actual(
         self, tp: TopicPartition, holder: str, destination: str
     ) -> tuple[TopicPartition, bool]:
-        """Returns the partition that moves, and whether it moves back."""
+        """Returns the partition that moves in place of `tp`, or `tp`; and whether it moves back."""
         if tp.topic in self._of_topic:
             pair = self._pair_of.get(tp)
             if pair is not None and pair.destination != holder:

@@ -45,7 +45,7 @@ NAME = "share/simple"
 
 IdPartition = tuple[Uuid, int]
 Assignable = Mapping[Uuid, Sequence[int]]
-"""The initialised partitions of each topic, ascending; a topic without such can be absent."""
+"""The initialised partitions of each topic, ascending; topics without any may be absent."""
 
 
 def assign(group: GroupSpec) -> Assignment:

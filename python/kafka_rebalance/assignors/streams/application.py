@@ -92,7 +92,7 @@ class ThreadAssignment(NamedTuple):
 
 
 class ProcessTasks(NamedTuple):
-    """The tasks of a process before anything is withheld, sorted; the lag of each stateful task."""
+    """The sorted tasks of a process before any is withheld, and the lag of each stateful task."""
 
     active: tuple[TaskId, ...]
     standby: tuple[TaskId, ...]
@@ -159,7 +159,7 @@ class Topology:
 
 
 def missing_sources(application: Application) -> bool:
-    """Returns whether a source topic does not exist: no thread can work then."""
+    """Returns whether a source topic does not exist, so that no thread can work."""
     sources = (topic for one in application.subtopologies for topic in one.source_topics)
     return any(topic not in application.racks for topic in sources)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The default task assignor of Kafka Streams: the ideal owner gets a task when it is caught up.
 
-1. Ideal active stateful tasks: tasks in order, one for each process in order, again and again.
+1. Ideal active stateful tasks: the tasks in order go to the processes in order, in turn.
 2. Balance them by load, the tasks of a process divided by its threads.
 3. Swap them for less traffic between racks, if that is enabled.
 4. Standby replicas, balanced and swapped likewise. Steps 1 to 4 do not read the previous tasks.
@@ -35,7 +35,7 @@ _TRAFFIC_COST, _NON_OVERLAP_COST = 10, 1
 
 
 def assign(processes: Sequence[StreamsProcess], topology: Topology, settings: Settings) -> bool:
-    """Gives all tasks to processes; returns whether a probing rebalance is needed."""
+    """Assigns all tasks to processes; returns whether a probing rebalance is needed."""
     processes = sorted(processes, key=lambda one: one.process_id)
     racks = _Racks(processes, topology, settings)
     # 1.
@@ -105,7 +105,7 @@ def costs(settings: Settings, traffic: int, non_overlap: int) -> tuple[int, int]
 
 
 class _Moves:
-    """Steps 5 to 7."""
+    """Makes the moves of steps 5 to 7."""
 
     def __init__(
         self, processes: Sequence[StreamsProcess], topology: Topology, settings: Settings
@@ -124,7 +124,7 @@ class _Moves:
         }
 
     def move_active(self) -> int:
-        """Step 6; returns the number of moves."""
+        """Moves active tasks (step 6); returns the number of moves."""
         moves = self._needed({one: one.active for one in self._processes})
         for task, ideal in moves:
             caught_up = self._caught_up[task]
@@ -141,7 +141,7 @@ class _Moves:
         return len(moves)
 
     def move_standby(self) -> int:
-        """Step 7; returns the number of moves."""
+        """Moves standby tasks (step 7); returns the number of moves."""
         count = 0
         own = {
             one: {task for task in one.standby if (one, task) not in self._warmups}

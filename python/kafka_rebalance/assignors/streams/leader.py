@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the leader of a classic Kafka Streams group computes in a rebalance (protocol `stream`).
+"""Computes the answer of the leader of a classic Kafka Streams group (protocol `stream`).
 
 1. Read each member's user data; members with one process id are the threads of a process. Members
    of a version above 11 are those of one more process, of which only owned partitions are known.
@@ -121,7 +121,7 @@ def _to_processes(
     topology: Topology,
     lags_unknown: bool,
 ) -> tuple[bool, bool]:
-    """Runs the task assignor; returns whether to probe, and whether it was the fallback."""
+    """Runs the task assignor; returns (whether to probe, whether the fallback ran)."""
     settings = application.settings
     if application.assignor == STICKY:
         legacy_sticky.assign(processes, topology, settings, public=True)
@@ -153,7 +153,7 @@ class _Threads:
         self._standby = self._active
 
     def give(self) -> bool:
-        """Step 5; returns False if a thread finds no task."""
+        """Does step 5; returns False if a thread should get a task and there is none left."""
         load = dict.fromkeys(self._member_ids, 0)
         stateful = set(self._topology.stateful)
         active, standby = self._in_order(active=True), self._in_order(active=False)
@@ -173,7 +173,7 @@ class _Threads:
         return True
 
     def _in_order(self, *, active: bool) -> list[TaskId]:
-        """Returns tasks sorted; those of KIP-924's form in the order of a copy of its map."""
+        """Returns the tasks, sorted; in KIP-924's form, in the order of a copied HashMap."""
         if self._public:
             return _in_set(
                 task for task, is_active in self._process.placed.items() if is_active == active
@@ -181,7 +181,7 @@ class _Threads:
         return sorted(self._process.active if active else self._process.standby)
 
     def answers(self, deadline: int | None) -> dict[str, ThreadAssignment]:
-        """Steps 6 and 7."""
+        """Returns member id -> its tasks and next rebalance (steps 6 and 7)."""
         answers = {}
         for member_id in self._member_ids:
             # 6.

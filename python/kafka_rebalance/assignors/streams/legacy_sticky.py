@@ -6,10 +6,10 @@
 2. The others go to the first process that had them as standby and is below this bound.
 3. Each task that is left, in order, goes to the best of the processes: the previous owner, else the
    least loaded of those that had it as standby, else the least loaded. If that process is full and
-   another has more room, it is the least loaded that had it as standby; if that one is full in this
-   sense too, or if there is none, the least loaded of all.
-   The least loaded process is the first without tasks; else that with the most room, at which the
-   task meets a task that it never met at a process so far; else that with the most room.
+   another has more room, the task goes to the least loaded that had it as standby; if that one is
+   full in this sense too, or if there is none, to the least loaded of all. The least loaded process
+   is the first without tasks; else, of those where the task meets a task that it has met at no
+   process so far, the one with the most room; else the one with the most room.
 4. Active tasks are swapped by racks, if that is enabled: stateful ones, then stateless ones.
 5. Stateful tasks get each standby replica as in 3, from the processes without the task.
 6. Standby tasks are swapped by racks.
@@ -47,7 +47,7 @@ def assign(
     keep: bool = False,
     public: bool = False,
 ) -> None:
-    """Gives all tasks to processes, which are in hash order; `public` is KIP-924's form."""
+    """Assigns all tasks to processes, which are in hash order; `public` is KIP-924's form."""
     work = _Work(processes, topology, public=public)
     work.give_active(keep=keep)
     # 4.
@@ -198,7 +198,7 @@ class _Racks:
         self._is_on = self._strategy != NONE and (costs_are_set or not public)
 
     def _is_known(self, *, active: bool) -> bool:
-        """Only KIP-924's form asks for other racks before active and before standby tasks."""
+        """Returns whether the needed racks are known; in KIP-924's form, `active` decides which."""
         return is_known(
             self._topology,
             self._processes,

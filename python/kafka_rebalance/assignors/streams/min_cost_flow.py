@@ -27,7 +27,7 @@ class _Edge:
 
 
 class Graph:
-    """Nodes are integers; there is at most one edge between two nodes."""
+    """A graph with a flow; nodes are integers, with at most one edge between two nodes."""
 
     def __init__(self) -> None:
         self.edges: dict[tuple[int, int], _Edge] = {}
@@ -79,7 +79,7 @@ class Graph:
                         relaxed = True
                         if number == len(nodes):
                             return _cycle(parent, end)
-            # Without a relaxation in this round, there is none in the last one.
+            # If this round relaxes no edge, the last one relaxes none either.
             if not relaxed:
                 break
         return None

@@ -26,7 +26,7 @@ class StreamsProcess:
         self.active: set[TaskId] = set()
         self.standby: set[TaskId] = set()
         self.placed: HashMap[TaskId, bool] = HashMap(task_hash)
-        """All tasks in the order of KIP-924's map, which sees every placement; True if active."""
+        """Task -> True if active, in the order of KIP-924's map, which sees every placement."""
 
     @property
     def rack(self) -> str | None:
@@ -45,7 +45,7 @@ class StreamsProcess:
     def had(
         self, owned: Iterable[TaskId], topology: Topology, ends: dict[TaskId, int] | None
     ) -> None:
-        """Notes the previous tasks, and computes the lag of every stateful task."""
+        """Stores the previous tasks, and computes the lag of every stateful task."""
         self.previous_active = {*owned}
         for task, total in self.sums.items():
             (self.previous_active if total == LATEST_OFFSET else self.previous_standby).add(task)
@@ -87,7 +87,7 @@ class StreamsProcess:
 
 
 def least(processes: Iterable[StreamsProcess], *, active: bool = False) -> StreamsProcess | None:
-    """Returns the process with the least load, or `active_load`; of equals, the first one.
+    """Returns the process with the least load (or `active_load`); of equals, the first; or None.
 
     `processes` are sorted by id.
     """
@@ -100,7 +100,7 @@ def balance(
     active: bool,
     allowed: Callable[[StreamsProcess, StreamsProcess], bool],
 ) -> None:
-    """Moves tasks from process to process while that makes the difference of loads smaller."""
+    """Moves tasks from process to process while a move reduces the difference of their loads."""
     moved = True
     while moved:
         moved = False

@@ -42,7 +42,7 @@ def is_known(
     changelogs: bool,
     public: bool = False,
 ) -> bool:
-    """Step 1; `public` is KIP-924's form."""
+    """Step 1: returns whether all needed racks are known; `public`: in KIP-924's form."""
     if any(not one.rack or not (public or {*one.racks} == {one.rack}) for one in processes):
         return False
     counted = [
@@ -54,7 +54,7 @@ def is_known(
 
 
 class RackCosts:
-    """The swaps for one assignor: `partitions_of` a task are those that count."""
+    """Makes the swaps for one assignor; `partitions_of`: task -> partitions that have costs."""
 
     def __init__(
         self,
@@ -76,13 +76,13 @@ class RackCosts:
         tasks: Sequence[TaskId],
         subtopologies: Sequence[int],
     ) -> None:
-        """Step 3. `tasks` are sorted, and assigned; `subtopologies` are those of the graph."""
+        """Does step 3; `tasks` are sorted and assigned, `subtopologies` are those of the graph."""
         self._swap(processes, tasks, subtopologies if self._balanced else None, active=True)
 
     def swap_standby(
         self, processes: Sequence[StreamsProcess], may_move: MayMove, *, balanced: bool = False
     ) -> None:
-        """Step 4."""
+        """Does step 4."""
         for _ in range(_ROUNDS):
             moved = False
             for pair in combinations(processes, 2):
@@ -107,7 +107,7 @@ class RackCosts:
         *,
         active: bool,
     ) -> bool:
-        """Moves tasks as the flow of minimum cost says; returns whether any moved."""
+        """Moves tasks by a flow of minimum cost; returns whether any task moved."""
         if not tasks:
             return False
         now = [
@@ -128,7 +128,7 @@ class RackCosts:
         return chosen != now
 
     def _cost(self, task: TaskId, process: StreamsProcess, *, active: bool) -> int:
-        """Step 2."""
+        """Returns the cost of a task at a process (step 2)."""
         racks = self._topology.racks
         remote = sum(process.rack not in racks[topic][p] for topic, p in self._partitions_of(task))
         here = task in (process.active if active else process.standby)

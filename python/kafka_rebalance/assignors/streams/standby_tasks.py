@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives stateful tasks their standby replicas: to the least loaded, or by client tags (KIP-708).
+"""Assigns the standby replicas of stateful tasks: by load, or by client tags (KIP-708).
 
 By default, each replica of each task in order goes to the least loaded process without the task.
 With tags, for each task in order:
@@ -28,7 +28,7 @@ from .processes import StreamsProcess, least
 def assign(
     processes: Sequence[StreamsProcess], stateful: Sequence[TaskId], settings: Settings
 ) -> None:
-    """Gives standby replicas; `processes` are sorted by id, `stateful` tasks are sorted."""
+    """Assigns standby replicas; `processes` are sorted by id, `stateful` tasks are sorted."""
     missing: HashMap[TaskId, int] = HashMap(task_hash)
     for task in stateful:
         missing.put(task, settings.num_standby_replicas)
@@ -50,7 +50,7 @@ def assign(
 
 
 def may_balance(settings: Settings, source: StreamsProcess, target: StreamsProcess) -> bool:
-    """Returns whether a standby task may move: with tags, only if the target has all of them."""
+    """Returns whether a task may move; with tags set, only if the target has the source's tags."""
     tags = source.tags.items() if settings.rack_aware_assignment_tags else ()
     return all(target.tags.get(key) == value for key, value in tags)
 
@@ -62,7 +62,7 @@ def may_swap(
     target: StreamsProcess,
     task: TaskId,
 ) -> bool:
-    """Returns whether the copies of a task keep at least as many different tags."""
+    """Returns whether the processes with the task have at least as many tags after a move."""
     if not settings.rack_aware_assignment_tags:
         return True
     others = [one for one in processes if one.has(task) and one is not source]
@@ -87,7 +87,7 @@ def _by_tags(
     settings: Settings,
     values: dict[str, set[str]],
 ) -> int:
-    """Gives replicas of a task by tags; returns the number of replicas that are missing."""
+    """Assigns replicas of a task by tags; returns the number of replicas that are missing."""
     # 1.
     last = next(one for one in processes if task in one.active)
     excluded: set[tuple[str, str]] = set()

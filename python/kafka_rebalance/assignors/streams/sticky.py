@@ -87,7 +87,7 @@ def _by_subtopology(task: TopicPartition) -> tuple[bytes, int]:
 
 
 class _Quota:
-    """A quota (step 1): a member with `each` tasks or more gets none of its earlier tasks."""
+    """A quota (step 1): a member with `each` tasks or more gets no more of its earlier tasks."""
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks = tasks
@@ -116,7 +116,7 @@ class _Process:
         self.load = len(self.tasks) / len(self.counts)
 
     def forget_order(self) -> None:
-        """Called when a task is given outside of `next_member`, which then makes a new queue."""
+        """Called when a task is given without `next_member`: its next call makes a new queue."""
         self._by_count = None
 
     def next_member(self) -> str:

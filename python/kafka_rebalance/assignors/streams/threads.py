@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives the tasks of a process to its threads, which are sorted by member id.
+"""Assigns the tasks of a process to its threads, which are sorted by member id.
 
 It is called for active stateful, standby, and active stateless tasks. `load` is the number of tasks
 that a thread got in earlier calls. Each call:
@@ -33,8 +33,8 @@ def assign(
     *,
     by_lag: bool,
 ) -> dict[str, list[TaskId]] | None:
-    """Returns the tasks of each thread, and adds their number to `load`; None if a thread of step 3
-    finds no task.
+    """Returns the tasks of each thread, and adds their number to `load`; None if a thread finds no
+    task in step 3.
 
     `tasks` have the order in which Java's collection is iterated.
     """

@@ -3,9 +3,9 @@
 
     epoch             grows with each change that needs a new target
     assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
-    targets           member id -> what the member will have
+    targets           member id -> the partitions or tasks that the member will have
     static_members    instance id -> member id; share groups have none
-    refresh_at        (ms, epoch): the metadata is read again from then on, or in a smaller epoch
+    refresh_at        (ms, epoch): the metadata is read again at this time, or below this epoch
 
 Source   ModernGroup.java, TargetAssignmentMetadata.java, ConsumerGroup.updateStaticMember, and
          their twins in StreamsGroup.java (Kafka 4.4.0); KIP-848, KIP-345.
@@ -22,7 +22,7 @@ from kafka_rebalance.wire.messages import GroupState
 
 
 class IllegalRecord(ValueError):
-    """A record that does not fit the groups, so Kafka fails on it."""
+    """A record that contradicts the state of the groups; Kafka, too, fails to apply it."""
 
 
 class OwnedTwice(IllegalRecord):
@@ -38,12 +38,12 @@ class StateNumber(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Self:
-        """Returns the state of a number that only other versions know."""
+        """Returns UNKNOWN for a number that only other versions of Kafka know."""
         return cls["UNKNOWN"]
 
 
 class ReconciliationState(StateNumber):
-    """A member waits until it, or another member, has revoked partitions; else it is STABLE."""
+    """STABLE, or whether a member waits for its own revocations or for those of other members."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -58,7 +58,7 @@ _REFRESH_INTERVAL_MS = 2**31 - 1
 
 
 class AssignedMember(Frozen):
-    """A member of a group whose broker assigns; an update makes a new member."""
+    """A member of a group whose broker assigns; an update makes a new object."""
 
     member_id: str
     member_epoch: int = 0
@@ -164,10 +164,10 @@ class AssigningGroup(Generic[_Member, _Target]):
         raise NotImplementedError
 
     def forget_unlogged(self, append_id: int) -> None:
-        """Called after a failed append: undoes changes that no record has. Default: nothing."""
+        """Called after a failed append: undoes changes of fields that no record has."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Called on a restored group: copies from `before` what no record has. Default: nothing."""
+        """Called on a restored group: copies fields that no record has from `before`."""
 
     def must_refresh(self, now_ms: int) -> bool:
         """Returns whether it is time to read the topics' metadata again."""
@@ -202,7 +202,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         return {**members, new.member_id: new}
 
     def replaced_id(self, new: _Member) -> str | None:
-        """Returns the id of another member with the instance id of `new`, which replaces it."""
+        """Returns the id of another member with the instance id of `new`, or None."""
         known = None if new.instance_id is None else self.static_members.get(new.instance_id)
         return None if known == new.member_id else known
 

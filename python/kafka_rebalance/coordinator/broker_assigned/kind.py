@@ -45,20 +45,20 @@ from .members import (
 from .records import Forms, Recorded, converted, key_values
 from .target import NO_TARGET
 
-# The first versions whose requests have a member's epoch.
+# For each request, the first version that has a member's epoch.
 _KNOWS_EPOCHS: dict[type[wire.CommitRequest], int] = {wire.OffsetCommit: 9, wire.TxnOffsetCommit: 6}
 _SHOWN: Forms = {"subscribed_topic_names": tuple, "client_tags": key_values}
 """Conversions of the fields whose form in a description differs from the member's."""
 
 
 class BrokerAssigned(Recorded):
-    """A kind of group, and the steps that are special to it."""
+    """A kind of group whose broker assigns; each kind defines the steps that are special to it."""
 
     described_member: ClassVar[type[Any]]
     deadline_kinds: ClassVar[tuple[str, ...]] = (SESSION, REBALANCE)
     no_target: ClassVar[Any] = NO_TARGET
     refuse_fields: Callable[[Shard, Any, int | None], ErrorCode]
-    """Returns the error of a heartbeat (in a version) whose fields do not fit together, or NONE."""
+    """Returns the error of a heartbeat's fields (in its version); NONE if they are valid."""
     beat: Callable[[Shard, Received, Any], None]
     """Answers the heartbeat of a member that joins or stays."""
     owns_only_assigned: Callable[[Any, Any], bool]
@@ -66,18 +66,18 @@ class BrokerAssigned(Recorded):
     without_epochs: Callable[[Any], Any]
     """Returns an assignment with epochs 0, for a static member that has left with epoch -2."""
     epoch_without: Callable[[Shard, Any, list[Any]], list[BrokerRecord]]
-    """Returns the record of the group's next epoch, after these members have left."""
+    """Returns the records of the group's next epoch, in which these members have left."""
     assignment_of: Callable[[Shard, Any, Any], dict[str, Any]]
-    """Returns the assignment and the targets of a described member, by field."""
+    """Returns a described member's assignment and target, as fields of its description."""
     held_since: Callable[[Any, Any, wire.OffsetToCommit, ClusterTopics], int | None]
-    """Returns the epoch since which a member has an offset's partition; None: it does not."""
+    """Returns the epoch in which the member got an offset's partition; None if not owned."""
 
     def __init__(self) -> None:
         super().__init__()
         self.handlers[classic_groups.JoinGroup] = self.join
 
     def setting(self, state: Shard, group_id: str, name: str) -> Any:
-        """Returns a group's setting of this kind of group, such as `session_timeout_ms`."""
+        """Returns the group's value of a setting; `name` has no prefix: `session_timeout_ms`."""
         return getattr(state.config_of(group_id), f"group_{self.group_class.group_type}_{name}")
 
     # Requests -------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class BrokerAssigned(Recorded):
             self.beat(state, event, request)
 
     def find_member(self, group: Any, request: Any, records: log.Records) -> Any:
-        """Returns the member that sends a heartbeat; a new one is in epoch 0."""
+        """Returns the sender of a heartbeat; a new member is in epoch 0. Errors: RequestRefused."""
         epoch, member_id = request.member_epoch, request.member_id
         if epoch != JOIN_EPOCH:
             member = known_sender(group, member_id, request.instance_id)
@@ -118,7 +118,7 @@ class BrokerAssigned(Recorded):
     def check_room(
         self, state: Shard, group: Any, member_id: str, instance_id: str | None = None
     ) -> None:
-        """Refuses a new member if the group is full."""
+        """Raises RequestRefused if the member is new and the group is full."""
         is_known = instance_id in group.static_members or member_id in group.members
         if not is_known and len(group.members) >= self.setting(state, group.group_id, "max_size"):
             raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -135,7 +135,7 @@ class BrokerAssigned(Recorded):
         due: ShareStateDue | None = None,
         **fields: Any,
     ) -> None:
-        """Starts the session of a member again, and answers its heartbeat with these fields."""
+        """Restarts the member's session; answers its heartbeat when the records are durable."""
         group_id, member_id = group.group_id, member.member_id
         timeout_ms = self.setting(state, group_id, "session_timeout_ms")
         arm_session(state, group_id, member_id, timeout_ms)
@@ -177,7 +177,7 @@ class BrokerAssigned(Recorded):
         return self.group_class(group_id), classic
 
     def upgrade(self, state: Shard, classic: Group, records: log.Records) -> Any:
-        """Returns a group with a classic group's members. This one refuses: RequestRefused."""
+        """Returns a group with the classic group's members. Default: raises RequestRefused."""
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
 
     def join(
@@ -194,7 +194,7 @@ class BrokerAssigned(Recorded):
     def join_classic(
         self, state: Shard, event: Received, request: classic_groups.JoinGroup, group: Any
     ) -> None:
-        """Handles the JoinGroup of a classic member of a group with members."""
+        """Answers a JoinGroup of a group with members. Default: INCONSISTENT_GROUP_PROTOCOL."""
         refused = classic_groups.JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         state.respond(event.request_id, refused)
 
@@ -215,7 +215,7 @@ class BrokerAssigned(Recorded):
             self.remove(state, group, [member], then)
 
     def leaves(self, group: Any, request: Any) -> None:
-        """Called for each leave, before its member is looked up; the default does nothing."""
+        """Called for each member that leaves, before it is looked up; does nothing by default."""
 
     def remove(
         self, state: Shard, group: Any, members: list[Any], then: Continuation | None
@@ -233,7 +233,7 @@ class BrokerAssigned(Recorded):
         log.write(state, group_id, records, then)
 
     def describe(self, state: Shard, event: Received, request: Any) -> None:
-        """Answers a request that describes groups; it waits for no append."""
+        """Answers a request to describe groups at once: it shows the durable groups."""
         ids, described = request.group_ids, request.response.described
         groups = [described(error_code=ErrorCode.INVALID_GROUP_ID) for one in ids if not one]
         for group_id in filter(None, ids):
@@ -292,7 +292,7 @@ class BrokerAssigned(Recorded):
         if epoch == member.member_epoch:
             return ErrorCode.NONE
         if epoch < member.member_epoch:
-            # A transaction's request has no ids of topics, so Kafka finds none of its partitions.
+            # A request in a transaction has no topic ids, so Kafka finds none of its partitions.
             cluster = ClusterTopics() if is_transaction else state.cluster
             since = [self.held_since(group, member, one, cluster) for one in offsets]
             if all(one is not None and one <= epoch for one in since):
@@ -300,7 +300,7 @@ class BrokerAssigned(Recorded):
         return self.stale(member, is_old=is_transaction and is_old)
 
     def stale(self, member: Any, *, is_old: bool) -> ErrorCode:
-        """Returns the error for an epoch that is not the member's."""
+        """Returns the error for a request with an epoch that is not the member's present one."""
         return ErrorCode.STALE_MEMBER_EPOCH
 
     def refuse_fetch(self, group: Any, request: wire.OffsetFetch) -> ErrorCode:
@@ -315,7 +315,7 @@ class BrokerAssigned(Recorded):
     # Deadlines ------------------------------------------------------------------------------------
 
     def start_members(self, state: Shard, group: Any) -> None:
-        """Quirk: after a load, classic members get the session timeout of the consumer protocol."""
+        """Arms the members' deadlines. Quirk: classic members get the group's session timeout."""
         timeout_ms = self.setting(state, group.group_id, "session_timeout_ms")
         for member in group.members.values():
             arm_session(state, group.group_id, member.member_id, timeout_ms)
@@ -334,7 +334,7 @@ class BrokerAssigned(Recorded):
             state.deadlines.arm(key, max(ends_ms, state.now_ms))
 
     def deadline(self, state: Shard, group: Any, key: DeadlineKey) -> None:
-        """Removes the member of a passed deadline, unless it has revoked in time."""
+        """Removes the member whose deadline has passed, unless it has revoked in time."""
         epoch = state.revocations.pop(key, None) if key.kind in self.deadline_kinds else None
         member = group.members.get(key.member_id)
         is_void = key.kind not in self.deadline_kinds or member is None

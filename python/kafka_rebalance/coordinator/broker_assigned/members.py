@@ -2,8 +2,8 @@
 """Members of groups whose broker assigns: the errors of their requests, their steps and deadlines.
 
 A smaller epoch than the member's is accepted if it is the previous one and the member owns nothing
-else than what is assigned to it. A member that misses a deadline is removed: its session starts
-again with each accepted heartbeat, its rebalance timeout is void if its epoch changed.
+else than what is assigned to it. A member that misses a deadline is removed. Its session restarts
+with each accepted heartbeat; its rebalance timeout has no effect if its epoch has changed.
 
 Source   GroupMetadataManager (validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
          throwIfInstanceIdIsFenced, throwIf…GroupMemberEpochIsInvalid,
@@ -35,7 +35,7 @@ def known_member(group: AssigningGroup[_Member, Any], member_id: str) -> _Member
 
 
 def known_static(group: AssigningGroup[_Member, Any], member_id: str, instance_id: str) -> _Member:
-    """Returns the member with both ids."""
+    """Returns the member with both ids. Errors: RequestRefused if there is none."""
     member = group.static_member(instance_id)
     if member is None:
         raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -47,7 +47,7 @@ def known_static(group: AssigningGroup[_Member, Any], member_id: str, instance_i
 def known_sender(
     group: AssigningGroup[_Member, Any], member_id: str, instance_id: str | None
 ) -> _Member:
-    """Returns the member that sends a request with these ids."""
+    """Returns the member that sends a request with these ids. Errors: RequestRefused."""
     if instance_id is None:
         return known_member(group, member_id)
     return known_static(group, member_id, instance_id)
@@ -56,20 +56,20 @@ def known_sender(
 def check_epoch(
     member: AssignedMember, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
 ) -> None:
-    """Refuses a request's member epoch, unless it is the present one or that of a late request."""
+    """Raises RequestRefused unless the epoch is the member's own or that of a late request."""
     is_late = epoch == member.previous_member_epoch and owns_only_assigned()
     if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
         raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)
 
 
 UNCHANGED_MS = -1
-"""A request's rebalance timeout that leaves the member's unchanged (other fields: None)."""
+"""The rebalance timeout of a request that does not change it; other fields are then None."""
 
 _BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim` removes
 
 
 def is_blank(text: str | None) -> bool:
-    """Returns whether a text is present, and empty after Java's `String.trim`."""
+    """Returns whether a text is not None, but empty after Java's `String.trim`."""
     return text is not None and not text.strip(_BLANK)
 
 

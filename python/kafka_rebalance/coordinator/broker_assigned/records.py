@@ -72,7 +72,8 @@ class RecordTypes(NamedTuple):
     """The record types of one kind of group, and functions for fields that members do not have.
 
     `targeted` returns the fields of a target, `held` those of a member's assignment. `before` and
-    `after` are other types of the group: a deletion writes them before and after the epoch.
+    `after` are further types: a deletion writes their tombstones before and after that of the
+    epoch.
     """
 
     epoch: RecordType
@@ -144,7 +145,7 @@ def record_types(
     before: tuple[RecordType, ...] = (),
     after: tuple[RecordType, ...] = (),
 ) -> RecordTypes:
-    """Returns the types whose names start with `kind`."""
+    """Returns the record types of one kind of group; their names start with `kind`."""
     names = (
         "METADATA",
         "TARGET_ASSIGNMENT_METADATA",
@@ -163,11 +164,11 @@ class Recorded(GroupKind):
     member_class: ClassVar[type[Any]]
     records: ClassVar[RecordTypes]
     becomes_classic: ClassVar[bool] = True
-    """Whether a JoinGroup makes an empty group classic, and a heartbeat does the reverse."""
+    """Whether a JoinGroup makes an empty group classic; a heartbeat then does the reverse."""
     nothing: ClassVar[Mapping[str, object]]
     """The fields of a member that has lost its assignment."""
     assignment_of_record: Callable[[Any], dict[str, Any]]
-    """Returns the fields of a member's assignment, as a record has them."""
+    """Returns the fields of a member's assignment from a `current` record."""
     target_of_record: Callable[[Any], Any]
     replay_other: Callable[[Any, str | None, Any, int], None]
     """Applies a record of the group's epoch, or of a type that only this kind has."""
@@ -258,5 +259,5 @@ class Recorded(GroupKind):
             self.bury_other(group, kind, member_id)
 
     def is_removable(self, group: Any) -> bool:
-        """Returns whether the group's tombstone fits: it has neither members nor targets."""
+        """Returns whether the group can be deleted: it has neither members nor targets."""
         return group.is_empty and not group.targets

@@ -20,7 +20,7 @@ _Value = TypeVar("_Value")
 
 
 def in_table(numbers: Collection[int], slots: int) -> list[int]:
-    """Returns numbers in the order of a Java hash table that has `slots` slots at the start."""
+    """Returns numbers in the order of a Java hash table that was made with `slots` slots."""
     full = slots
     while len(numbers) > _LOAD * full:
         full *= 2
@@ -43,12 +43,12 @@ def in_copied_set(numbers: Collection[int]) -> list[int]:
 
 
 def copied_map_slots(size: int) -> int:
-    """Returns the slots of `new HashMap(map)` (Java 17), which can be fewer than 16."""
+    """Returns the number of slots of `new HashMap(map)` in Java 17; it can be less than 16."""
     return slots_for(int(size / _LOAD + 1)) if size else DEFAULT_SLOTS
 
 
 def name_set(names: Collection[str]) -> dict[str, None]:
-    """Returns names as a `new HashSet(list)` has them; the list may repeat names."""
+    """Returns names in the order of `new HashSet(list)`; the list may repeat names."""
     return dict.fromkeys(HashSet.copied(string_hash, names))
 
 

@@ -36,7 +36,7 @@ NO_TARGET: Target = {}
 class EpochChange(Frozen):
     """A request's change of a group: `member` replaces `old`, which can have another id.
 
-    `topics` has the names of all subscribed topics; `is_new` tells that the change makes a new
+    `topics` has the names of all subscribed topics; `is_new` is True if the change makes a new
     epoch. The steps of the request add their records to `records`.
     """
 
@@ -79,7 +79,7 @@ def group_view(
 def with_epoch(
     state: Shard, change: EpochChange, types: RecordTypes, topics: Iterable[str], *, is_new: bool
 ) -> EpochChange:
-    """Returns the change; its epoch is a new one if `is_new`, or if the topics' metadata differ."""
+    """Returns the change, with the next epoch if `is_new` or if the topics' metadata changed."""
     group, epoch = change.group, change.group.epoch
     metadata_hash = state.cluster.hash_of(topics)
     is_new |= metadata_hash != group.metadata_hash

@@ -83,19 +83,19 @@ class ClassicGroupMember:
         return tuple([name for name, _ in self.protocols])
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Returns the member's metadata for a protocol. Errors: KeyError if it is not listed."""
+        """Returns the metadata for a protocol. Errors: KeyError if the member does not list it."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata
         raise KeyError(protocol_name)
 
     def is_excused(self) -> bool:
-        """Returns whether the member waits for a response, so that its session cannot expire."""
+        """Returns whether the member waits for a response: then its session cannot expire."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 
 def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroupProtocol, ...]:
-    """Drops repeated names. Kafka counts them twice, and may then find no protocol to select."""
+    """Returns each protocol once. Kafka counts repeats twice, and may then find none to select."""
     first: dict[str, JoinGroupProtocol] = {}
     for protocol in protocols:
         first.setdefault(protocol.name, protocol)
@@ -217,7 +217,7 @@ class Group:
         return member
 
     def update(self, member: ClassicGroupMember, newest: JoinGroup | ClassicGroupMember) -> None:
-        """Sets the protocols and timeouts of a member's newest JoinGroup."""
+        """Sets the member's protocols and timeouts to those of `newest`."""
         before, member.protocols = member.names(), newest.protocols
         after = member.names()
         if after != before:
@@ -227,7 +227,7 @@ class Group:
         member.session_timeout_ms = newest.session_timeout_ms
 
     def add_pending(self, member_id: str) -> None:
-        """Registers an id that a response contained. Errors: ValueError if a member has this id."""
+        """Adds an id sent with MEMBER_ID_REQUIRED. Errors: ValueError if a member has this id."""
         if member_id in self.members:
             raise ValueError(f"{member_id!r} is a member already")
         self.pending[member_id] = None
@@ -305,7 +305,7 @@ class Group:
         self.subscribed_topics = frozenset(topics)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Returns whether the topic is subscribed; True for consumers with unknown topics."""
+        """Returns whether a member subscribes to the topic; True if this cannot be known."""
         if self.subscribed_topics is None:
             return self.protocol_type == CONSUMER
         return topic in self.subscribed_topics

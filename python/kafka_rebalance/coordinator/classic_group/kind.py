@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classic groups, as the machine asks for them; DescribeGroups and ListGroups for administrators.
+"""Classic groups as a `GroupKind`; DescribeGroups and ListGroups for administrators.
 
 Both requests read durable groups, so a group whose first record is still in flight is absent.
 """
@@ -99,7 +99,7 @@ def list_groups(state: Shard, event: Received, request: wire.ListGroups) -> None
         is_not_ready = group.state is GroupState.NOT_READY
         name = "not_ready" if is_not_ready else group.state.value.lower()
         if (not states or name in states) and (not types or group.group_type in types):
-            # The protocol type and the group's type have one name, except in classic groups.
+            # The protocol type is equal to the group's type, except in classic groups.
             classic = of_kind(group, Group)
             protocol = group.group_type if classic is None else classic.protocol_type or ""
             ids = group.group_id, protocol, group.state, group.group_type

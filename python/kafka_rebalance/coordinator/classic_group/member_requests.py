@@ -64,7 +64,7 @@ def refuse_in_state(group: Group | None, request: Request) -> ErrorCode:
 def refuse_member(
     group: Group | None, request: wire.SyncGroup | wire.Heartbeat | CommitRequest
 ) -> ErrorCode:
-    """Returns the error of a member's request: by state, ids and generation; else NONE."""
+    """Returns the error of a member's request (state, ids, generation), or NONE."""
     error = refuse_in_state(group, request)
     if group is None or error not in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
         return error

@@ -55,7 +55,7 @@ def try_complete_join(state: Shard, group: Group) -> None:
 
 
 def join_deadline(state: Shard, group: Group) -> None:
-    """Ends the join phase, or a part of the initial delay, because its time is over."""
+    """Ends the join phase, or a part of the initial delay, when its time is over."""
     if group.not_(GroupState.PREPARING_REBALANCE):
         return  # the deadline belongs to a removed group with this id
     delay = group.initial_delay_ms
@@ -149,7 +149,7 @@ def fall_silent(state: Shard, group: Group, member_id: str, since_ms: int) -> No
 
 
 def remove(state: Shard, group: Group, member: ClassicGroupMember) -> None:
-    """Removes a member and answers its parked requests; Kafka never answers its SyncGroup."""
+    """Removes a member and refuses its parked requests; Kafka never answers a parked SyncGroup."""
     state.refuse_parked(group, member, ErrorCode.UNKNOWN_MEMBER_ID)
     group.remove(member.member_id)
 
@@ -161,7 +161,7 @@ def drop_assignments(state: Shard, group: Group, error: ErrorCode) -> None:
 
 
 def hand_out(state: Shard, group: Group, member: ClassicGroupMember, error: ErrorCode) -> None:
-    """Answers a member's parked SyncGroup; its session starts again, because it had to wait."""
+    """Answers a member's parked SyncGroup, if any, and then restarts the session."""
     well = error is ErrorCode.NONE
     response = SyncGroupResponse(
         error_code=error,

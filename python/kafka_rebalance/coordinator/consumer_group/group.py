@@ -2,7 +2,7 @@
 """A consumer group as the broker keeps it: epochs, members, targets, and counts over them.
 
     owner_epochs   partition -> epoch of the member that has it, or still has to revoke it
-    counts         topic -> number of members that name it, of resolved patterns that contain it
+    counts         topic -> number of members that name it, number of resolved patterns with it
 
 Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0);
          docs/behaviour/consumer-groups.md#1-epochs.
@@ -58,7 +58,7 @@ class ConsumerGroupMember(AssignedMember):
         return self.state is ReconciliationState.UNREVOKED_PARTITIONS
 
     def assignment_epoch(self, topic_id: Uuid, partition: int) -> int | None:
-        """Returns the epoch of a partition that is assigned or pending revocation."""
+        """Returns the epoch of a partition that is assigned or pending revocation; else None."""
         for partitions in (self.assigned, self.pending_revocation):
             if partition in partitions.get(topic_id, ()):
                 return partitions[topic_id][partition]
@@ -79,7 +79,7 @@ Counts = dict[str, SubscriptionCount]
 
 
 def is_homogeneous(patterns: Iterable[int], counts: Counts, members: int) -> bool:
-    """Returns whether all members have one subscription; `patterns`: members of each."""
+    """Returns whether all subscriptions are equal; `patterns`: how many members have each one."""
     users = next(iter(patterns), None)
     if users is None:
         return all(count.by_name == members for count in counts.values())

@@ -63,7 +63,7 @@ _FIELDS = (
 def refuse_fields(
     state: Shard, request: wire.ConsumerGroupHeartbeat, version: int | None
 ) -> ErrorCode:
-    """Returns the error of a request whose fields do not fit together, else NONE."""
+    """Returns the error of the request's fields and of its assignor's name, else NONE."""
     # 1.
     epoch = request.member_epoch
     texts: list[str | None] = [request.group_id]
@@ -128,7 +128,7 @@ def _epoch(
 def reconciled(
     state: Shard, change: EpochChange, has_changed_subscription: bool, owned: Owned
 ) -> ConsumerGroupMember:
-    """Returns the changed member, moved toward its target."""
+    """Returns the changed member after one step toward its target."""
     # 6. and 7.
     target = target_for(state, change, RECORDS, partial(targets_of, state, change))
     return stepped(state, change, target, has_changed_subscription, owned)
@@ -172,7 +172,7 @@ def _shown(
 
 
 def next_epoch(state: Shard, change: EpochChange, *, is_new: bool) -> EpochChange:
-    """Returns the change; its epoch is a new one if `is_new`, or if the topics' metadata differ."""
+    """Returns the change, with the next epoch if `is_new` or if the topics' metadata changed."""
     group, old, new = change.group, change.old, change.member
     counts = group.counts_with(old, new)
     change = with_epoch(state, change, RECORDS, counts, is_new=is_new)

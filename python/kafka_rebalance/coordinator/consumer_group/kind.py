@@ -82,7 +82,7 @@ class ConsumerGroups(BrokerAssigned):
         members: list[ConsumerGroupMember],
         then: Continuation | None,
     ) -> None:
-        """Removes members, and makes the group's next epoch; or turns it into a classic group."""
+        """Removes members, and makes the next epoch, or turns the group into a classic one."""
         if not members:
             log.write(state, group.group_id, [], then)
         elif can_downgrade(state, group, members):
@@ -111,7 +111,7 @@ class ConsumerGroups(BrokerAssigned):
         return super().session_timeout_ms(state, group, member)
 
     def deadline(self, state: Shard, group: ConsumerGroup, key: DeadlineKey) -> None:
-        if key.member_id:  # without a member id, it is of the former classic group
+        if key.member_id:  # a deadline without a member id is of the former classic group
             super().deadline(state, group, key)
 
     def is_classic(self, member: ConsumerGroupMember) -> bool:

@@ -5,11 +5,11 @@ A resolution finds the topics of all patterns of the group, as an append of its 
 request that asked for it. A request asks for it if
 
 1. it brings a pattern that no member has, or
-2. the resolved patterns are fewer or more than those that members have, or
+2. the number of resolved patterns is not that of the members' patterns, or
 3. topics were created since the last resolution, or
 4. the refresh interval is over;
 
-but not while a resolution is on its way, and not within 10 s after the last one.
+but not while another resolution is pending, and not within 10 s after the last one.
 
 Source   GroupMetadataManager (maybeUpdateRegularExpressions, handleRegularExpressionsResult),
          TopicRegexResolver (Kafka 4.4.0); docs/behaviour/consumer-groups.md#7-patterns.
@@ -36,7 +36,7 @@ _MIN_INTERVAL_MS = 10_000
 
 
 class PatternChange(Enum):
-    """How a request changes the pattern; a pattern that is already resolved begins a new epoch."""
+    """How a request changes a member's pattern; only UPDATED_AND_RESOLVED makes a new epoch."""
 
     NONE = 0
     UPDATED = 1
@@ -44,7 +44,7 @@ class PatternChange(Enum):
 
 
 class PatternUpdate(Frozen):
-    """How a request changes patterns; `to_resolve` has those to resolve after the request."""
+    """A request's change of a pattern, and the group's patterns to resolve after the request."""
 
     change: PatternChange
     to_resolve: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def update(state: Shard, change: EpochChange) -> PatternUpdate:
 
 
 def ask(state: Shard, group_id: str, patterns: tuple[str, ...]) -> None:
-    """Asks the host to have the patterns resolved after this request."""
+    """Emits PatternsDue: the host has the patterns, if any, resolved after this request."""
     if patterns:
         state.resolving.add(group_id)
         state.effects.append(PatternsDue(group_id, patterns))
@@ -127,13 +127,13 @@ def _matched(pattern: str, topics: Iterable[str]) -> list[str]:
     try:
         matcher = compiled(pattern)
     except InvalidPattern:
-        return []  # it came from a record of the log, where nobody checked it
+        return []  # a pattern from the log may be invalid
     return [name for name in topics if matcher.matches(name)]
 
 
 def _order(patterns: list[str]) -> list[str]:
-    """Returns the patterns in the order of their records: that of a map made for the result."""
-    for _ in range(2):  # the resolver fills two maps, one after the other
+    """Returns the patterns in the order of their records, which comes from Kafka's hash maps."""
+    for _ in range(2):  # Kafka copies them from one map into a second one
         table = HashMap[str, None](string_hash, slots_for(len(patterns)))
         for pattern in patterns:
             table.put(pattern, None)

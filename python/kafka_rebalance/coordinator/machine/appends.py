@@ -10,7 +10,7 @@ from .state import Created, Shard, of_kind
 
 
 def appended(state: Shard, append_id: int, position: int) -> None:
-    """Handles a durable append at `position`, unless the coordinator's state was dropped."""
+    """Handles a durable append at `position`; ignores one from before the state was dropped."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return

@@ -63,7 +63,7 @@ class AnswerClassicMember(Answer):
 
 
 class Retry(Continuation):
-    """If the append fails, the deadline that led to it is armed again."""
+    """If the append fails, the deadline that led to it is armed again, in 500 ms."""
 
     key: DeadlineKey
     revocation: int | None  # the epoch that the passed deadline took from `revocations`

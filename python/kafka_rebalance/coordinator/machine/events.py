@@ -41,7 +41,7 @@ class _Event(Frozen):
 
 
 class Received(_Event):
-    """A request has arrived. The caller chooses `request_id`, to which `Respond` refers.
+    """A request has arrived. The caller chooses `request_id`; the response has the same id.
 
     `api_version` is the request's version; None means the newest version of Kafka 4.4.0.
     """
@@ -139,7 +139,7 @@ class ShareStateDue(_Event):
 
 
 class GroupConfigured(_Event):
-    """A group has settings of its own from now on; `config` None: no longer."""
+    """A group has settings of its own from now on; with `config` None, the broker's hold again."""
 
     group_id: str
     config: CoordinatorConfig | None

@@ -50,7 +50,7 @@ def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
 
 
 class Created(NamedTuple):
-    """A new group whose first record is not durable; `before`: the offsets older than the group."""
+    """A group whose first record is not durable yet; `before`: the offsets older than the group."""
 
     group: Group
     before: frozenset[OffsetValue]
@@ -103,7 +103,7 @@ class Shard:
     rebalance timeout was armed.
     """
 
-    config: CoordinatorConfig  # of groups that have none of their own
+    config: CoordinatorConfig  # for groups that have no settings of their own
     new_id: Callable[[], str]
     kinds: Mapping[str, "GroupKind"] = field(default_factory=dict)
     vouched: bool = False  # the host reports silent members; others count as alive
@@ -141,7 +141,7 @@ class Shard:
 
     @property
     def log_epoch(self) -> int:
-        """The epoch of the tables' last snapshot: a failed append leaves it as it was."""
+        """The epoch of the tables' snapshots: the number of appends that have not failed."""
         return self.num_appends - self.num_failed
 
     def new_member_id(self) -> str:
@@ -190,7 +190,7 @@ class Shard:
     def refuse_parked(
         self, group: Group, member: ClassicGroupMember, error: ErrorCode, member_id: str = ""
     ) -> None:
-        """Answers the member's parked JoinGroup, with this member id, and its parked SyncGroup."""
+        """Refuses the member's parked JoinGroup, with this `member_id`, and parked SyncGroup."""
         self.answer_join(group, member, JoinGroupResponse(error_code=error, member_id=member_id))
         self.answer_sync(member, SyncGroupResponse(error_code=error))
 
@@ -259,11 +259,11 @@ class Shard:
         return of_kind(self.groups.get(group_id), Group)
 
     def kind(self, group: AnyGroup) -> "GroupKind":
-        """Returns what the steps need to know about the group's kind."""
+        """Returns the object with the functions that differ between kinds of groups."""
         return self.kinds[group.group_type]
 
     def forget(self, group: AnyGroup) -> None:
-        """Removes a group; as in Kafka, deadlines stay armed, except one of streams groups."""
+        """Removes a group; as in Kafka, deadlines stay armed, except a streams group's delay."""
         del self.groups[group.group_id]
         if group.delays_first_targets:
             self.deadlines.cancel(DeadlineKey(INITIAL_REBALANCE, group.group_id))
@@ -342,7 +342,7 @@ Handler = Callable[[Shard, Received, Any, Any], None]
 
 
 class GroupKind:
-    """A kind of group, as the steps see it; a `group` is always one of this kind."""
+    """The functions that differ between kinds of groups; a `group` is always one of this kind."""
 
     start_members: Callable[[Shard, Any], None]
     """Arms the deadlines of the members of a group that was loaded."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Committed offsets: `store` has them; commits, fetches, deletions and expiry."""
+"""Committed offsets: `store` holds them; `requests` commits and fetches; `delete` also expires."""

@@ -26,7 +26,7 @@ _ABSENT_IS_NOT_FOUND: dict[type[wire.CommitRequest], int] = {
 
 
 def offset_commit(state: Shard, event: Received, request: wire.CommitRequest) -> None:
-    """Stages offsets; the response is sent when the append is durable."""
+    """Stages the offsets of a commit; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
     classic = of_kind(group, Group)
     if group is None or classic is not None:
@@ -102,7 +102,7 @@ def end_transaction(state: Shard, event: Received, request: wire.EndTransaction)
 
 
 def offset_fetch(state: Shard, event: Received, request: wire.OffsetFetch) -> None:
-    """Returns durable offsets; with `require_stable`, the latest ones, once they are durable."""
+    """Sends durable offsets; with `require_stable`, the latest ones, once they are durable."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
         response = _fetched(state, state.groups.get(request.group_id), offsets, request)

@@ -7,8 +7,8 @@
 
 A fetch reads durable offsets. Decisions about new records (deletes, expiry, stability) read the
 latest offsets: the durable ones with all staged changes applied. `OffsetOrder` has the order of the
-partitions in Kafka's tables. These change when records are appended, before they are durable; a
-failed append reverts them.
+partitions in Kafka's tables. The tables change when records are appended, before they are durable;
+a failed append reverts the tables.
 
 Source   OffsetMetadataManager (replay, replayEndTransactionMarker, Offsets, OpenTransactions) of
          Kafka 4.4.0; docs/behaviour/coordinator.md#81-what-is-kept.

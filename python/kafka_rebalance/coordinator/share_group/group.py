@@ -8,7 +8,7 @@ has the offsets of the records that are in flight or acknowledged.
     initialized    these partitions can be assigned
     deleting       topics whose share state is being deleted with the group
 
-Dicts and sets have the order of Kafka's hash tables, and compare without order.
+Dicts and sets have the order of Kafka's hash tables; comparisons ignore the order.
 
 Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, InitMapValue,
          GroupMetadataManager.combineInitMaps (Kafka 4.4.0); docs/behaviour/share-groups.md.
@@ -43,7 +43,7 @@ StateTopics = Mapping[Uuid, NamedPartitions]
 
 
 class ShareState(Frozen):
-    """The share state; `since_ms` is the time of the record from which this was read."""
+    """Partitions by the status of their share state; `since_ms` is the time of their record."""
 
     initializing: StateTopics
     initialized: StateTopics
@@ -52,7 +52,7 @@ class ShareState(Frozen):
 
 
 def combined(first: StateTopics, second: StateTopics) -> StateTopics:
-    """Returns all partitions that `first` or `second` has."""
+    """Returns the union: all partitions that `first` or `second` contains."""
     every = HashSet.copied(uuid_hash, first)
     for topic in second:
         every.add(topic)
@@ -127,7 +127,7 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
         return counts
 
     def misses_initialized_partitions(self) -> bool:
-        """Returns whether a subscribed topic's initialised partitions differ from targeted ones."""
+        """Returns whether a subscribed topic's initialised partitions are not those in targets."""
         if self.share_state is None or self.is_empty:
             return False
         for topic, (name, partitions) in self.share_state.initialized.items():

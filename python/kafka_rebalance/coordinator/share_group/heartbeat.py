@@ -61,7 +61,7 @@ def share_step(
 
 
 def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
-    """Returns the target's partitions of these topics; if some are left out, in a copied table."""
+    """Returns the target's partitions of `topics`, reordered if the target has other topics."""
     partitions = {topic: dict.fromkeys(numbers) for topic, numbers in target.items()}
     if all(topic in topics for topic in partitions):
         return partitions
@@ -70,7 +70,7 @@ def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
 
 
 def refuse_fields(_state: Shard, request: ShareGroupHeartbeat, _version: int | None) -> ErrorCode:
-    """Returns the error of a request whose fields do not fit together, else NONE."""
+    """Returns the error if the request's fields are missing or contradictory, else NONE."""
     # 1.
     texts = (request.member_id, request.group_id, request.rack_id)
     joins_without = request.member_epoch == JOIN_EPOCH and not request.subscribed_topic_names
@@ -137,7 +137,7 @@ def _answer(
 
 
 def next_epoch(state: Shard, change: EpochChange) -> EpochChange:
-    """Returns the change; its epoch is a new one if names, partitions or metadata differ."""
+    """Returns the change; its epoch is the next one if names, partitions or metadata changed."""
     # 3.
     group, old, new = change.group, change.old, change.member
     is_new = new.subscribed_topic_names != old.subscribed_topic_names

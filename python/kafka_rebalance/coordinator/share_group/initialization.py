@@ -3,8 +3,9 @@
 
 1. A heartbeat that finds subscribed partitions without share state writes a record: they are being
    initialised. After 30 s, a heartbeat asks again.
-2. The host does this for ShareStateDue, and passes it back. The next record has them as
-   initialised. If its append fails, they are forgotten, so that a later heartbeat asks again.
+2. The host initialises the partitions of ShareStateDue, and passes this effect back. The next
+   record lists them as initialised. If its append fails, they are forgotten, so that a later
+   heartbeat asks again.
 3. Partitions of deleted topics are forgotten. The deletion of a group marks its share state first,
    even if no partition has any.
 
@@ -46,7 +47,7 @@ from .group import (
 def mark_share_state(
     state: Shard, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Writes that the share state of the first such group is deleted; False if no group has any."""
+    """Marks as deleted the share state of the first empty group with any; False if none has any."""
     for at, group_id in enumerate(group_ids):
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:
@@ -77,7 +78,7 @@ _UNKNOWN_NAME = "<UNKNOWN>"
 def ask_for_share_state(
     state: Shard, group: ShareGroup, names: Iterable[str], records: log.Records
 ) -> ShareStateDue | None:
-    """Returns what the host must initialise after this request, and adds its record."""
+    """Returns what the host must initialise after this request, and adds its record; else None."""
     # 1.
     asked = _uninitialized(state, group.share_state, names)
     if not asked:
@@ -110,7 +111,7 @@ def _uninitialized(state: Shard, known: ShareState | None, names: Iterable[str])
 
 
 def share_state_initialized(state: Shard, due: ShareStateDue) -> None:
-    """Writes down that the share coordinator has initialised the partitions."""
+    """Writes the record that the share coordinator has initialised the partitions."""
     # 2.
     group = of_kind(state.groups.get(due.group_id), ShareGroup)
     if group is None:
@@ -124,7 +125,7 @@ def share_state_initialized(state: Shard, due: ShareStateDue) -> None:
 
 
 def _done(state: Shard, due: ShareStateDue) -> StateTopics:
-    """Returns the partitions with their topics' names, in the order of two tables of Kafka's."""
+    """Returns the partitions with their topics' names, in the order of Kafka's tables."""
     sets = by_topic_id({topic: in_new_map(partitions) for topic, partitions in due.partitions})
     return by_topic_id(
         {topic: NamedPartitions(_name(state, topic), tuple(one)) for topic, one in sets.items()}
@@ -174,7 +175,7 @@ def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
 
 
 def _record(state: Shard, group_id: str, new: ShareState) -> BrokerRecord:
-    """Returns the record of a share state; deleted topics have their present names."""
+    """Returns the record of a share state; topics in deletion have their present names."""
     deleting = by_topic_id({topic: _name(state, topic) for topic in new.deleting})
     return share_state_record(group_id, new.initializing, new.initialized, deleting)
 

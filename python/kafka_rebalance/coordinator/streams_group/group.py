@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A streams group as the broker keeps it: epochs, members, targets, and who has which task.
 
-    topology             the application's topology; its epoch in the last group epoch is
-                         `validated_topology_epoch` if it was ready, else -1
+    topology             the application's topology; `validated_topology_epoch` is its epoch if
+                         it was ready in the last group epoch, else -1
     assignment_configs   the settings of the last group epoch
     active               task -> process that has it, or still has to revoke it
     standby, warmup      task -> the processes that have it
@@ -91,7 +91,7 @@ def task_list(tasks: Iterable[Task]) -> TaskList:
 
 
 class TasksState(StateNumber):
-    """A member waits until it, or another member, has revoked tasks; else it is STABLE."""
+    """STABLE, or what a member waits for: its own revocations, or tasks that others release."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
@@ -132,7 +132,7 @@ class RefinedTargets(NamedTuple):
 
 
 class Unlogged(NamedTuple):
-    """Values that no record has; if an append fails, the earlier values return.
+    """Values that are in no record; a failed append restores the earlier values.
 
     `configured` is the topology over the present topics; `refined` the targets with which members
     were reconciled last.
@@ -150,7 +150,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     """A streams group; a method either only reads it, or makes one change.
 
     `unlogged_before` has the id of the append that followed the last change of `unlogged`, and the
-    value at the append before.
+    value that a failure of this append restores.
     """
 
     group_type: ClassVar[str] = "streams"
@@ -197,7 +197,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
                 owners.setdefault(task, set()).add(process_id)
 
     def _disown(self, member: StreamsGroupMember) -> None:
-        """Removes the member's tasks from its process, even if another member of it has one too."""
+        """Removes the member's tasks from its process, even those that another member also has."""
         process_id = member.process_id
         for tasks in (member.assigned, member.pending_revocation):
             for task in tasks.active:
@@ -217,7 +217,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             self.unlogged = self.unlogged_before[1]
 
     def keep_unlogged(self, before: "StreamsGroup") -> None:
-        """Quirk: the processes of standby tasks and warm-ups are restored for new tasks only."""
+        """Quirk: the owners of a standby task or warm-up stay those in `before`, if it has any."""
         self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
         self.shutdown_member_id = before.shutdown_member_id
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):

@@ -54,7 +54,7 @@ _KNOWS_TAGS = 1
 def group_status(
     event: Received, group: StreamsGroup, change: StreamsChange, member: StreamsGroupMember
 ) -> list[wire.StreamsStatus]:
-    """Returns what the member learns about its group, besides delays and a stale topology."""
+    """Returns the response's statuses, without those about delays and a stale topology."""
     status = [] if change.topology.status is None else [change.topology.status]
     if group.shutdown_member_id is not None:
         status.append(wire.StreamsStatus.SHUTDOWN_APPLICATION)
@@ -71,7 +71,7 @@ _FIELDS = ("instance_id", "rack_id", "rebalance_timeout_ms", "process_id", "clie
 def refuse_fields(
     _state: Shard, request: wire.StreamsGroupHeartbeat, _version: int | None
 ) -> ErrorCode:
-    """Returns the error of a request whose fields do not fit together, else NONE."""
+    """Returns the error if the request's fields are missing or contradictory, else NONE."""
     # 1.
     epoch, joins = request.member_epoch, request.member_epoch == JOIN_EPOCH
     texts = (request.member_id, request.group_id, request.instance_id, request.rack_id)
@@ -199,7 +199,7 @@ def _configured(
 
 
 def _check_tasks(topology: ConfiguredTopology, tasks: wire.TaskList | None) -> None:
-    """Refuses a request that lists a task that the topology does not have."""
+    """Raises RequestRefused if the request lists a task that the topology does not have."""
     counts = {one.subtopology_id: one.tasks for one in topology.subtopologies}
     for name, numbers in tasks or ():
         if name not in counts or any(not 0 <= number < counts[name] for number in numbers):
@@ -214,7 +214,7 @@ def _change(
     *,
     is_new: bool,
 ) -> StreamsChange:
-    """Returns the change with the group's epoch, which grows in any case if `is_new`."""
+    """Returns the change; its epoch is new if `is_new`, or topology, settings or target differ."""
     config = state.config_of(group.group_id)
     configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
     if config.group_streams_rack_aware_assignment_tags:
@@ -238,7 +238,7 @@ def _reconciled(
     records: log.Records,
     status: list[wire.StreamsStatus],
 ) -> StreamsGroupMember:
-    """Returns the changed member, moved toward its target."""
+    """Returns the changed member after one step toward its target."""
     group = change.group
     found = targets_for(state, change)
     records += found.records

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Special to streams groups: the topology, tasks, the initial rebalance delay (KIP-1071).
 
-Quirk    the first targets are not computed if the group's topology was never configured: the first
-         heartbeat configures it for a group that its own records replace. Then the next heartbeat
-         computes them.
+Quirk    the first heartbeat configures the topology of a group object that its own records then
+         replace. If no other heartbeat arrives before the initial delay ends, no targets are
+         computed then; the next heartbeat computes them.
 Source   GroupMetadataManager (replay, computeDelayedTargetAssignment), StreamsGroup
          (asDescribedGroup, validateOffsetCommit), StreamsGroupMember (Builder,
          asStreamsGroupDescribeMember) (Kafka 4.4.0); docs/behaviour/streams-groups.md.

@@ -6,7 +6,7 @@
 2. Changes of role within the member are made at once: an active task becomes a standby task,
    standby tasks become warm-ups and the reverse. The old role is not revoked, except that of the
    active task. A standby task or warm-up that becomes active is kept until the active task is
-   granted, which is not in a step that revokes.
+   granted; a step that revokes grants none.
 3. If tasks are revoked that the member has not given up already, it is UNREVOKED_TASKS in its old
    epoch, and gets nothing new. Otherwise it enters the target's epoch with what is kept and added:
    UNRELEASED_TASKS if a task of the target is not free, else STABLE.

@@ -2,8 +2,8 @@
 """Computes the targets of all members with the brokers' sticky task assignor.
 
 1. While the initial rebalance delay runs, nobody has a target: ASSIGNMENT_DELAYED.
-2. The targets of the group's epoch are there already. A refined assignment that differs from what
-   the member has makes a new epoch with the same targets.
+2. If the targets of the group's epoch exist, they are the answer. A refined assignment that differs
+   from what the member has makes a new epoch with unchanged targets.
 3. Within the assignment interval after the last targets, they are the answer: ASSIGNMENT_DELAYED.
 4. Otherwise the assignor sees the members in the order of the group's table, each with the tasks
    that it has at present, not with its target.
@@ -37,7 +37,7 @@ MOST_TASKS = 100_000
 
 
 class StreamsChange(Frozen):
-    """A change of a group: `member` replaces the member of its id or instance id.
+    """A change of a group: `member` replaces the member that has its id or instance id.
 
     `refined` has the refined targets of a Stable group without another reason for a new epoch. The
     epoch then grows if the member's assignment differs from its target.

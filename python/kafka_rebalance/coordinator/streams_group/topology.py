@@ -45,7 +45,7 @@ class ConfiguredTopology(Frozen):
 
 
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
-    """Returns the topology over these topics. Errors: RequestRefused if it can never be right."""
+    """Returns the topology over these topics. Errors: RequestRefused if none can make it valid."""
     refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
     # 1.
@@ -62,7 +62,7 @@ def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> Configu
     # 3.
     internal: dict[str, wire.InternalTopic] = {}
     subtopologies = []
-    # A topic of several subtopologies has the number that the last of them, by id, gives it.
+    # A topic of several subtopologies gets its partition count from the last of them, by id.
     for one in sorted(topology.subtopologies, key=lambda one: name_key(one.subtopology_id)):
         tasks = max(counts.get(name, decided.get(name, 0)) for name in source_names(one))
         stateful = bool(one.state_changelog_topics)
@@ -84,7 +84,7 @@ def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> Configu
 def _expected(
     topics: tuple[wire.InternalTopic, ...], decided: dict[str, int]
 ) -> dict[str, wire.InternalTopic]:
-    """Returns the topics with their numbers of partitions, which are never 0."""
+    """Returns name -> topic with its partition count. Errors: RequestRefused for a count of 0."""
     expected = {
         one.name: one._replace(partitions=one.partitions or decided[one.name]) for one in topics
     }
@@ -127,11 +127,11 @@ Counts = Mapping[str, int]
 
 
 class WronglyPartitioned(ValueError):
-    """Topics of a co-partition group cannot have equally many partitions."""
+    """The topics of a co-partition group cannot all have the same number of partitions."""
 
 
 def all_counts(topology: wire.StreamsTopology, existing: Counts) -> dict[str, int]:
-    """Returns the numbers of all internal topics. Errors: WronglyPartitioned, RequestRefused."""
+    """Returns internal topics' partition counts. Errors: WronglyPartitioned, RequestRefused."""
     decided = _repartition(topology, existing)
     for subtopology in in_hash_order(topology):
         for names in _copartitioned(subtopology):
@@ -149,7 +149,7 @@ def all_counts(topology: wire.StreamsTopology, existing: Counts) -> dict[str, in
 
 
 def refuse_wrong_places(topology: wire.StreamsTopology) -> None:
-    """Refuses an index in a co-partition group without a topic. Errors: RequestRefused."""
+    """Raises RequestRefused if a co-partition group has an index without a topic."""
     for one in topology.subtopologies:
         for group in one.copartition_groups:
             for places, topics in (
@@ -218,7 +218,7 @@ def _copartition(
     if internal != names:
         numbers = {known[name] for name in names - internal}
     elif fixed:
-        numbers = {known[name] for name in fixed}  # quirk: also of other co-partition groups
+        numbers = {known[name] for name in fixed}  # quirk: of all co-partition groups
     else:
         numbers = {max(known[name] for name in internal)}
     if len(numbers) > 1:

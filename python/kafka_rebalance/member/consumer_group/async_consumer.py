@@ -52,7 +52,7 @@ class AsyncConsumer:
 
     @property
     def member_id(self) -> str:
-        """Returns the random id that the client has chosen: 22 characters, equal in all joins."""
+        """Returns the random id that the client chose once for all joins: 22 characters."""
         return self._state.member_id
 
     @property
@@ -66,9 +66,9 @@ class AsyncConsumer:
 
     @property
     def is_in_poll(self) -> bool:
-        """Returns whether the last poll is still running, because it still has callbacks to run.
+        """Returns whether the last poll is still running, with callbacks left to run.
 
-        A poll of librdkafka waits for the callback that assigns after the one that revokes.
+        In librdkafka, a poll that has revoked partitions goes on until it has assigned others.
         """
         state = self._state
         running = state.reconciliation
@@ -104,7 +104,7 @@ class AsyncConsumer:
         return self._metadata != topics
 
     def is_idle(self) -> bool:
-        """Returns whether only heartbeats are due; a host may send Vouched in place of them."""
+        """Returns whether nothing but heartbeats is due; the host may then send Vouched instead."""
         state = self._state
         is_at_work = state.sent or state.callbacks or state.running or state.reconciliation
         return (
@@ -173,7 +173,7 @@ class AsyncConsumer:
                 state.poll_until_ms = polled_ms + state.config.max_poll_interval_ms
                 return effects
             case interface.Polled(at_ms):
-                if state.state is not _S.STALE:  # whose next poll has an effect: it joins again
+                if state.state is not _S.STALE:  # a STALE member joins again at its next poll
                     state.poll_until_ms = at_ms + state.config.max_poll_interval_ms
                 return effects
             case interface.Subscribe(topics):
@@ -223,7 +223,7 @@ class AsyncConsumer:
             state.effects.append(due.effect)
 
     def _next_callback(self) -> Callback | None:
-        """Takes the next callback; a poll runs, in order, all callbacks that wait at its start."""
+        """Removes and returns the next callback or None; a poll runs those present at its start."""
         state = self._state
         if not state.callbacks or state.running is not None:
             return None
@@ -240,7 +240,7 @@ class AsyncConsumer:
             reconciliation.commit(state, state.owned)
 
     def _leave(self, *, commits: bool) -> None:
-        """Gives up all partitions, and leaves; callbacks that still wait are dropped."""
+        """Gives up all partitions, and leaves the group; callbacks that still wait are dropped."""
         state = self._state
         if commits and state.config.enable_auto_commit and state.member_epoch > 0:
             reconciliation.commit(state, state.owned)
@@ -276,7 +276,7 @@ class AsyncConsumer:
         reconciliation.reconcile(state, is_poll=False)
         reconciliation.go_on(state)
         heartbeats.beat(state)
-        # The background thread goes on: after an acknowledgement, a new assignment can start.
+        # The background thread runs again: after an acknowledgement, a reconciliation can start.
         reconciliation.reconcile(state, is_poll=False)
 
     def _wants_node(self) -> bool:

@@ -5,7 +5,7 @@ a member's requests.
     at once        while the member joins, acknowledges or leaves; the first two wait for the
                    response to the last heartbeat
     interval       the coordinator sets it; it is counted from sending
-    after an error all fields are sent, after a back-off; the states above send without it
+    after an error all fields are sent, after a back-off, except in the states that send at once
     no polls       after `max.poll.interval.ms` the member leaves, and is STALE until the next poll
 
 Source   AbstractHeartbeatRequestManager.poll, HeartbeatRequestState,
@@ -39,7 +39,7 @@ _UNCHANGED_MS = -1
 def beat(state: AsyncMembership) -> None:
     if state.coordinator_node is None or state.state in NOT_IN_GROUP:
         if state.state is _S.LEAVING:
-            state.move(_S.UNSUBSCRIBED)  # without a coordinator, the member just leaves
+            state.move(_S.UNSUBSCRIBED)  # without a coordinator, it leaves without a request
         return
     is_leaving = state.state in (_S.PREPARE_LEAVING, _S.LEAVING)
     if state.poll_until_ms <= state.now_ms and not is_leaving:
@@ -51,14 +51,14 @@ def beat(state: AsyncMembership) -> None:
 
 
 def due_ms(state: AsyncMembership) -> int | None:
-    """Returns when the interval's heartbeat is due (now or later); None if one is in flight."""
+    """Returns when (ms) the next regular heartbeat is due, or None; not earlier than now."""
     if state.coordinator_node is None or state.state in NOT_IN_GROUP or state.heartbeat_in_flight():
         return None
     return max(state.heartbeat_at_ms, state.retry_at_ms, state.now_ms)
 
 
 def _go_stale(state: AsyncMembership) -> None:
-    """Leaves because the application has not polled for too long."""
+    """Leaves the group, because the application has not polled for too long."""
     state.move(_S.PREPARE_LEAVING)
     prepare_to_send_leave(state)
     state.send(request(state), is_ignored=True)
@@ -147,7 +147,7 @@ def answered(state: AsyncMembership, sent: SentRequest, response: Response) -> N
 
 
 def failed(state: AsyncMembership, sent: SentRequest) -> None:
-    """Handles a request that will get no response: the connection was lost, or time ran out."""
+    """Handles a request that gets no response: the connection was lost, or its time is over."""
     match sent.request:
         case FindCoordinator():
             _find_later(state)
@@ -214,7 +214,7 @@ def _back_off(state: AsyncMembership) -> None:
 
 
 def fence(state: AsyncMembership) -> None:
-    """Loses all partitions; unless the member was leaving, it joins again with its old id."""
+    """Loses all partitions; unless the member was leaving, it then rejoins with its old id."""
     if state.state in (_S.PREPARE_LEAVING, _S.LEAVING):
         state.move(_S.UNSUBSCRIBED)
     elif state.state not in NOT_IN_GROUP:

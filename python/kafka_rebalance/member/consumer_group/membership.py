@@ -32,10 +32,11 @@ _NO_EPOCH = -1
 
 
 class LocalAssignment(NamedTuple):
-    """An assignment that the coordinator sent, or that was applied: sorted partitions by topic id.
+    """An assignment as sent by the coordinator, or as applied: sorted partitions by topic id.
 
-    The client counts in `epoch` the assignments that differ from the last one. So the member
-    acknowledges an assignment even if the one that it applied last contains the same partitions.
+    `epoch` is a counter of the client, which grows with each assignment that differs from the one
+    before. So the member also acknowledges an assignment that returns to the partitions it applied
+    last.
 
     Source   AbstractMembershipManager.LocalAssignment (Kafka 4.4.0).
     """
@@ -45,11 +46,11 @@ class LocalAssignment(NamedTuple):
 
     @property
     def is_none(self) -> bool:
-        """Returns whether this stands for no assignment, which differs from an empty one."""
+        """Returns whether no assignment has come yet, which differs from an empty assignment."""
         return self.epoch == _NO_EPOCH
 
     def updated(self, assigned: Iterable[TopicPartitions]) -> "LocalAssignment":
-        """Returns the next assignment; this object if the partitions are equal."""
+        """Returns an assignment with these partitions; this object if its partitions are equal."""
         partitions = {one.topic_id: tuple(sorted(one.partitions)) for one in assigned}
         if not self.is_none and partitions == self.partitions:
             return self
@@ -104,7 +105,7 @@ class LocalReconciliation:
 
 @dataclass(slots=True)
 class SentFields:
-    """The values that were last sent; an error empties this object, so all are sent again."""
+    """The values that were last sent; after an error, all are None, so that all are sent again."""
 
     rebalance_timeout_ms: int | None = None
     topics: frozenset[str] | None = None
@@ -201,14 +202,14 @@ class AsyncMembership(AnyMembership):
         self.names.clear()
 
     def lose(self) -> None:
-        """Calls onPartitionsLost for all partitions, in the next poll, if there are any."""
+        """Queues onPartitionsLost for the next poll; if the member has no partitions, goes on."""
         if self.owned:
             self.callbacks.append(Callback(Lost(self.owned), Purpose.RELEASE))
         else:
             self.released()
 
     def released(self) -> None:
-        """Continues after the loss: a fenced member joins, a stale one only if it was polled."""
+        """Goes on after a loss: a fenced member joins again, a stale one waits for a poll."""
         self.clear_assignment()
         is_stale = self.state is ConsumerMemberState.STALE
         if self.state is ConsumerMemberState.FENCED or (is_stale and self.rejoins_when_released):

@@ -114,7 +114,7 @@ def go_on(state: AsyncMembership) -> None:
 
 
 def commit(state: AsyncMembership, partitions: Partitions) -> SentRequest | None:
-    """Sends the positions of these partitions; None if there are none."""
+    """Sends a commit of these partitions' positions; returns None if nothing can be sent."""
     ids = state.member_id, state.member_epoch
     request = state.offset_commit(partitions, state.positions, *ids)
     return None if request is None or state.coordinator_node is None else state.send(request)
@@ -180,7 +180,7 @@ def _assign(state: AsyncMembership, running: LocalReconciliation) -> None:
 
 
 def _unless_void(state: AsyncMembership) -> LocalReconciliation | None:
-    """Returns the reconciliation; ends it and returns None if it no longer matters."""
+    """Returns the reconciliation; if it no longer applies, ends it and returns None."""
     running = state.reconciliation
     if running is not None and (running.is_void or state.state is not _S.RECONCILING):
         state.reconciliation = running = None

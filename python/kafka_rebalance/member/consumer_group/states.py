@@ -9,7 +9,7 @@
     FENCED             removed by the coordinator; joins again after onPartitionsLost
     PREPARE_LEAVING    gives up its partitions before it leaves
     LEAVING            the heartbeat that leaves is sent at once
-    STALE              has left because the application did not poll; joins at the next poll
+    STALE              has left, because the application did not poll; joins at the next poll
     FATAL              an error ended the membership; poll throws it
 
 Source   MemberState of org.apache.kafka.clients.consumer.internals (Kafka 4.4.0);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints classic Kafka Streams applications: the present state, and plans.
+"""Prints the present state and the plans of classic Kafka Streams applications.
 
 Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 and 0_3.
 """
@@ -27,13 +27,15 @@ _CERTAIN = 0.999
 
 
 def print_application(group: GroupSpec, one: Replay) -> None:
-    """Prints the processes of an application, and what is assumed and checked about it."""
+    """Prints the processes of an application, and which assumptions about it were checked."""
     application, topology, names = one.application, one.topology, one.names
     unread = missing_tasks(topology, one.assigned)
     print_wrapped(
         f"{group.group_id}: {len(names)} process{'es' * (len(names) > 1)}, "
         f"{counted(len(application.threads), 'thread')}, {counted(len(topology.tasks), 'task')} "
-        f"({len(topology.stateful)} stateful). {_state(one, names)}"
+        f"({len(topology.stateful)} stateful), "
+        f"{f'{len(unread)} read by nobody' if unread else 'each with a thread'}. "
+        f"{_state(one, names)}"
     )
     if unread:
         print_wrapped(f"Read by nobody until the next rebalance: {tasks_text(unread)}.")
@@ -83,7 +85,7 @@ def print_application(group: GroupSpec, one: Replay) -> None:
 
 
 def print_assumed(one: Replay) -> None:
-    """Prints what was checked and what is assumed."""
+    """Prints whether the replay has the present assignment, and which settings are assumed."""
     if one.problem is None:
         print_wrapped("Checked: the last rebalance, played again, has the present assignment.")
     else:
@@ -109,7 +111,7 @@ def _state(one: Replay, names: Mapping[str, str]) -> str:
 
 
 def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
-    """Prints a plan: the answer in words, each rank of a new process, then each rebalance."""
+    """Prints a plan: a summary, a row for each rank of a new process, then each rebalance."""
     names = plan.replay.names
     print_wrapped(summary(plan))
     course = plan.likeliest
@@ -142,7 +144,7 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
 
 
 def print_settings(compared: Sequence[ComparedSettings]) -> None:
-    """Prints the figures of changes under several settings; the first ones are the present."""
+    """Prints the figures of changes under several settings; the first row has the present ones."""
     now, *others = compared
     what = ", ".join(map(str, now.plan.changes))
     print_wrapped(f"{now.plan.group.group_id}{what and f', {what}'}: {_better(now, others)}.")
@@ -172,7 +174,7 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
 
 
 def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
-    """Returns what differs under other settings; of a change, what gets better."""
+    """Returns text on what differs under other settings; with changes, what gets better."""
     told = ["as now, it never settles"] if not now.plan.likeliest.settled else []
     for one in others:
         name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())
@@ -198,7 +200,7 @@ def _differences(now: ComparedSettings, one: ComparedSettings) -> Iterator[str]:
 
 
 def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:
-    """Prints why a task is where it is, and its rebalances in the likeliest course of changes."""
+    """Prints why a task is where it is, and its rebalances in the changes' likeliest course."""
     names, (first, *more) = plan.replay.names, one.reasons
     print_wrapped(shortened(f"{plan.group.group_id}: {first}", names))
     for reason in more:
@@ -217,8 +219,10 @@ def _if_quick(course: Course, quick: Course) -> str:
     )
     text += "a follow-up; below, none. If all are, the plan has "
     text += f"{counted(quick.probings, 'probing rebalance')} in place of {course.probings}"
-    if depending := course.depending():
-        text += f", and {tasks_text(depending)} can be at another process in between"
+    found = [tasks_text(course.depending())] if course.depending() else []
+    found += ["standby tasks"] * any(of.standby for of in course.tasks.values())
+    if found:
+        text += f", and {' and '.join(found)} can be at another process in between"
     return f"{text}."
 
 
@@ -228,7 +232,7 @@ def _figures(one: Course) -> tuple[str, str, str]:
 
 
 def summary(plan: ApplicationPlan) -> str:
-    """Returns the answer in words."""
+    """Returns the plan's result in one or two sentences."""
     courses, total = plan.courses, len(plan.replay.topology.tasks)
     what = ", ".join(map(str, plan.changes)) or "the next rebalance"
     if plan.new_settings:
@@ -270,7 +274,7 @@ def summary(plan: ApplicationPlan) -> str:
 
 
 def _alike(phase: list[Call]) -> list[Call]:
-    """Returns a phase without the numbers of records: phases in which nothing else changes are
+    """Returns a phase without its numbers of records, so that phases which differ only in these are
     equal.
     """
 
@@ -331,7 +335,7 @@ def tasks_text(tasks: Iterable[TaskId]) -> str:
 
 
 def time_text(ms: int) -> str:
-    """Returns `45 s`, `20 min` or `11 min 30 s`."""
+    """Returns a duration as text: `45 s`, `20 min` or `11 min 30 s`."""
     minutes, left = divmod(round(ms, -3) if ms >= 60_000 or ms % 100 else ms, 60_000)
     seconds = f"{left / 1000:g} s"
     return " ".join([f"{minutes} min"] * (minutes > 0) + [seconds] * (left >= 500 or not minutes))

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch of a fleet to another protocol: which groups can, in which order, and the cost.
+"""The switch of a fleet to another protocol: which groups can switch, in what order, at what cost.
 
-Order    first the groups whose partitions have no reader the fewest times, then the fewest moves,
-         then the id: surprises then cost the least. Groups that lose reads within racks come last.
+Order    by how often partitions have no reader, fewest first, then by moves, then by id: so a
+         surprise costs little at first. Groups that lose reads within racks come last.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka_rebalance.notes.note import first_of
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
@@ -23,13 +23,13 @@ READ = (
     "group_id", "assignor", "rounds", "moves", "unavailable", "unavailable_rounds",
     "rack_share_before", "rack_share_after", "not_affected", "error",
 )  # fmt: skip
-"""The columns of plans that the table reads, beside `cluster`."""
+"""The columns of plans that the table reads, besides `cluster`."""
 
 _Row = Mapping[str, Any]
 
 
 class FleetSwitch(NamedTuple):
-    """The rows of the groups that can switch, in order, and of the others.
+    """The rows of the groups that can switch, in order, and of those that cannot.
 
     `already` counts those that run the protocol, `other` those that do so under another assignor
     than the one asked for, `single` those of a kind that has only one protocol.
@@ -61,7 +61,7 @@ class FleetSwitch(NamedTuple):
 
     @property
     def losing(self) -> int:
-        """Returns how many groups will read less within racks."""
+        """Returns how many groups will read fewer partitions within their racks."""
         return sum(map(_loses_racks, self.can))
 
     @property
@@ -93,7 +93,7 @@ class FleetSwitch(NamedTuple):
         }
 
     def show(self) -> None:
-        """Prints the sentence, the first groups to switch, and groups that cannot, with why."""
+        """Prints the summary, the first groups to switch, and the reasons why others cannot."""
         print_wrapped(self.summary)
         shown = self.can[:_SHOWN]
         if shown:
@@ -128,7 +128,7 @@ def _id(row: _Row) -> tuple[str, str]:
 
 
 def _name(row: _Row) -> str:
-    """Returns a group's id, after its cluster if that is known."""
+    """Returns a group's id, after the name of its cluster if that is known."""
     group = "a line without an id" if row["group_id"] is None else cut(row["group_id"], 60)
     return f"{cut(row['cluster'], 60)}/{group}" if row.get("cluster") is not None else group
 

@@ -15,7 +15,7 @@ Shown = Callable[[int], str]
 
 
 def print_run(run: Run) -> None:
-    """Prints a row for each rebalance, and the totals of all."""
+    """Prints a row for each rebalance, and the totals of all rebalances."""
     print_wrapped(summary_of({"": run}))
     print()
     print_run_tables(run)
@@ -60,10 +60,10 @@ def summary_of(runs: Mapping[str, Run]) -> str:
 
 
 def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
-    """Returns which run leaves the fewest partition-seconds without a reader; the others follow.
+    """Returns a sentence: first the run with the fewest partition-seconds without a reader.
 
-    Figures: partition-ms without a reader, member-ms stopped, rebalances. If another run has less
-    of the last two, the sentence says so.
+    `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. If
+    another run has less of the last two, the sentence says so.
     """
     ranked = sorted(figures.items(), key=lambda one: one[1][0] or 0)
     (best, (least, *price)), *others = ranked
@@ -96,7 +96,7 @@ def _print_assumed(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
 
 
 def chapter_columns(run: Run) -> list[str]:
-    """Returns the columns; "no target s": seconds until the heartbeat that computes a target."""
+    """Returns the headings; "no target s": seconds until the heartbeat that computes a target."""
     numbers = ["epoch", "targets", "no target s"] if run.has_epochs else ["generation", "rounds"]
     return ["at s", "because", *numbers, "took s", unread(run.held), "members that stopped"]
 
@@ -123,7 +123,7 @@ def chapter_rows(run: Run) -> list[list[str]]:
 
 
 def stopped_text(stopped: Sequence[measure.Stopped]) -> str:
-    """Returns how many members stopped, and for how long at most."""
+    """Returns how many members stopped, and the longest time in seconds; "" if none did."""
     if not stopped:
         return ""
     longest = max(one.to_ms - one.from_ms for one in stopped)
@@ -131,7 +131,7 @@ def stopped_text(stopped: Sequence[measure.Stopped]) -> str:
 
 
 def unread(held: str) -> str:
-    """Returns the heading for the time in which no member reads partitions or runs tasks."""
+    """Returns the heading of the time in which no member reads a partition or runs a task."""
     return "task-s idle" if held == "task" else "partition-s without reader"
 
 
@@ -146,7 +146,7 @@ def print_totals(runs: Mapping[str, Run]) -> None:
 
 
 def _figures(held: str) -> list[tuple[str, str, Shown]]:
-    """Returns the columns of totals: title, field of `Totals`, text; of tasks, no records."""
+    """Returns the columns of totals: title, field of `Totals`, text. Tasks have no records."""
     return [
         ("rebalances", "rebalances", str),
         ("moves", "moves", str),
@@ -168,7 +168,7 @@ def total_cells(one: measure.Totals, held: str) -> list[str]:
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
-    """Prints the time to settle after each event; events at the same time count as one."""
+    """Prints the time to settle after each event; events at one time count as one."""
     tables = {name: measure.settlings(run) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
@@ -187,12 +187,12 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
 
 
 def settled_text(settled_ms: int | None, at_ms: int) -> str:
-    """Returns the seconds from an event until the group settled, or "not" if it did not."""
+    """Returns the seconds from an event until the group settled; "not" if it never did."""
     return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"
 
 
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
-    """Prints events and totals over several seeds, of one run or of several runs side by side."""
+    """Prints events and totals over several seeds, for one run or for several side by side."""
     first = next(iter(runs.values()))
     text = first.summary
     if len(runs) > 1:
@@ -217,7 +217,7 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
-    """Returns a string such as `2.8–3.4 (3.1)`, or `7`; `never` is for runs without the figure."""
+    """Returns text such as `2.8–3.4 (3.1)`, or `7`; `never` stands for runs without a figure."""
     if one.least is None or one.median is None or one.most is None:
         return never if one.never else "-"
     if one.is_one or (not one.never and shown(one.least) == shown(one.most)):

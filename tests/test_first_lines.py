@@ -174,8 +174,8 @@ def test_assign_notes_what_waits_for_the_next_rebalance(
     file.write_text(grown.to_json(), encoding="utf-8")
     assert main(["assign", str(file)]) == 0
     assert capsys.readouterr().err == (
-        "kafka-rebalance: g: t[1] goes to its new owner in the next rebalance: the present owners "
-        "have to revoke first\n"
+        "kafka-rebalance: g: t[2] goes to its new owner in the next rebalance, when its owner has "
+        "revoked it\n"
     )
     assert main(["assign", str(file), "--assignor", "sticky"]) == 0
     assert capsys.readouterr().err == ""

@@ -146,10 +146,10 @@ def _note_withheld(line: bytes, answer: bytes) -> None:
     assigned = {tuple(one) for owned in found["assignment"].values() for one in owned}
     owned = (tp for some in Assignment.owned(group).values() for tp in some)
     withheld = [tp for tp in owned if tp not in assigned and tp.topic in read]
-    if withheld:
-        moves = "goes to its new owner" if len(withheld) == 1 else "go to their new owners"
-        texts = partitions_text(sorted(withheld), 60)
-        print_note(
-            f"{group.group_id}: {texts} {moves} in the next rebalance: the present owners have to "
-            "revoke first"
-        )
+    if not withheld:
+        return
+    texts = partitions_text(sorted(withheld), 60)
+    then = "goes to its new owner in the next rebalance, when its owner has revoked it"
+    if len(withheld) > 1:
+        then = "go to their new owners in the next rebalance, when their owners have revoked them"
+    print_note(f"{group.group_id}: {texts} {then}")

@@ -247,7 +247,8 @@ def print_counterfactuals(
     if best[1] < len(held) or best[2] < total_moves(held):
         recorded += (
             f". With {best[3].replace(', ', ' and ')} it would have been "
-            f"{counted(best[1], 'rebalance')}, {counted(best[2], 'move')} and {best[0]} partitions without a reader, the fewest"
+            f"{counted(best[1], 'rebalance')}, {counted(best[2], 'move')} and {best[0]} partitions "
+            "without a reader, the fewest"
         )
     print_wrapped(f"Recorded: {recorded}.")
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)

@@ -90,7 +90,7 @@ def _text(
         text += (
             " With automatic commits (enable_auto_commit, the default), kafka-python (3.0.12) "
             "commits there as long as its poll may last (timeout_ms; a loop over the consumer has "
-            "no limit), at most for max_poll_interval_ms (5 minutes by default): "
+            "no limit), at most for max_poll_interval_ms (5 minutes by default), the leader first: "
             f"{first_of(kafka_python, _MOST_NAMED)}."
         )
     return f"{text} To avoid it, first let the members unsubscribe, then delete."

@@ -74,12 +74,9 @@ def print_application(group: GroupSpec, one: Replay) -> None:
         )
     for info in application.subtopologies:
         logs = (*info.changelog_topics, *info.source_changelog_topics)
-        print_wrapped(
-            f"Subtopology {info.subtopology_id} reads {', '.join(info.source_topics)}"
-            + (f"; its changelog is {', '.join(logs)}." if logs else "; stateless."),
-            "",
-            "  ",
-        )
+        kind = f"its changelog is {', '.join(logs)}" if logs else "stateless"
+        text = f"Subtopology {info.subtopology_id} reads {', '.join(info.source_topics)}; {kind}."
+        print_wrapped(text, "", "  ")
     print_assumed(one)
     print()
 

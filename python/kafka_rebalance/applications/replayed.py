@@ -11,7 +11,7 @@ assignors, the tags (none; all that threads have), and `acceptable.recovery.lag`
 If none is equal, the candidate with the fewest differing threads is returned, with these.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from kafka_rebalance.assignors.streams.application import (
 )
 from kafka_rebalance.assignors.streams.leader import ASSIGNORS
 from kafka_rebalance.errors import AssignorThrows, GroupError
-from kafka_rebalance.group.field_paths import integer
+from kafka_rebalance.group.field_paths import integer, kind
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
@@ -229,7 +229,10 @@ def checked_given(given: Mapping[str, Any]) -> None:
     checked_settings({name: one for name, one in given.items() if name not in OF_REPLAY}, "given")
     if ASSIGNOR in given:
         checked_assignor(given[ASSIGNOR], f"given.{ASSIGNOR}")
-    for number in given.get(STATEFUL) or ():
+    numbers = given.get(STATEFUL, ())
+    if not isinstance(numbers, Collection):
+        raise GroupError(f"given.{STATEFUL}", f"{kind(numbers)} is not a list of subtopologies")
+    for number in numbers:
         integer(number, f"given.{STATEFUL}", "subtopology")
 
 

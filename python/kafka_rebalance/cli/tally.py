@@ -56,9 +56,8 @@ def unchanged(group_id: str, lines: Sequence[str]) -> str:
     return f"{group_id}: {'; '.join(problems)}; nothing changes"
 
 
-OF_APPLICATION = (
-    f"its assignor is {FOREIGN[STREAM]}; `plan` needs the field application, as `snapshot` writes it"
-)
+_FIELD = "`plan` needs the field application, as `snapshot` writes it"
+OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {_FIELD}"
 _WHY = {
     OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md): {}",
     NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}: {{}}",

@@ -42,7 +42,7 @@ from .lines import (
     settings,
     uuid_text,
 )
-from .topology import ThreadTasks, missing_tasks, present_tasks, topologies
+from .topology import ThreadTasks, present_tasks, topologies
 
 Place = tuple[Uuid, TaskId]
 """A process and a task that it has."""
@@ -69,6 +69,17 @@ class Replay(NamedTuple):
     @property
     def topology(self) -> Topology:
         return Topology(self.application)
+
+    @property
+    def tasks(self) -> dict[str, ThreadTasks]:
+        """Returns the present tasks of each member."""
+        return present_tasks(self.assigned)
+
+    @property
+    def unread(self) -> list[TaskId]:
+        """Returns the tasks that no thread has as active: nobody reads their partitions."""
+        there = places(self.application, self.tasks, active=True)
+        return sorted({*self.topology.tasks} - {task for _, task in there})
 
     @property
     def deadline(self) -> tuple[str, int] | None:
@@ -115,12 +126,12 @@ class Replay(NamedTuple):
                 for process_id, of in self.processes().items()
             ],
             "subtopologies": [one._asdict() for one in self.application.subtopologies],
-            "tasks": {one: of._asdict() for one, of in present_tasks(self.assigned).items()},
+            "tasks": {one: of._asdict() for one, of in self.tasks.items()},
             "waiting": [
                 {"task": task, "belongs_to": uuid_text(ideal), "records_behind": late}
                 for task, _, ideal, late in self.waiting()
             ],
-            "unread": missing_tasks(self.topology, self.assigned),
+            "unread": self.unread,
             "next_rebalance_ms": 0 if self.rebalances_at_once else deadline and deadline[1],
             "leader_process_id": deadline and uuid_text(self.process_of(deadline[0])),
             "assumed": self.assumed(),
@@ -174,7 +185,7 @@ class Replay(NamedTuple):
         """
         if self.differing:
             return []
-        active = places(self.application, present_tasks(self.assigned), active=True)
+        active = places(self.application, self.tasks, active=True)
         now = {task: process_id for process_id, task in active}
         played = engines.assign(self.application, reference=engine == "reference").processes or {}
         stateful = {*self.topology.stateful}
@@ -192,7 +203,7 @@ class Replay(NamedTuple):
 
     def standby(self) -> set[Place]:
         """Returns the process and the task of each standby task, also of warm-ups."""
-        return places(self.application, present_tasks(self.assigned), active=False)
+        return places(self.application, self.tasks, active=False)
 
     def sums(self) -> dict[Place, int]:
         """Returns what each process sent about its tasks in the last rebalance."""

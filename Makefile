@@ -66,6 +66,9 @@ bench: judges $(VENV)/built ## our core and its interfaces against other librari
 	$(BIN)/python -m benches.run
 	$(BIN)/python -m benches.server_side
 
+bench-balance: $(VENV)/built ## `balanced` and `weighted` beside OR-Tools' flow and franz-go (10 min); needs Go
+	$(BIN)/python -m benches.balance
+
 bench-felt: $(VENV)/built ## what users wait for: the prompt, objects, past rebalances, the first table (10 min)
 	$(BIN)/python -m benches.felt
 

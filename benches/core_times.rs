@@ -109,6 +109,7 @@ struct NamedTopic {
     name: String,
     partitions: u32,
     racks: Option<Vec<Vec<String>>>,
+    weights: Option<Vec<f64>>,
     topic_id: Option<String>,
 }
 
@@ -120,6 +121,7 @@ struct NamedMember {
     owned_partitions: Vec<NamedOwned>,
     generation_id: Option<i32>,
     rack_id: Option<String>,
+    capacity: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -134,6 +136,9 @@ impl Named {
         for topic in &self.topics {
             builder.topic(&topic.name, topic.partitions);
             builder.broker_fields(topic.topic_id.as_deref(), None);
+            if let Some(weights) = &topic.weights {
+                builder.weights(weights.clone());
+            }
             if let Some(racks) = &topic.racks {
                 builder.topic_racks();
                 for replicas in racks {
@@ -147,6 +152,7 @@ impl Named {
         for member in &self.members {
             builder.member(&member.member_id, None, None);
             let rack_id = member.rack_id.as_deref();
+            builder.capacity(member.capacity);
             builder.sent(member.generation_id, rack_id, AsSent::default());
             let topics = member.topics.iter().map(|name| Name::Text(name));
             builder

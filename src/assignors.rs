@@ -95,7 +95,7 @@ pub enum Assignor {
     StreamsSticky,
 }
 
-/// Assignor names that occur in live groups but are not built in, each with a text for an error.
+/// Names of assignors in live groups that are not built in, each with a description for errors.
 const FOREIGN: [(&str, &str); 4] = [
     (
         "stream",
@@ -115,7 +115,8 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
 ];
 
-/// Mirror of `registry.IN_PLACE_OF_STREAM`: Python reads the field and runs the leader.
+/// Mirror of `registry.IN_PLACE_OF_STREAM`. Only Python reads the field `application`, and runs the
+/// leader of Kafka Streams.
 const IN_PLACE_OF_STREAM: &str = "name no assignor: then its answer is computed from the field \
      application of a line, which `snapshot` writes; bulk.plan_applications plans many lines";
 
@@ -191,8 +192,9 @@ impl Assignor {
         })
     }
 
-    /// Whether the assignor withholds partitions that another member must revoke first; for this
-    /// project's own, the leader withholds them (`plans/rounds.rs`).
+    /// Whether a partition that another member must revoke first is withheld from its new owner: by
+    /// the assignor itself or, for the assignors of this project, by the leader
+    /// (`plans/rounds.rs`).
     pub fn withholds(self) -> bool {
         let sticky = matches!(
             self,
@@ -236,8 +238,8 @@ impl Assignor {
         Err(GroupError::new("assignor", problem))
     }
 
-    /// Returns `self`, or an error at `assignor` if the assignor shares partitions or assigns tasks:
-    /// one owner for each partition would not be its whole answer.
+    /// Returns `self`, or an error at `assignor` if the assignor shares partitions or assigns
+    /// tasks: then one owner for each partition would not be the whole answer.
     pub fn for_owners(self) -> Result<Self, GroupError> {
         let what = match self {
             Self::ShareSimple => "shares partitions, so that one owner of each is not",
@@ -255,7 +257,7 @@ impl Assignor {
         self.assign_until(group, &Interrupt::default())
     }
 
-    /// The answer of `assign`. If an interrupt is requested, a long computation ends with an error.
+    /// As `assign`. If an interrupt is requested, a long computation ends with an error.
     pub fn assign_until(
         self,
         group: &GroupSpec,
@@ -306,8 +308,8 @@ pub fn assign(
     Ok((assignor, assignor.assign(group)?))
 }
 
-/// Runs `assign`, and also returns further fields of the result line: a text that begins with a
-/// comma, or an empty one.
+/// Runs `assign`, and also returns the additional fields of the result line: a string that begins
+/// with a comma, or an empty one.
 pub fn assign_with_fields(
     group: &GroupSpec,
     forced: Option<Assignor>,

@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupError {
     /// Path of the bad field, for example `members[3].topics[0]`; or `assignor`, `change` or
-    /// `line`, if this is at fault.
+    /// `line`, if that is at fault.
     pub path: String,
     pub problem: String,
     pub kind: ErrorKind,
@@ -22,7 +22,7 @@ pub enum ErrorKind {
     /// A change names a topic, member, rack or client id that the group does not have, or switches
     /// to the assignor that it has.
     NotAffected,
-    /// A change leaves the group without members: nobody rebalances, and nobody reads.
+    /// A change leaves the group without members: no rebalance follows, and no member reads.
     NoMembersLeft,
     /// The group is well-formed, but Kafka's class throws, or librdkafka kills its process.
     Throws,
@@ -45,9 +45,9 @@ impl GroupError {
         }
     }
 
-    /// The kind of an error, for counts: `never-ends` or `throws` for a failure of the assignor,
-    /// `no-members` if a change leaves none, `change` for a change that is wrong or does not fit the
-    /// group, `group` for any other field.
+    /// The kind of an error, as the field `error_kind` has it: `never-ends` or `throws` for a
+    /// failure of the assignor, `no-members` if a change leaves no member, `change` for a change
+    /// that is wrong or does not fit the group, `group` for any other field.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             ErrorKind::NeverEnds => "never-ends",

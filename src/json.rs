@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! JSON values in little memory, for long lines: an object is one slice, and equal strings of a line
-//! are one text. Names of topics and fields are most of a line, and each occurs many times.
+//! JSON values that need little memory, for long lines: an object is one slice, and equal strings
+//! of a line share one `Text`. Names of topics and fields are most of a line, and each occurs many
+//! times.
 
 use std::borrow::Borrow;
 use std::collections::HashSet;
@@ -21,11 +22,11 @@ pub enum Value {
     Object(Map),
 }
 
-/// The fields of an object in the order of the text. If a name occurs twice, the last one counts.
+/// The fields of an object, in the line's order. If a name occurs twice, the last one counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map(Box<[(Text, Value)]>);
 
-/// A text that other values of the line may share, in one pointer: `Arc<str>` would have two words.
+/// A string that the line's values may share. It is one pointer; `Arc<str>` would take two words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Text(Arc<String>);
 
@@ -96,7 +97,7 @@ impl Value {
     }
 }
 
-/// The strings of a line, once each. They can outlive its values, which need more memory.
+/// The strings of a line, each stored once. They can outlive its values, which need more memory.
 #[derive(Default)]
 pub struct Texts(HashSet<Text, FxBuildHasher>);
 
@@ -111,8 +112,8 @@ impl Texts {
     }
 }
 
-/// The strings of a line that were read so far, and the entries of lists and objects that are not yet
-/// complete. A list that grew by itself would keep memory for entries that never come.
+/// The strings read so far, and the entries of lists and objects that are not yet complete. A list
+/// that grew by itself would reserve memory for entries that never come.
 struct Reader<'t> {
     texts: &'t mut Texts,
     values: Vec<Value>,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! kafka-rebalance: computes what Apache Kafka's assignors compute, partition for partition.
+//! kafka-rebalance: computes what Apache Kafka's assignors compute, partition by partition.
 //!
-//! Each algorithm has a twin in plain Python: a file of the same path in `python/kafka_rebalance`.
-//! Only the module `python` uses PyO3; all others can be built and tested without Python. Modules are
-//! listed here and in `assignors.rs`; one with braces is a folder that has no file of its own.
+//! Each algorithm has a twin in plain Python: a file at the path of the Rust file in
+//! `python/kafka_rebalance`. Only the module `python` uses PyO3; all others can be built and tested
+//! without Python. Modules are listed here and in `assignors.rs`; one with braces is a folder that
+//! has no file of its own.
 
 pub mod assignors;
 pub mod bulk {
@@ -72,20 +73,20 @@ pub mod switching {
 pub mod wire;
 
 /// Replaces the system's allocator, which returns large buffers to the kernel after each batch, so
-/// that the next batch waits for new pages. Without the feature `python`, a Rust program uses the
-/// crate with its own allocator; that of `benches/core_times.rs` counts the allocated bytes.
+/// that the next batch waits for new pages. A Rust program that uses the crate without the feature
+/// `python` has its own allocator; that of `benches/core_times.rs` counts the allocated bytes.
 #[cfg(all(feature = "mimalloc", feature = "python"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Returns freed memory to the kernel at once; the allocator would keep it for a second.
+/// Returns freed memory to the kernel at once, instead of a second later.
 #[cfg(all(feature = "mimalloc", feature = "python"))]
 pub(crate) fn return_freed_memory() {
     unsafe extern "C" {
         /// Part of mimalloc's documented interface, which its crate does not export.
         fn mi_collect(force: bool);
     }
-    // SAFETY: any thread may call it at any time; it only handles memory that is free.
+    // SAFETY: any thread may call it at any time; it only handles freed memory.
     unsafe { mi_collect(true) }
 }
 

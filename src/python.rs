@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
-    /// Removes PyO3's list of all names, so that the stub need not repeat that list.
+    /// Removes PyO3's list of all names, so that the stub need not repeat it.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.delattr("__all__")
@@ -51,7 +51,8 @@ mod _core {
     use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]
     use super::plan::{
-        Delta, Ends, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan, sample,
+        Delta, Ends, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan, play_alone, sample,
+        uuid5,
     };
     #[pymodule_export]
     use super::possible::{Level, Possible, balance_curve, best_possible};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The consumer protocol: subscriptions and assignments (versions 0 to 3), and the sticky
-//! assignors' user data. They are written and read as in Kafka's Java classes, which also read
+//! assignors' user data. They are written and read as Kafka's Java classes do, which also read
 //! names that are not UTF-8.
 //!
 //! ```text
@@ -27,16 +27,16 @@ use crate::java::order::{compare_names, java_grouping_order};
 use crate::java::text::java_text;
 
 pub type Result<T> = std::result::Result<T, String>;
-/// Topic name and partition, before they are written.
+/// Topic name and partition number of a partition to write.
 pub type NamedPartition = (Arc<str>, i32);
-/// A subscription that was read; its strings and numbers are borrowed from the bytes.
+/// A decoded subscription; its strings and numbers are borrowed from the bytes.
 pub type ReadSubscription<'a> = Subscription<'a, Entries<'a>>;
-/// An assignment that was read; its strings and numbers are borrowed from the bytes.
+/// A decoded assignment; its strings and numbers are borrowed from the bytes.
 pub type ReadAssignment<'a> = Assigned<'a, Entries<'a>>;
 
 const HIGHEST_VERSION: i16 = 3;
 
-/// A subscription, sent by a member in JoinGroup.
+/// A subscription that a member sends in JoinGroup.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Subscription<'a, Partitions> {
     pub version: i16,
@@ -49,7 +49,7 @@ pub struct Subscription<'a, Partitions> {
     pub rack_id: Option<Cow<'a, str>>,
 }
 
-/// An assignment, received by a member in SyncGroup.
+/// An assignment that a member receives in SyncGroup.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Assigned<'a, Partitions> {
     pub version: i16,
@@ -57,7 +57,7 @@ pub struct Assigned<'a, Partitions> {
     pub user_data: Option<Cow<'a, [u8]>>,
 }
 
-/// Partitions by topic, as bytes that have been checked. `iter` reads the entries.
+/// Partitions by topic, as bytes that have been checked; `iter` decodes them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Entries<'a>(&'a [u8]);
 
@@ -72,7 +72,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Reads one entry; None if the bytes do not begin with one.
+/// Decodes the next entry and removes it from `left`; None if `left` does not begin with one.
 fn next_entry<'a>(left: &mut &'a [u8]) -> Option<Entry<'a>> {
     let length = usize::try_from(left.try_get_i16().ok()?).ok()?;
     let (topic, rest) = left.split_at_checked(length)?;
@@ -133,7 +133,7 @@ fn read_subscription(version: i16, body: &[u8]) -> Result<ReadSubscription<'_>> 
     Ok(read)
 }
 
-/// Writes a subscription. Topics and owned partitions are sorted as in
+/// Encodes a subscription. Topics and owned partitions are sorted as in
 /// `ConsumerProtocol.serializeSubscription`. Fields that the version does not have are left out.
 pub fn encode_subscription(subscription: &Subscription<Vec<NamedPartition>>) -> Result<Vec<u8>> {
     let mut writer = Writer::of("subscription", subscription.version)?;
@@ -175,7 +175,7 @@ pub fn decode_assignment(data: &[u8]) -> Result<ReadAssignment<'_>> {
     read().map_err(|problem: String| format!("assignment: {problem}"))
 }
 
-/// Writes an assignment; partitions are grouped by topic, topics in order of first appearance.
+/// Encodes an assignment. Partitions are grouped by topic; topics are in order of first appearance.
 pub fn encode_assignment(assigned: &Assigned<Vec<NamedPartition>>) -> Result<Vec<u8>> {
     let mut writer = Writer::of("assignment", assigned.version)?;
     writer.partitions(&by_topic(&assigned.partitions))?;
@@ -183,8 +183,9 @@ pub fn encode_assignment(assigned: &Assigned<Vec<NamedPartition>>) -> Result<Vec
     Ok(writer.out)
 }
 
-/// Reads StickyAssignor's user data as Kafka does: partitions, and the generation if one follows
-/// (version 1). Returns `(empty, Some(-1))` for unreadable data, `(empty, None)` for empty data.
+/// Decodes StickyAssignor's user data as Kafka does: the partitions, and the generation if one
+/// follows (version 1). Returns `(empty, Some(-1))` for unreadable data, `(empty, None)` for empty
+/// data.
 pub fn decode_sticky_user_data(data: &[u8]) -> (Entries<'_>, Option<i32>) {
     if data.is_empty() {
         return (Entries::default(), None);
@@ -211,7 +212,7 @@ fn read_count(data: &mut &[u8]) -> Option<usize> {
     (count <= data.len()).then_some(count)
 }
 
-/// Writes StickyAssignor's user data, version 1. Topics are in the order of the HashMap with which
+/// Encodes StickyAssignor's user data in version 1. Topics are in the order of the HashMap by which
 /// Kafka groups partitions.
 pub fn encode_sticky_user_data(
     partitions: &[NamedPartition],
@@ -269,7 +270,7 @@ fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
     entries
 }
 
-/// The least number of bytes of a list's entry, by the entry's type.
+/// The least number of bytes of one entry of a list, by the entry's type.
 const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;

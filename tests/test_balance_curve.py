@@ -227,9 +227,19 @@ KAFKA_PYTHON, AIOKAFKA = "kafka-python-3.0.12", "aiokafka-0.14.0"
         ("cooperative-sticky", [KAFKA_PYTHON], "weighted", "cooperative-sticky 2.3; getting there"),
         ("roundrobin", [AIOKAFKA], "weighted", "roundrobin 2.3; to get there, all members stop"),
         ("roundrobin", [KAFKA_PYTHON, AIOKAFKA], "roundrobin", "eager: brokers refuse the mix"),
-        ("cooperative-sticky", ["rdkafka"], "cooperative-sticky", "librdkafka cannot list it"),
-        ("cooperative-sticky", ["consumer-g-1"], "cooperative-sticky", "Java cannot list it"),
-        ("cooperative-sticky", ["app"], "cooperative-sticky", "only members of kafka-python or"),
+        (
+            "cooperative-sticky",
+            ["rdkafka"],
+            "cooperative-sticky",
+            "librdkafka cannot list this project",
+        ),
+        (
+            "cooperative-sticky",
+            ["consumer-g-1"],
+            "cooperative-sticky",
+            "Java cannot list this project",
+        ),
+        ("cooperative-sticky", ["app"], "cooperative-sticky", "only kafka-python and aiokafka can"),
     ],
 )
 def test_weighted_is_recommended_to_members_that_can_list_it(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,10 +20,13 @@ from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import balance
 from kafka_rebalance.clients import kafka_python as ours_kafka
 from kafka_rebalance.clients.balance import Leading, PlugInOptions
+from tests import balance_laws
 from tests.support.client_members import Aiokafka, Group, KafkaPython
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 TP = TopicPartition
 TOPICS = (Topic("t", 12),)
@@ -173,6 +177,31 @@ def test_random_groups_settle_in_two_rounds_and_nobody_shares(assignor: str, clo
             assert sorted(tp for tps in claims.values() for tp in tps) == list(owned(*range(12)))
 
 
+@pytest.mark.parametrize("file", balance_laws.FILES, ids=lambda file: file.name)
+def test_the_laws_of_two_rounds(file: Path) -> None:
+    """`python -m tests.balance_laws` prints how often each law was checked."""
+    for group in islice(balance_laws.groups(file), 40):
+        assert all(holds for _, holds in balance_laws.laws(group)), group.group_id
+
+
+def test_a_claim_repeated_against_two_answers_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    """b goes on claiming what it was told to revoke, unlike a member that missed an answer."""
+    one = Leading(PlugInOptions("balanced", is_cooperative=True), no_request)
+    a, b = owned(0, 1, 2), owned(3, *range(4, 12))
+    for generation in range(1, 5):
+        members = (
+            Member("a", ("t",), owned_partitions=a, generation_id=generation),
+            Member("b", ("t",), owned_partitions=b, generation_id=generation),
+        )
+        answer = one.decide("g", TOPICS, members, "")
+        one.end_round()
+        lost = set(b) - set(answer["b"])
+        assert len(lost) == 3
+        assert lost.isdisjoint(answer["a"]) is (generation < 4)
+    assert set(a) | lost == set(answer["a"])
+    assert caplog.text.count("after two answers against it; ignored") == 3
+
+
 def test_members_without_a_partition_get_a_share_beyond_the_budget(clock: Clock) -> None:
     """As after members started one after another: without weights, the first one keeps all."""
     members = claiming(a=owned(*range(12)), b=(), c=())
@@ -264,7 +293,7 @@ def test_only_the_leader_of_the_last_rebalance_reads_weights() -> None:
     one.end_round()  # it led this one
     assert thread.is_alive()
     one.end_round()  # another member led
-    thread.join(20)
+    thread.join(FAR_S)
     assert not thread.is_alive()
     assert calls == ["g"]
     assert one.fresh(time.monotonic()) == {}

@@ -22,6 +22,7 @@ pytest.importorskip("prometheus_client", reason="no prometheus-client: see the e
 from kafka_rebalance.follow import exporter as exporter_module
 from kafka_rebalance.follow.metrics import FAMILIES, PREFIX
 from tests.support.prometheus import DEPLOY, IS_INSTALLED, Prometheus, ask, await_value
+from tests.support.waiting import FAR_S
 from tests.test_exporter import VECTORS, Pages, line, of_log, records, seen
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def test_the_commands_of_the_manifest_and_the_unit_are_understood() -> None:
 def test_the_alerts_fire_when_they_should() -> None:
     for words in (("check", "rules", "alerts.yml"), ("test", "rules", "alerts_test.yml")):
         ran = subprocess.run(
-            ["promtool", *words], cwd=DEPLOY, capture_output=True, text=True, timeout=60
+            ["promtool", *words], cwd=DEPLOY, capture_output=True, text=True, timeout=FAR_S
         )
         assert ran.returncode == 0, ran.stdout + ran.stderr
 

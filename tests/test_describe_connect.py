@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -184,3 +186,28 @@ def test_a_group_without_members(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == (
         "connect, Kafka Connect, sessioned, Empty: 0 workers, 0 connectors, 0 tasks\n"
     )
+
+
+def test_the_command_begins_with_the_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kafka_rebalance import live
+    from kafka_rebalance.cli import describe
+    from kafka_rebalance.cli.groups import BadGroup
+
+    none: dict[str, Any] = {
+        "file": None,
+        "command_config": None,
+        "topic": [],
+        "assume": [],
+        "all": False,
+    }
+    where = {"bootstrap_server": "b:9092", "group": "connect", "timeout": 5.0}
+    asked = argparse.Namespace(**none, **where)
+    answers = (_recorded(), "nothing is wrong."), (_described(state="Empty"), "it has no members.")
+    for found, words in answers:
+        monkeypatch.setattr(live, "other_group", lambda *_, found=found, **__: connect_group(found))
+        for asked.json in (False, True):
+            describe._show_other(asked, BadGroup("connect", "unknown"))
+            first = capsys.readouterr().out.splitlines()[0]
+            assert (json.loads(first)["summary"] if asked.json else first) == f"connect: {words}"

@@ -84,7 +84,7 @@ def test_a_switch_to_the_present_assignor_is_a_result(
         (
             2, 4, "cooperative-sticky", "remove-members=1",
             ("Removing 1 member moves 2 of 4 partitions in 1 rebalance; 2 of them have no reader "
-            "for one rebalance, the others are read on."),
+            "for one rebalance, the others keep theirs."),
         ),
         (
             2, 5, "range", "add-members=1",
@@ -152,7 +152,18 @@ def test_an_explanation_begins_with_the_owner(
     file.write_text(group(2, 5).to_json(), encoding="utf-8")
     assert first(capsys, "explain", "t-0", str(file)) == "t-0 stays with c-1-0000 in 1 rebalance."
     said = first(capsys, "explain", "t-4", str(file), "--add-members", "1")
-    assert said == "t-4 goes from c-1-0000 to c-3-1bc4* in 2 rebalances, nobody reads it in 1."
+    assert (
+        said == "t-4 goes from c-1-0000 to c-3-1bc4* in 2 rebalances; nobody reads it in 1 of them."
+    )
+
+
+def test_members_without_a_rack_may_be_in_the_lost_one() -> None:
+    told = group(2, 2)
+    told = replace(told, topics=(kr.Topic("t", 2, racks=(("a", "b"), ("b",))),))
+    assert kr.plan(told, None, ["remove-rack=a"]).summary == (
+        "2 of 2 members have no client.rack; whether the rack holds them is not known, and this "
+        "plan keeps them. Losing rack a causes no rebalance; nothing moves."
+    )
 
 
 def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,10 +172,24 @@ def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -
     one = run["totals"]
     assert run["summary"] == first(capsys, "simulate", "rolling-bounce")
     assert run["summary"] == (
+        "Every member restarts, one after another: "
         f"{one['rebalances']} rebalances after the start-up; "
         f"{one['unavailable_ms'] / 1000:,.1f} partition-seconds without a reader, the longest "
         f"{one['longest_gap_ms'] / 1000:,.1f} s; settled at {one['settled_ms'] / 1000:,.1f} s."
     )
+
+
+def test_a_simulation_of_a_group_names_the_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "g.jsonl"
+    file.write_text(group(2, 5).to_json(), encoding="utf-8")
+    of = ("simulate", "--from", str(file))
+    assert first(capsys, *of, "--add-members", "1").startswith("g: adding 1 member: 1 rebalance ")
+    assert first(capsys, *of).startswith("g: as it is: 0 rebalances ")
+    several = (*of, "--bounce-members", "--compare", "eager,static")
+    assert first(capsys, *several).startswith("g: restarting every member: eager leaves ")
+    assert first(capsys, *of, "--add-members", "1", "--seeds", "2").startswith("g: adding 1 member")
 
 
 def test_a_run_is_the_median_of_five_seeds() -> None:

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
+import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from tests.support.broker_groups import broker_line
 
@@ -66,6 +69,28 @@ def test_the_first_sentence_is_the_answer(place: Path, capsys: pytest.CaptureFix
     assert reasons.endswith(f"written to {place / 'out'}")
 
 
+def test_a_group_under_another_assignor_of_its_broker_has_not_switched(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(fleet(place, capsys, "--switch-protocol", "consumer/uniform", "--json"))
+    assert (found["can"], found["switched_already"], found["other_assignor"]) == (2, 0, 2)
+    assert (
+        "2 have the protocol, with another assignor (--switch-assignor changes it)"
+        in (found["summary"])
+    )
+
+
+def test_both_sums_have_one_count_of_partitions(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = " ".join(fleet(place, capsys, *SWITCH).split())
+    stopped, times = re.findall(
+        r"; (\d+) partitions have no reader .* \((\d+) times in all\)", text
+    )[0]
+    assert f", {stopped} without a reader" in text
+    assert int(times) > int(stopped)
+
+
 def test_json_has_the_sentence_and_its_parts(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,3 +116,11 @@ def test_the_way_back(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(fleet(place, capsys, "--switch-protocol", "classic", "--json"))
     names = ("can", "cannot", "switched_already", "only_one_protocol")
     assert [found[name] for name in names] == [2, 2, 6, 2]
+
+
+@pytest.mark.parametrize("change", ["switch-protocol=consumer", "add-members=1"])
+def test_a_rows_own_changes_have_the_words_of_the_argument(change: str) -> None:
+    rows = [json.loads(one) for one in LINES[:3]]
+    own = [{**row, "changes": [change]} for row in rows]
+    asked = kr.bulk.plan_batch(pa.Table.from_pylist(rows), None, [change])
+    assert kr.bulk.plan_batch(pa.Table.from_pylist(own)).to_pylist() == asked.to_pylist()

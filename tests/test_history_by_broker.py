@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_rebalance import live
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.history import (
@@ -25,28 +26,37 @@ from kafka_rebalance.history import (
     recorded_generations,
     replay,
 )
-from tests.history_live.by_broker import SESSION_MS, as_line, judged, read_lines, read_script
-from tests.history_live.judge import RIGHT, UNKNOWN
+from tests.history_live.by_broker import (
+    BOTH,
+    as_line,
+    judged,
+    read_lines,
+    read_script,
+    read_sessions,
+)
+from tests.history_live.judge import RIGHT
 from tests.support.played_log import PlayedLog, records_in, topics_in
 from tests.support.recorded_runs import recorded
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
     from kafka_rebalance.history import RecordedGeneration
+    from kafka_rebalance.history.records import OffsetsRecord
 
 RUN = Path(__file__).parent / "data" / "history_by_broker.jsonl.gz"
+SESSIONS = read_sessions(RUN)
 
 
 @pytest.mark.parametrize("with_lines", [False, True])
 def test_causes_of_a_real_run(with_lines: bool) -> None:
     """Java, librdkafka, share consumers and Kafka Streams; a share group's leaves need the log."""
     lines = read_lines(RUN) if with_lines else ()
-    found = [*judged(list(read_records(str(RUN))), read_script(RUN), lines)]
+    found = [*judged(list(read_records(str(RUN))), read_script(RUN), SESSIONS, lines)]
     print(*(one for one in found if one.told), sep="\n")
     assert len(found) == 72
     verdicts = Counter(one.how for one in found)
-    assert verdicts == ({RIGHT: 72} if with_lines else {RIGHT: 69, UNKNOWN: 3})
-    assert {one.group for one in found if one.how == UNKNOWN} <= {"share"}
+    assert verdicts == ({RIGHT: 72} if with_lines else {RIGHT: 70, BOTH: 2})
+    assert {one.group for one in found if one.how == BOTH} <= {"share"}
 
 
 def test_each_target_of_a_real_run_is_computed_again(engine: Engine) -> None:
@@ -64,7 +74,7 @@ def test_each_target_of_a_real_run_is_computed_again(engine: Engine) -> None:
 
 
 def test_moves_are_those_of_targets_and_each_answer_of_a_member_is_timed() -> None:
-    rows = rebalance_history(read_records(str(RUN)), session_ms=SESSION_MS)
+    rows = rebalance_history(read_records(str(RUN)), session_ms=SESSIONS)
     epochs = [row for row in rows if row.group_type != "classic"]
     owned: Counter[str] = Counter()
     for row in epochs:
@@ -103,8 +113,37 @@ def test_members_have_names_that_begin_with_their_client_ids(
     page = tmp_path / "history.html"
     assert main(["history", str(RUN), "--output", str(page)]) == 0
     assert ": left? (java-1-opW8)" in page.read_text(encoding="utf-8")
-    rows = rebalance_history(read_records(str(RUN)), session_ms=SESSION_MS)
+    rows = rebalance_history(read_records(str(RUN)), session_ms=SESSIONS)
     assert all(row.clients for row in rows if row.group_type == "consumer" and row.joined)
+
+
+def test_sessions_are_read_from_the_brokers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A share group's member was killed: with a session of 45 s, it would have left."""
+    told = {}
+    for sessions in ({}, SESSIONS):
+        monkeypatch.setattr(live, "group_sessions", lambda *_, found=sessions, **__: found)
+        monkeypatch.setattr(
+            live, "offsets_records", lambda *_, **__: iter(sorted(read_records(str(RUN))))
+        )
+        assert main(["history", "--bootstrap-server", "b:1", "--group", "share"]) == 0
+        told[bool(sessions)] = " ".join(capsys.readouterr().out.split())
+    assert " left? (share-17-fUFQ)" in told[False]
+    assert " left or timed out (share-17-fUFQ)" in told[True]
+
+
+def test_settings_of_a_group_are_its_session() -> None:
+    pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
+    from kafka_rebalance.testing import RunningBroker
+    from tests.support.served_broker import _JOINS, connection
+
+    with RunningBroker({"orders": 1}) as broker:
+        connection(broker).ask("consumer_group_heartbeat", 1, **_JOINS)
+        assert live.group_sessions(broker.address) == {"h": 45_000}
+        broker.configure("h", {"consumer.session.timeout.ms": "50000"})
+        assert live.group_sessions(broker.address, "h") == {"h": 50_000}
+        assert live.group_sessions(broker.address, "other") == {}
 
 
 # Virtual time -------------------------------------------------------------------------------------
@@ -172,6 +211,54 @@ def test_commits_tell_an_expired_session_from_a_leave(
             log.beat("A", -1)
     row = rebalance_history(log.records)[-1]
     assert (row.cause, row.left) == (cause, ("A",))
+
+
+@pytest.mark.parametrize("op", ["chb", "shb"])
+def test_a_leave_and_an_expired_session_without_commits_have_equal_records(op: str) -> None:
+    """So nobody can tell them apart by records, and the cause names both."""
+
+    def play(*, leaves: bool) -> list[OffsetsRecord]:
+        log = PlayedLog()
+        log({"op": "topics", "topics": {"t": 4}})
+        epochs = {}
+        for member in "AB":
+            epochs[member] = log.beat(member, 0, op)["epoch"]
+            log.wait(1_500)
+        epochs["A"] = log.beat("A", epochs["A"], op)["epoch"]
+        for _ in range(45):
+            for member in "AB" if leaves else "B":
+                epochs[member] = log.beat(member, epochs[member], op)["epoch"]
+            log.wait(1_000)
+        if leaves:
+            log.beat("A", -1, op)
+        return log.records
+
+    left, expired = play(leaves=True), play(leaves=False)
+    assert left == expired
+    row = rebalance_history(left)[-1]
+    assert (row.cause, row.left) == ("gone", ("A",))
+    assert row.causes[0].detail == "left or timed out: it never committed"
+
+
+@pytest.mark.parametrize(("back_s", "cause"), [(5, "left"), (20, "gone")])
+def test_a_client_that_is_back_soon_has_left(back_s: int, cause: str) -> None:
+    log = PlayedLog()
+    log({"op": "topics", "topics": {"t": 4}})
+    epochs = {member: log.beat(member, 0, "shb", client=member)["epoch"] for member in "AB"}
+
+    def go_on(seconds: int) -> None:
+        for _ in range(seconds):
+            log.wait(1_000)
+            for member, epoch in epochs.items():
+                epochs[member] = log.beat(member, epoch, "shb", client=member)["epoch"]
+
+    go_on(60)
+    del epochs["A"]
+    log.beat("A", -1, "shb", client="A")
+    go_on(back_s)
+    log.beat("C", 0, "shb", client="A")
+    gone, back = rebalance_history(log.records)[-2:]
+    assert (gone.cause, gone.left, back.cause) == (cause, ("A",), "rejoined")
 
 
 def test_equally_many_names_of_two_assignors_are_named_as_the_cause() -> None:
@@ -310,7 +397,7 @@ def test_new_partitions_of_a_share_group_are_named() -> None:
 
 @pytest.mark.parametrize("kind", ["share", "consumer"])
 def test_remedies_are_those_of_the_groups_type(kind: str) -> None:
-    first = rebalance_history(read_records(str(RUN)), session_ms=SESSION_MS)[0]
+    first = rebalance_history(read_records(str(RUN)), session_ms=SESSIONS)[0]
     rows = [
         replace(first, group_type=kind, time_ms=n, causes=(Cause("joined"),), error=None)
         for n in range(12)

@@ -53,6 +53,7 @@ from tests.support.hostile_names import PIECES, check, dangerous, hostile_group,
 from tests.support.live_members import join_by_hand
 from tests.support.streams_descriptions import GROUP as STREAMS
 from tests.support.terminal import open_terminal, read_terminal
+from tests.support.waiting import FAR_S
 from tests.test_describe_assigned_by_broker import MODERN
 from tests.test_history import records_of
 
@@ -312,7 +313,7 @@ def test_copied_commands_have_the_exact_names(
         for command in commands:
             script = f"kafka-rebalance() {{ printf '%s\\0' \"$@\"; }}; {command}"
             ran = subprocess.run(
-                ["bash", "-c", script], capture_output=True, check=True, timeout=30
+                ["bash", "-c", script], capture_output=True, check=True, timeout=FAR_S
             )
             words = ran.stdout.decode().split("\0")
             if "\0" not in one.group_id:
@@ -361,7 +362,7 @@ def test_on_a_terminal_only_the_commands_own_emphasis_is_left(tmp_path: Path) ->
             env={**os.environ, "TERM": "xterm"},
             stdout=terminal,
             stderr=terminal,
-            timeout=60,
+            timeout=FAR_S,
             check=False,
         )
         os.close(terminal)
@@ -389,7 +390,7 @@ def test_closed_streams_are_no_failure(tmp_path: Path, closed: str) -> None:
     }
     for words, code in expected.items():
         ran = subprocess.run(
-            f"{run} {words} {closed}", shell=True, capture_output=True, timeout=60, check=False
+            f"{run} {words} {closed}", shell=True, capture_output=True, timeout=FAR_S, check=False
         )
         assert ran.returncode == code, (words, ran.stderr)
         assert b"Traceback" not in ran.stdout + ran.stderr

@@ -161,7 +161,7 @@ def test_print_shows_the_table_of_a_plan() -> None:
 def test_a_simulated_run_has_its_answer_and_a_row_for_each_rebalance() -> None:
     group = SMALL.owning(kr.assign(SMALL))
     run = kr.simulate(kr.scenario(group, ["add-members=1"]))
-    assert str(run) == f"a-g: add-members=1: {run.summary}"
+    assert str(run) == f"a-g: adding 1 member: {run.summary}"
     assert run.summary.startswith("1 rebalance after the start-up; ")
     found = _table(run)
     assert found.notes == [run.summary, run.title]

@@ -68,12 +68,12 @@ def test_the_answer_in_words_comes_first() -> None:
     assert found.summary == (
         "11 to 14 members bring nothing: the fullest member has 3 partitions either way; 15 is the "
         "next step: the fullest member then has 2 partitions (10 moves, 10 without a reader on the "
-        "way); every member helps with 1, 2, 3, 4, 5, 6, 8, 10, 15"
+        "way); useful numbers: 1, 2, 3, 4, 5, 6, 8, 10, 15"
     )
     assert kr.scale(SAMPLE["telemetry"]).summary == (
         "2 members would do as well as 6, and 7 to 12 members bring nothing: the fullest member "
-        "has 7 partitions either way; 4 of the 6 members have nothing to read; every member "
-        "helps with 1, 2"
+        "has 7 partitions either way; 4 of the 6 members have nothing to read; useful "
+        "numbers: 1, 2"
     )
     assert kr.scale(SAMPLE["loyalty"], [4]).summary.startswith("4 members help: the fullest")
     assert kr.scale(SAMPLE["loyalty"], [3]).summary.startswith("3 members now: the fullest")

@@ -137,6 +137,17 @@ def test_a_new_topic_of_an_old_name_has_another_id(broker: RunningBroker) -> Non
         assert topic_id() != before
 
 
+def test_a_client_makes_the_topic_that_it_asks_for_if_that_is_allowed() -> None:
+    asked = {**REQUESTS["metadata"], "topics": [{"name": n, "topic_id": None} for n in ("a", "$")]}
+    unknown, wrong = ("a", "unknown_topic_or_partition", 0), ("$", "invalid_topic_exception", 0)
+    for auto_create in (0, 3):
+        with RunningBroker({}, auto_create=auto_create) as broker, connection(broker) as one:
+            for allowed, found in (False, unknown), (True, ("a", "none", 3)):
+                topics = one.ask("metadata", 12, **asked | {"allow_auto_topic_creation": allowed})
+                rows = [(t.name, t.error_code.name, len(t.partitions)) for t in topics.topics]
+                assert rows == [found if auto_create else unknown, wrong]
+
+
 @pytest.mark.parametrize("version", [10, 11])
 def test_metadata_by_id_before_ids_are_supported_is_refused(
     version: int, broker: RunningBroker

@@ -6,7 +6,6 @@ from __future__ import annotations
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +20,6 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 from kafka_rebalance.serve.frames import APIS
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection, readable
-from tests.support.java_consumers import JAVA_CONSUMERS, JavaByBroker, OldJavaByBroker, missing_java
 from tests.support.served_broker import (
     REQUESTS,
     TOPICS,
@@ -34,11 +32,8 @@ from tests.support.served_consumers import (
     CONSUMERS,
     GROUP,
     TOPIC,
-    Aiokafka,
-    Confluent,
     ConfluentByBroker,
     Consumer,
-    KafkaPython,
 )
 from tests.support.waiting import FAR_S, until
 
@@ -259,70 +254,3 @@ def test_a_consumer_finds_the_coordinator_that_moved(kind: type[Consumer], tmp_p
                 topics = [{"name": TOPIC, "partition_indexes": [0]}]
                 answer = one.ask("offset_fetch", 5, group_id=GROUP, topics=topics)
                 assert answer.topics[0].partitions[0].committed_offset == 2
-
-
-# Known errors of clients --------------------------------------------------------------------------
-
-
-def refused(broker: RunningBroker, kind: type[Consumer], error: str) -> Consumer:
-    """Returns a consumer that once gets `error` in place of the group's commit, which is 5."""
-    broker.produce(TOPIC, *(b"%d" % number for number in range(10)))
-    with connection(broker) as one:
-        offset = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
-        topics = [{"name": TOPIC, "partitions": [offset]}]
-        group = {"group_id": GROUP, "generation_id": -1, "member_id": "", "retention_time": -1}
-        one.ask("offset_commit", 2, **group, topics=topics)
-    broker.fault("OffsetFetch", error=error)
-    return kind(broker.address, "b")
-
-
-MOVED, STALE = "NOT_COORDINATOR", "STALE_MEMBER_EPOCH"
-
-
-@pytest.mark.parametrize(
-    ("kind", "error"),
-    [
-        (KafkaPython, MOVED),
-        *(pytest.param(one, MOVED, marks=pytest.mark.live) for one in JAVA_CONSUMERS),
-        *(
-            pytest.param(one, STALE, marks=pytest.mark.live)
-            for one in (JavaByBroker, OldJavaByBroker)
-        ),
-    ],
-)
-def test_kafka_python_and_java_ask_again_for_the_commit(kind: type[Consumer], error: str) -> None:
-    if kind is not KafkaPython and (missing := missing_java()):
-        pytest.skip(missing)
-    with RunningBroker({TOPIC: 1}) as broker, closing(refused(broker, kind, error)) as consumer:
-        assert consumer.goes_on_at(0) == 5
-
-
-@pytest.mark.skipif(version("aiokafka") != "0.14.0", reason="observed in 0.14.0")
-def test_aiokafka_takes_a_refusal_for_no_commit() -> None:
-    """It ignores the error of the whole response, and reads what the group has read before."""
-    with RunningBroker({TOPIC: 1}) as broker, closing(refused(broker, Aiokafka, MOVED)) as consumer:
-        assert consumer.goes_on_at(0) == 0
-
-
-@pytest.mark.skipif(version("confluent-kafka") != "2.16.1", reason="observed in 2.16.1")
-@pytest.mark.parametrize(
-    ("kind", "error"), [(Confluent, MOVED), (ConfluentByBroker, MOVED), (ConfluentByBroker, STALE)]
-)
-def test_librdkafka_never_asks_again_for_the_commit(kind: type[Consumer], error: str) -> None:
-    """The member owns its partitions and sends heartbeats, but reads none of them, nor a new one.
-
-    https://github.com/confluentinc/librdkafka/issues/5586
-    """
-    kind = type("Refused", (kind,), {"expected_errors": [MOVED] if error == MOVED else []})
-    with RunningBroker({TOPIC: 1}) as broker, closing(refused(broker, kind, error)) as consumer:
-        until("it owns a partition", lambda: consumer.owned() == {0})
-        for _ in range(20):
-            consumer.owned()  # waits for one poll of 50 ms
-        assert consumer.received == []
-        if kind is ConfluentByBroker:
-            broker.grow(TOPIC, 2)
-            broker.produce(TOPIC, b"new", partition=1)
-            until("it owns both partitions", lambda: consumer.owned() == {0, 1})
-            for _ in range(20):
-                consumer.owned()
-            assert consumer.received == []

@@ -21,7 +21,7 @@ from kafka_rebalance.serve.partition_log import PartitionLog
 from kafka_rebalance.serve.share import SharePartition, Wanted
 from kafka_rebalance.testing import RunningBroker
 from tests.support.served_broker import REQUESTS, connection
-from tests.support.waiting import until
+from tests.support.waiting import FAR_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -201,7 +201,7 @@ def test_a_fetch_waits_for_a_record_or_a_release() -> None:
             waiting = pool.submit(other.fetch, max_wait=20_000)
             until("a Fetch that waits", lambda: bool(broker._server.records.log("t", 0).waiting))
             wakes()
-            assert waiting.result(10) == got
+            assert waiting.result(FAR_S) == got
 
 
 def test_the_bytes_of_an_answer_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,6 +369,16 @@ def test_an_admin_client_changes_the_settings_of_a_group() -> None:
         assert broker._server.group_configs.value("s", "share.auto.offset.reset") == "earliest"
 
 
+def test_what_has_settings_is_listed() -> None:
+    with RunningBroker({"t": 1}) as broker, connection(broker) as one:
+        broker.configure("s", EARLIEST)
+        for kinds, names in ([], ["t", "1", "1", "s"]), ([32], ["s"]), ([16], []):
+            found = one.ask("list_config_resources", 1, resource_types=kinds).config_resources
+            assert [each.resource_name for each in found] == names
+        refused = one.ask("list_config_resources", 1, resource_types=[1])
+        assert refused.error_code.name == "unsupported_version"
+
+
 def test_the_coordinator_follows_the_settings_of_a_group() -> None:
     with RunningBroker({"t": 1}, stopped_clock=True) as broker, connection(broker) as one:
         broker.configure("s", {"share.session.timeout.ms": "2000"})
@@ -379,6 +389,57 @@ def test_the_coordinator_follows_the_settings_of_a_group() -> None:
         broker.advance(2_000, heartbeats=False)
         group = broker._server.coordinator.groups()["s"]
         assert group.members.get("m") is None
+
+
+# Offsets of groups --------------------------------------------------------------------------------
+
+
+def offsets(one: Connection, *partitions: int) -> Any:
+    """Returns the error of the group, and partition, start, lag and error of its partitions."""
+    topics = [{"topic_name": "t", "partitions": partitions}] if partitions else None
+    asked = [{"group_id": "s", "topics": topics}]
+    (group,) = one.ask("describe_share_group_offsets", 1, groups=asked).groups
+    rows = [(p.partition_index, p.start_offset, p.lag, p.error_code.name)
+            for topic in group.topics for p in topic.partitions]  # fmt: skip
+    return group.error_code.name, rows
+
+
+def set_offset(one: Connection, partition: int, offset: int, topic: str = "t") -> list[str]:
+    """Returns the error of the group, and those of the partitions."""
+    changed = [{"partition_index": partition, "start_offset": offset}]
+    topics = [{"topic_name": topic, "partitions": changed}]
+    answer = one.ask("alter_share_group_offsets", 0, group_id="s", topics=topics)
+    errors = (p.error_code.name for each in answer.responses for p in each.partitions)
+    return [answer.error_code.name, *errors]
+
+
+def delete(one: Connection, topic: str) -> list[str]:
+    topics = [{"topic_name": topic}]
+    answer = one.ask("delete_share_group_offsets", 0, group_id="s", topics=topics)
+    return [answer.error_code.name, *(each.error_code.name for each in answer.responses)]
+
+
+def test_offsets_of_a_group_are_described_set_and_deleted() -> None:
+    """As `kafka-share-groups.sh` does it; the group is made if it is not known, as in Kafka."""
+    unknown = "unknown_topic_or_partition"
+    with shared() as broker, connection(broker) as one:
+        assert offsets(one) == ("group_id_not_found", [])
+        assert delete(one, "t") == ["group_id_not_found"]
+        assert set_offset(one, 0, 2) == ["none", "none"]
+        assert set_offset(one, 9, 2) == ["none", unknown]
+        assert offsets(one, 0, 9) == ("none", [(0, 2, 3, "none"), (9, -1, -1, unknown)])
+        member = Member(one)
+        assert set_offset(one, 0, 0) == delete(one, "t") == ["non_empty_group"]
+        assert member.fetch() == [(2, 4, 1)]
+        assert offsets(one) == ("none", [(0, 2, 3, "none")])
+        assert member.acknowledge((3, 4, (ACCEPT,))) == "none"
+        assert offsets(one) == ("none", [(0, 2, 1, "none")])
+        leaves = {"group_id": "s", "member_id": member.member_id, "member_epoch": -1}
+        one.ask("share_group_heartbeat", 1, **leaves)
+        assert delete(one, "no") == ["none", unknown]
+        assert delete(one, "t") == ["none", "none"]
+        assert offsets(one) == ("none", [])
+        assert offsets(one, 0) == ("none", [(0, -1, -1, "none")])
 
 
 # librdkafka ---------------------------------------------------------------------------------------

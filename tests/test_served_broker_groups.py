@@ -14,13 +14,14 @@ pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve
 from kafka_rebalance.testing import RunningBroker
 from tests.support.broker import LIB_STREAMS, missing_tools
 from tests.support.live_members import JavaMembers
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.live
-PATIENCE_S = 60.0
+PATIENCE_S = FAR_S
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import pytest
 import kafka_rebalance
 import kafka_rebalance as kr
 from tests.support.terminal import open_terminal, read_terminal
+from tests.support.waiting import FAR_S
 
 PACKAGE = Path(kafka_rebalance.__file__).parent
 GROUP = kr.GroupSpec(
@@ -41,7 +42,7 @@ def on_terminal(
         env={**os.environ, "NO_COLOR": "1", **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=terminal,
-        timeout=60,
+        timeout=FAR_S,
         check=False,
     )
     os.close(terminal)
@@ -55,7 +56,7 @@ def in_a_pipe(*arguments: object, environment: dict[str, str] | None = None) -> 
         env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=FAR_S,
         check=False,
     )
     return ran.stderr.splitlines()

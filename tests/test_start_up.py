@@ -37,7 +37,7 @@ LOADS = {
     "scale": (220, f"{SIMULATED} scaling"),
     "rollout": (240, f"{SIMULATED} live rollout"),
     "compare": (240, f"{SIMULATED} switching"),  # the simulator times each assignor
-    "watch": (147, f"{PLANS} applications follow history live watch wire"),
+    "watch": (148, f"{PLANS} applications follow history live watch wire"),
     "exporter": (50, f"{GROUPS} coordinator wire"),
     "simulate": (80, f"{PLANS} simulator"),  # of the simulator, what its options need
     "connect": (90, f"{PLANS} connect live"),

@@ -21,6 +21,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.serve.connections import Connections
 from kafka_rebalance.testing import RunningBroker
 from tests.support.served_consumers import GROUP, TOPIC, Confluent, Consumer, KafkaPython
+from tests.support.waiting import FAR_S
 
 needs_kafka_python = pytest.mark.skipif(
     find_spec("kafka") is None,
@@ -262,7 +263,7 @@ def test_a_snapshot_that_is_not_read_to_its_end_leaves_no_trace(serve_kafka: Ser
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=FAR_S,
     )
     assert run.stderr == ""
 

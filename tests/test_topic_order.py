@@ -18,6 +18,7 @@ from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.samples import NEW
+from tests.support.waiting import FAR_S
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
@@ -62,7 +63,7 @@ def test_the_order_differs_between_processes() -> None:
         )
         for seed in range(8)
     ]
-    first = [one.communicate(timeout=60)[0].split() for one in runs]
+    first = [one.communicate(timeout=FAR_S)[0].split() for one in runs]
     sticky, aiokafkas, cooperative = (set(column) for column in zip(*first, strict=True))
     assert sticky == aiokafkas == {"orders", "payments"}
     assert cooperative == {"orders"}

@@ -21,6 +21,7 @@ from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.watch import courses as seen_target
 from kafka_rebalance.watch.verdict import (
     MORE_CHANGED,
+    NO_TOPIC,
     NOT_ALL_TRIED,
     OLD_COUNTS,
     is_reached,
@@ -320,6 +321,10 @@ def test_a_leader_that_knows_the_old_partition_counts_is_a_cause() -> None:
     seen = kr.plan(joined).final.edited(topics=(kr.Topic("t", 6),))
     one = judged_rebalance(before, seen)
     assert (one.cause, one.elsewhere) == (OLD_COUNTS, 3)
+    both = before.edited(topics=(*before.topics, kr.Topic("u", 2)))
+    joined = both.edited(members=(*before.members, kr.Member("b", ("t", "u"))))
+    seen = kr.plan(joined.edited(topics=before.topics)).final.edited(topics=both.topics)
+    assert judged_rebalance(both, seen).cause == NO_TOPIC
 
 
 def test_a_plan_of_more_partitions_is_not_reached_before_them() -> None:

@@ -120,6 +120,9 @@ def test_a_file_may_stand_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "told"),
     [
         (["plan", "a", "b"], "kafka-rebalance plan: error: unrecognized arguments: b"),
+        (["plan", "a", "--restart"], "arguments: --restart; did you mean --bounce-members?"),
+        (["simulate", "--rolling-restart=x"], "did you mean --bounce-members?"),
+        (["serve", "--restart"], "serve: error: unrecognized arguments: --restart\n"),
         (["fleet", "assign", "a", "b", "--asignor"], "kafka-rebalance fleet assign: error: unrec"),
         (["explain", str(SAMPLE), "chat-3"], f"comes first: explain chat-3 {SAMPLE}"),
         (["explain", "chat-3", "/none/x"], "kafka-rebalance: /none/x: No such file or directory"),

@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka_rebalance.clients import balance
 from kafka_rebalance.errors import ClusterError
 from tests.support.broker import Broker
+from tests.support.long_polls import poll_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -151,10 +152,7 @@ def member(client: str, server: str, group_id: str, assignors: str) -> None:
 
     consumer = KafkaConsumer(**settings)
     consumer.subscribe([TOPIC], listener=Listener())
-    while not stopping.is_set():
-        records = consumer.poll(timeout_ms=200)
-        time.sleep(COST_S * sum(map(len, records.values())))
-    consumer.close()
+    poll_until(stopping, consumer, lambda got: time.sleep(COST_S * sum(map(len, got.values()))))
 
 
 async def _aiokafka(settings: dict[str, Any], stopping: threading.Event) -> None:

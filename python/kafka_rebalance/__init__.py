@@ -25,13 +25,13 @@ def __getattr__(name: str) -> object:
 
 
 def _elsewhere(name: str) -> str:
-    """Returns the end of an error for a name that is not here: the public modules that have it."""
+    """Returns the end of an error on a missing name: the public modules that have the name."""
     from importlib import import_module
     from importlib.util import find_spec
 
     from .lazy import public
 
-    # `from kafka_rebalance import wire` asks for the name before it imports the module.
+    # `from kafka_rebalance import wire` looks the name up before it imports the module.
     if name[0] == "_" or find_spec(f"{__name__}.{name}") is not None:
         return ""
     rooms = sorted({f".{one}" if at == "." else at for one, at in public(__file__).items()})

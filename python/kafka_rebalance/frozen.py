@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base classes of values that become dataclasses when they are first used.
 
-To make a dataclass takes a third of a millisecond. A command imports hundreds, and uses few.
+It takes a third of a millisecond to make a dataclass. A command imports hundreds, and uses few.
 """
 
 from dataclasses import FrozenInstanceError, dataclass, field, is_dataclass
@@ -20,27 +20,38 @@ class _WhenUsed:
     def __get__(self, one: object, kind: type["Frozen"]) -> Any:
         with _MAKING:
             if vars(kind).get(self.name) is self:
-                _make(kind)
+                (_make if self.name in _WHEN_USED else _complete)(kind)
         return getattr(kind if one is None else one, self.name)
 
 
 _WHEN_USED = {
     name: _WhenUsed(name) for name in ("__dataclass_fields__", "__match_args__", "__init__")
 }
+_WHEN_COMPARED = {name: _WhenUsed(name) for name in ("__eq__", "__hash__", "__repr__")}
 
 
 def _make(kind: type["Frozen"]) -> None:
-    """Copies what `dataclass` makes of an equal class, so no other thread sees half of it."""
+    """Copies the result of `dataclass` on an equal class, so no thread sees a half-made class."""
     meta: Any = type(kind)
     left = {*_WHEN_USED, "__dict__", "__weakref__"}
     before = {name: value for name, value in vars(kind).items() if name not in left}
     named = {**before, "__qualname__": kind.__qualname__}
     equal = meta(kind.__name__, kind.__bases__, named, is_copy=True)
-    made = dict(vars(dataclass(frozen=True, kw_only=issubclass(kind, Message))(equal)))
+    is_message = issubclass(kind, Message)
+    made = dict(vars(dataclass(frozen=True, eq=False, repr=False, kw_only=is_message)(equal)))
     for name in before.keys() - made.keys():
         delattr(kind, name)  # a default that a function makes
     for name in (*(made.keys() - left - {"__setattr__", "__delattr__"}), *_WHEN_USED):
         if before.get(name) is not made[name]:
+            setattr(kind, name, made[name])
+
+
+def _complete(kind: type["Frozen"]) -> None:
+    """Makes the methods that compare and show: few classes need them."""
+    meta: Any = type(kind)
+    made = vars(dataclass(frozen=True, init=False)(meta(kind.__name__, (kind,), {}, is_copy=True)))
+    for name, attribute in _WHEN_COMPARED.items():
+        if vars(kind).get(name) is attribute:
             setattr(kind, name, made[name])
 
 
@@ -53,6 +64,8 @@ class Frozen:
     def __init_subclass__(cls, *, is_copy: bool = False) -> None:
         for name, attribute in () if is_copy else _WHEN_USED.items():
             setattr(cls, name, attribute)
+        for name in () if is_copy else _WHEN_COMPARED.keys() - vars(cls).keys():
+            setattr(cls, name, _WHEN_COMPARED[name])
 
     def __setattr__(self, name: str, _: object) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -70,4 +83,4 @@ class Frozen:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Message(Frozen):
-    """Makes each subclass a frozen dataclass whose fields are given by name."""
+    """Makes each subclass a frozen dataclass whose constructor takes the fields by name only."""

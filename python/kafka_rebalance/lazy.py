@@ -9,14 +9,14 @@ from importlib import import_module
 
 
 def public(file: object) -> dict[str, str]:
-    """Returns public name -> its module for a package's file; "." for a module of the package."""
+    """Returns each public name of a package's file -> its module; "." if it is itself a module."""
     with open(f"{file}i", encoding="utf-8") as stub:  # noqa: PTH123 -- pathlib imports slowly
         lines = [line.split() for line in stub]
     return {words[3]: words[1] for words in lines if words[:1] == ["from"]}
 
 
 def lazily(package: dict[str, object]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Returns `__getattr__` and `__dir__` for the package with these globals."""
+    """Returns `__getattr__` and `__dir__` for the package that has these globals."""
     place, file = str(package["__name__"]), package["__file__"]
 
     def find(name: str) -> object:

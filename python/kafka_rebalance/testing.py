@@ -54,10 +54,11 @@ class RunningBroker:
     """A server in a thread of its own. Every method can be called from the test's thread.
 
     `topics` maps names to numbers of partitions. With `stopped_clock`, only `advance` and `kill`
-    move the clock; else the clock also runs by itself. A later broker with the same `log_dir`
+    move the clock; without it, time also passes by itself. A later broker with the same `log_dir`
     continues with the state in its log. With `config`, `initial_delay_ms` has no effect, and
     members of the consumer protocol send heartbeats every 5 s, not every 0.5 s. With `kafka`, which
     is "2.8", "3.9" or "4.0", requests are answered in the versions of such an older broker.
+    A client that asks for an unknown topic makes it, with `auto_create` partitions.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class RunningBroker:
         config: CoordinatorConfig | None = None,
         limits: Limits | None = None,
         kafka: str | None = None,
+        auto_create: int = 0,
     ) -> None:
         served = [ServedTopic(name, partitions) for name, partitions in topics.items()]
         quick = CoordinatorConfig(
@@ -86,9 +88,10 @@ class RunningBroker:
             log_dir=log_dir,
             limits=limits,
             kafka=kafka,
+            auto_create=auto_create,
         )
         self._loop = asyncio.new_event_loop()
-        # A daemon: a server that hangs must not keep the test run from ending.
+        # A daemon thread: a server that hangs must not keep the test run from ending.
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="kafka-rebalance-serve", daemon=True
         )
@@ -140,14 +143,14 @@ class RunningBroker:
         self._call(lambda: self._server.cluster.add(ServedTopic(name, partitions)))
 
     def grow(self, name: str, partitions: int) -> None:
-        """Adds partitions, until the topic has this number. Consumers see them in new metadata.
+        """Adds partitions until the topic has this number. Consumers see them in new metadata.
 
         Errors: GroupError if the name or the number is wrong.
         """
         self._call(lambda: self._server.cluster.grow(name, partitions))
 
     def configure(self, group_id: str, settings: Mapping[str, str | None]) -> None:
-        """Changes settings of a group, as "share.auto.offset.reset"; None: to the default.
+        """Changes settings of a group, as "share.auto.offset.reset"; None means the default.
 
         Errors: GroupError for an unknown setting or a wrong value.
         """
@@ -188,12 +191,12 @@ class RunningBroker:
         lost: bool = False,
         cut_at: int | None = None,
     ) -> None:
-        """Lets answers to a kind of request go wrong, for example `api` "OffsetCommit".
+        """Makes answers to one kind of request fail, for example `api` "OffsetCommit".
 
         From now on, requests number `nth` to `nth + times - 1`, of one client or of all, are
-        refused with `error`, as "NOT_COORDINATOR" or 16, and not carried out. Without an error they
-        are carried out, and the answer is `delay_ms` late by the broker's clock; or `lost`, and no
-        later request of this connection is read; or the connection ends after `cut_at` bytes of it.
+        refused with `error`, such as "NOT_COORDINATOR" or 16, and not carried out. Without an error
+        they are, and the answer is `delay_ms` late by the broker's clock; or it is `lost`, and no
+        later request of the connection is read; or the connection ends after `cut_at` bytes of it.
 
         Errors: GroupError for a request or an error that is not known.
         """
@@ -201,10 +204,10 @@ class RunningBroker:
         self._call(lambda: self._server.faults.add(fault))
 
     def slow_disk(self, ms: int) -> None:
-        """Makes each sync of the log last so much longer, by the broker's clock.
+        """Makes each sync of the log last `ms` longer, by the broker's clock.
 
-        What depends on the log, such as a commit, is answered after it. Errors: ValueError without
-        `log_dir`.
+        A request that is answered after a sync, such as a commit, waits as long. Errors: ValueError
+        without `log_dir`.
         """
         self._call(lambda: self._server.slow_disk(ms))
 
@@ -216,7 +219,7 @@ class RunningBroker:
         """Makes another broker the coordinator of all groups; clients have to find it.
 
         It has a port of its own, and reads the groups from `log_dir`. Errors: ValueError without
-        it.
+        `log_dir`.
         """
         self._await(self._server.move_coordinator())
 
@@ -243,7 +246,7 @@ class RunningBroker:
         partition: int = 0,
         headers: Mapping[str, bytes] | None = None,
     ) -> list[StoredRecord]:
-        """Appends one record for each value to a partition, now; returns the records.
+        """Appends a record for each value to a partition, with the time now; returns them.
 
         Errors: GroupError if there is no such partition.
         """
@@ -260,8 +263,8 @@ class RunningBroker:
     def records(self, topic: str) -> list[StoredRecord]:
         """Returns the topic's records by partition and offset, whoever produced them.
 
-        Those of open and of aborted transactions are among them. Errors: WireError for a batch
-        with bytes that are not records; MissingExtra if the library of its codec is missing.
+        They include those of open and aborted transactions. Errors: WireError for a batch whose
+        bytes are not records; MissingExtra if the library of its codec is missing.
         """
         return self._call(lambda: self._server.records.records(topic))
 

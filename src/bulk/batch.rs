@@ -48,7 +48,7 @@ pub fn assign_batch(
     assigned(batch, options, form, Ok, output::write)
 }
 
-/// Answers as `assign_batch`, but the answer of each group is one list of owners.
+/// Answers every group as `assign_batch` does, but as one list of owners for each group.
 pub fn owners_batch(
     batch: &RecordBatch,
     options: Options,
@@ -82,8 +82,8 @@ fn assigned(
     Ok(write(&rows))
 }
 
-/// Plans every row of a batch; returns the figures of the plans. If `changes` is None, the column
-/// `changes` of the batch contains each row's own list of strings; null means an empty list.
+/// Plans every row of a batch. Returns the figures of the plans. If `changes` is None, each row's
+/// own list of changes comes from the batch's column `changes`; null means an empty list.
 pub fn plan_batch(
     batch: &RecordBatch,
     changes: Option<&[String]>,
@@ -151,9 +151,9 @@ pub fn compare_batch(
 
 const IDLE: &str = "no rebalance follows, because no member sees a change";
 
-/// Mirror of `plans/affected.py`. Runs `play` with the changes that affect one group; a change is
-/// left out if it names a topic, member, rack or client id that the group does not have. The answer
-/// is None if no rebalance follows the remaining changes (`is_idle`).
+/// Mirror of `plans/affected.py`. Runs `play` with the changes that affect one group; a change that
+/// names a topic, member, rack or client id that the group does not have is left out. The answer is
+/// None if no rebalance follows the remaining changes (`is_idle`).
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,

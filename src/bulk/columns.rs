@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reads nested Arrow columns, which are found by name, in any order. Offsets of lists and strings
 //! may have 32 or 64 bits, because Spark, pyarrow, pandas and polars differ. A column of Arrow's
-//! null type, or an absent optional column, has only nulls.
+//! null type, and an absent optional column, count as columns of nulls.
 
 use std::fmt;
 use std::ops::Range;
@@ -30,7 +30,7 @@ impl fmt::Display for SchemaError {
     }
 }
 
-/// A column and its parts. An entry is present if neither it nor its struct is null.
+/// A column and its parts. An entry is null if it or its struct is null.
 pub struct Column<'a> {
     nulls: Option<&'a NullBuffer>,
     nulls_of_struct: Option<&'a NullBuffer>,
@@ -52,7 +52,7 @@ enum Values<'a> {
     Boolean(&'a arrow_array::BooleanArray),
     List(&'a [i32], Box<Column<'a>>),
     LargeList(&'a [i64], Box<Column<'a>>),
-    /// By field of the table: its column; None for a field that no column can have.
+    /// By field of the table: its column; None for a field that never has a column.
     Object(Vec<Option<Column<'a>>>),
 }
 
@@ -92,7 +92,7 @@ impl<'a> Column<'a> {
         })
     }
 
-    /// Makes a column of one kind. Returns an error for an array of another type.
+    /// Reads an array as a column of this kind. Returns an error if the array has another type.
     pub fn of(
         path: String,
         found: Option<&'a ArrayRef>,
@@ -153,7 +153,7 @@ impl<'a> Column<'a> {
         Ok(column(array.nulls(), values))
     }
 
-    /// The column of field `i` of the table; panics for a field that no column can have.
+    /// Returns the column of field `i` of the table; panics for a field that never has a column.
     pub fn field(&self, i: usize) -> &Self {
         match &self.values {
             Values::Object(fields) => fields[i].as_ref().expect("a field of columns"),
@@ -172,7 +172,8 @@ impl<'a> Column<'a> {
             || self.nulls_of_struct.is_some_and(|nulls| nulls.is_null(i))
     }
 
-    /// The bytes of a binary value or of a string, which may not be UTF-8.
+    /// Returns the bytes of a binary value or of a string, which may not be UTF-8; None if it is
+    /// null.
     #[inline]
     pub fn bytes(&self, i: usize) -> Option<&'a [u8]> {
         if self.is_null(i) {
@@ -258,8 +259,8 @@ impl<'a> Input<'a> for Cell<'_, 'a> {
         self.column.is_null(self.at)
     }
 
-    /// Arrow's importers do not validate strings, and Spark keeps any bytes. Each string is checked
-    /// here, so a bad one fails only its own row.
+    /// Arrow's importers do not validate strings, and Spark stores any bytes. Each string is
+    /// checked here, so a bad one fails only its own row.
     #[inline]
     fn text(&self) -> Result<&'a str, String> {
         let bytes = self.column.bytes(self.at).ok_or_else(|| null("string"))?;
@@ -300,7 +301,7 @@ impl<'a> Input<'a> for Cell<'_, 'a> {
         Ok(range.map(|at| items.at(at)))
     }
 
-    /// A topic by its name, or by its index in the group's list, which is cheaper to pass.
+    /// Returns a topic by its name, or by its index in the group's list, which is cheaper to pass.
     #[inline]
     fn topic(&self, declared: usize) -> Result<Name<'a>, String> {
         if !matches!(self.column.values, Values::Int32(_) | Values::Int64(_)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads committed offsets from records of `__consumer_offsets`: a row from each key and value.
+//! Reads committed offsets from records of `__consumer_offsets`: one row for each key and value.
 //!
 //! ```text
 //! group_id | topic | partition | offset | leader_epoch | metadata | commit_timestamp
@@ -58,7 +58,7 @@ fn commit<'a>(key: Option<&'a [u8]>, value: Option<&'a [u8]>) -> Row<'a> {
     (Some(place), decode_offset(value).and_then(with_times))
 }
 
-/// Checks that the times are in the years 1 to 9999, because Spark and Python cannot represent
+/// Checks that both times are in the years 1 to 9999, because Spark and Python cannot represent
 /// others. Spark counts microseconds, Kafka milliseconds.
 fn with_times(value: OffsetCommitValue) -> Result<Commit, String> {
     let micros = |name: &str, ms: i64| match TIMES_MS.contains(&ms) {
@@ -117,7 +117,7 @@ fn write(rows: &[Row]) -> RecordBatch {
 fn base64(id: &[u8; 16]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let bits = u128::from_be_bytes(*id);
-    // 22 digits of 6 bits are 132 bits: the last digit has 2 bits of the id, and 4 zero bits.
+    // 22 digits of 6 bits are 132 bits: the last digit holds 2 bits of the id, and 4 zero bits.
     let digit = |place: u32| match place {
         21 => (bits << 4) as usize & 63,
         _ => (bits >> (122 - 6 * place)) as usize & 63,

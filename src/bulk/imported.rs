@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks Arrow data that another library made, before any of it is read. A reader of IPC streams
-//! may pass on the bytes of a file without a check, so an offset can point anywhere.
+//! Checks Arrow data from another library before any of it is read. A reader of IPC streams may
+//! pass on the bytes of a file without a check, so an offset can point anywhere.
 //!
 //! UTF-8 is not checked here: a string that is not UTF-8 fails only its own row (`Strings::get`).
 
@@ -9,7 +9,7 @@ use arrow_buffer::ArrowNativeType;
 use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::DataType;
 
-/// Makes a record batch of imported structs. The error names the damaged column.
+/// Makes a record batch from imported structs. An error names the damaged column.
 pub fn record_batch(data: ArrayData) -> Result<RecordBatch, String> {
     check(&data, "")?;
     let rows = StructArray::from(data);
@@ -19,7 +19,7 @@ pub fn record_batch(data: ArrayData) -> Result<RecordBatch, String> {
     Ok(RecordBatch::from(rows))
 }
 
-/// Checks an array and, before it, its children.
+/// Checks an array, after its children.
 fn check(data: &ArrayData, path: &str) -> Result<(), String> {
     let children = data.child_data();
     let outside = |fits| match fits {
@@ -52,7 +52,8 @@ fn check(data: &ArrayData, path: &str) -> Result<(), String> {
             outside(offsets_fit::<i64>(data, data.buffers()[1].len()))
         }
         DataType::Utf8View | DataType::BinaryView => outside(views_fit(data)),
-        // Numbers and booleans; columns of other types are not read, but arrays are made of them.
+        // Numbers and booleans. Columns of other types are never read, but a batch is made of them,
+        // too.
         _ => data.validate_data().map_err(|error| error.to_string()),
     };
     let column = if path.is_empty() { "batch" } else { path };
@@ -61,8 +62,8 @@ fn check(data: &ArrayData, path: &str) -> Result<(), String> {
     })
 }
 
-/// Whether the offsets ascend from 0 or more to `limit` or less. An empty array has any offset, or
-/// none at all.
+/// Whether the offsets ascend from at least 0 to at most `limit`. An empty array may have any
+/// offsets, or none at all.
 fn offsets_fit<T: ArrowNativeType + PartialOrd>(data: &ArrayData, limit: usize) -> bool {
     if data.is_empty() {
         return true;
@@ -79,7 +80,7 @@ fn offsets_fit<T: ArrowNativeType + PartialOrd>(data: &ArrayData, limit: usize) 
         && own.windows(2).fold(true, ascend)
 }
 
-/// Whether each view is inline or a part of one of the buffers. A null may have any view.
+/// Whether each view is inline or within one of the buffers. The view of a null is not checked.
 fn views_fit(data: &ArrayData) -> bool {
     let (views, buffers) = (&data.buffers()[0], &data.buffers()[1..]);
     let views: &[u128] = views.typed_data();

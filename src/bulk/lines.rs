@@ -15,7 +15,7 @@ use crate::return_freed_memory;
 
 #[derive(Clone, Copy)]
 pub struct Options {
-    /// If set, it replaces the assignors of all groups.
+    /// If set, this assignor is run instead of the groups' own.
     pub assignor: Option<Assignor>,
     pub max_partitions: u64,
     /// The largest number of threads. With 1, all work is done on the caller's thread.
@@ -28,7 +28,7 @@ pub struct LineAnswer {
     pub is_error: bool,
 }
 
-/// Answers lines, in order; `first` is the number of the first line, for error messages.
+/// Answers lines, in order; `first` is the number of the first line, for errors.
 pub fn assign_lines(lines: &[&[u8]], first: u64, options: Options) -> Vec<LineAnswer> {
     in_parallel(lines.len(), options.threads, |i| {
         assign_line(lines[i], first + i as u64, options)
@@ -55,11 +55,11 @@ fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
 const IN_MEMORY: &str = "writing to memory does not fail";
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Answers one line as `assign_lines` does, but passes a result line to `write` in pieces: an
-/// answer can be many times longer than its line. If the line is wrong, writes nothing and returns
-/// the error line.
+/// Answers one line as `assign_lines` does, but passes the result line to `write` in pieces: it can
+/// be many times longer than the input line. If the line is wrong, writes nothing and returns the
+/// error line.
 ///
-/// The parsed line is freed before the assignor begins: it can be twice as large as the line.
+/// The parsed line is freed before the assignor begins: it can be twice as large as the input line.
 pub fn assign_long_line(
     line: &[u8],
     number: u64,
@@ -90,9 +90,11 @@ pub fn assign_long_line(
     Ok(None)
 }
 
-/// The same group, whose names live as long as `texts`: the value can be freed before.
+/// Returns the group with names that live as long as `texts`, so that the value can be freed
+/// earlier.
 fn names_kept_by<'t>(_: &'t Texts, group: GroupSpec<'_>) -> GroupSpec<'t> {
-    // SAFETY: a group borrows only names. All strings of the value are shared with `texts`.
+    // SAFETY: a group borrows nothing but names, and `texts` keeps all the value's strings alive
+    // for `'t`.
     unsafe { std::mem::transmute::<GroupSpec<'_>, GroupSpec<'t>>(group) }
 }
 
@@ -129,7 +131,7 @@ fn error_line(group_id: Option<&str>, error: GroupError, number: u64) -> Vec<u8>
     out
 }
 
-/// About the length of a result line: a buffer that grows needs up to three times its content.
+/// About the length of a result line. A buffer that grows needs up to three times its content.
 fn about_bytes(group: &GroupSpec, answer: &Assignment) -> usize {
     let names = answer.partitions.iter().map(|tp| {
         let name = group.topics[tp.topic as usize].name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Builds nested Arrow columns for Spark's reader: all fields are nullable, and the element of a
-//! list is named "element".
+//! Builds nested Arrow columns as Spark's reader does: all fields are nullable, and the element of
+//! a list is named "element".
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use arrow_schema::{Field, Fields, Schema};
 
 pub type Named<'a> = (&'a str, ArrayRef);
 
-/// Makes a record batch of named columns. Spark takes the columns by position.
+/// Makes a record batch from named columns. Spark reads the columns by position.
 pub fn batch(columns: Vec<Named>) -> RecordBatch {
     let (fields, columns) = described(columns);
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
     batch.expect("the fields describe the columns, which are of equal length")
 }
 
-/// Makes a column of structs. A struct is null if its bit in `valid` is not set. If `valid` is
-/// None, no struct is null.
+/// Makes a column of structs. A struct is null if its bit in `valid` is not set; without `valid`,
+/// none is null.
 pub fn structs(columns: Vec<Named>, valid: Option<NullBuffer>) -> ArrayRef {
     let (fields, columns) = described(columns);
     Arc::new(StructArray::new(fields, columns, valid))
@@ -34,7 +34,7 @@ fn described(columns: Vec<Named>) -> (Fields, Vec<ArrayRef>) {
     (fields, columns.collect())
 }
 
-/// Makes a column of strings, one from each row; None makes a null.
+/// Makes a column with one string for each row; None becomes null.
 pub fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T>) -> ArrayRef {
     Arc::new(rows.iter().map(of).collect::<StringArray>())
 }
@@ -60,7 +60,7 @@ impl Texts {
         self.lengths.push(text.map(str::len));
     }
 
-    /// Adds the last `count` strings once more; none of them may be null.
+    /// Adds the last `count` strings again; none of them may be null.
     pub fn repeat(&mut self, count: usize) {
         let ends = &mut self.lengths.ends;
         let first = ends.len() - 1 - count;
@@ -76,12 +76,13 @@ impl Texts {
         i32::try_from(self.bytes.len()).expect("the texts of a batch have less than 2 GiB");
         let ends = OffsetBuffer::new(self.lengths.ends.into());
         let valid = self.lengths.valid.finish();
-        // SAFETY: the bytes are whole strings, each end is the end of a string, and no end overflowed.
+        // SAFETY: all strings are UTF-8, each end is the end of a whole string, and no end
+        // overflowed.
         Arc::new(unsafe { StringArray::new_unchecked(ends, self.bytes.into(), valid) })
     }
 }
 
-/// The ends of a column's lists (or strings) in the array of all their values; and which are null.
+/// The ends of a column's lists (or strings) in the array of all their values, and which are null.
 pub struct Lengths {
     ends: Vec<i32>,
     valid: NullBufferBuilder,

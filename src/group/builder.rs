@@ -15,8 +15,7 @@ use crate::error::GroupError;
 /// Builds a group field by field: first its topics, then its members.
 pub struct GroupBuilder<'a> {
     pub(crate) group: GroupSpec<'a>,
-    /// By topic: its name. In this list, names that are compared one after another are neighbours
-    /// in memory.
+    /// By topic: its name. Names that are compared one after another are neighbours in memory here.
     names: Vec<&'a str>,
     /// By topic: the topic that came next when a member's owned partitions were last read.
     after: Vec<TopicId>,
@@ -26,7 +25,7 @@ pub struct GroupBuilder<'a> {
     rack_ids: FxHashMap<&'a str, RackId>,
 }
 
-/// A topic by its name, or by its place among the declared topics.
+/// A topic by its name, or by its index among the declared topics.
 pub enum Name<'a> {
     Text(&'a str),
     Place(TopicId),
@@ -60,7 +59,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Sets the rebalance protocol. Returns an error if the group's assignor lacks it.
+    /// Sets the rebalance protocol. Returns an error if the group's assignor does not support it.
     pub fn rebalance_protocol(&mut self, protocol: Option<&str>) -> Result<(), GroupError> {
         if let Some(protocol) = protocol {
             if let Some(problem) = wrong_protocol(protocol, self.group.assignor) {
@@ -116,7 +115,8 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Adds the replica racks of one partition of the last topic; call it for each in order.
+    /// Adds the replica racks of one partition of the last topic. Call it for each partition in
+    /// order.
     pub fn replica_racks<E>(
         &mut self,
         racks: impl Iterator<Item = Result<&'a str, E>>,
@@ -182,10 +182,11 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Subscribes the last member to topics, in one call.
+    /// Subscribes the last member to topics; called once for each member.
     ///
-    /// Most members have the list of the member before. Its names are compared first, one by one:
-    /// if the lists are equal, the member gets the numbers of that list, and no name is hashed.
+    /// Most members have the same list as the member before. Its names are compared first, one by
+    /// one: if the lists are equal, the member shares the numbers of that list, and no name is
+    /// hashed.
     pub fn subscribe_to<E>(
         &mut self,
         mut names: impl Iterator<Item = Result<Name<'a>, E>>,
@@ -213,7 +214,7 @@ impl<'a> GroupBuilder<'a> {
         let known = before.0 as usize..at as usize;
         self.group.subscriptions.extend_from_within(known);
         while let Some(name) = next {
-            // The list may differ from that of the member before in one topic only.
+            // The list may differ from that of the member before in a single topic.
             let guess = (at < before.1).then(|| self.group.subscriptions[at as usize]);
             let topic = self.guessed_id(guess, name);
             self.group.subscriptions.push(topic);
@@ -248,9 +249,9 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// The number of a topic in the last member's owned partitions; pass it to `own`. The topic of
-    /// the partition before is tried first, then the topic that came after that one the last time:
-    /// members often own partitions of many topics in one order.
+    /// Returns the number of a topic in the last member's owned partitions, for `own`. The topic of
+    /// the partition before is tried first, then the topic that last followed that one: members
+    /// often own partitions of many topics in one order.
     pub fn owned_id(&mut self, name: Name<'a>) -> TopicId {
         let Some(before) = self.group.owned.last().map(|tp| tp.topic) else {
             return self.guessed_id(None, name);
@@ -265,8 +266,8 @@ impl<'a> GroupBuilder<'a> {
         topic
     }
 
-    /// Returns the number of a topic, but tries `guess` first: comparing names is faster than
-    /// hashing one.
+    /// Returns the number of a topic. `guess` is tried first, because comparing names is faster
+    /// than hashing one.
     fn guessed_id(&mut self, guess: Option<TopicId>, name: Name<'a>) -> TopicId {
         match (guess, name) {
             (_, Name::Place(topic)) => topic,
@@ -283,7 +284,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// The number of a topic; a new name gets the next unused number.
+    /// Returns the number of a topic; a new name gets the next unused number.
     pub(super) fn topic_id(&mut self, name: &'a str) -> TopicId {
         *self.topic_ids.entry(name).or_insert_with(|| {
             self.group.topics.push(Topic::new(name, 0));
@@ -297,8 +298,8 @@ impl<'a> GroupBuilder<'a> {
         TopicPartition { topic, partition }
     }
 
-    /// The number of a rack. Few groups have more than four racks, so the first four names are
-    /// compared before a name is hashed.
+    /// Returns the number of a rack. Few groups have more than four racks, so a name is compared
+    /// with the first four before it is hashed.
     fn rack_id(&mut self, name: &'a str) -> RackId {
         let names = &mut self.group.rack_names;
         let first = names.iter().take(4).position(|rack| same_name(rack, name));
@@ -311,8 +312,8 @@ impl<'a> GroupBuilder<'a> {
         })
     }
 
-    /// Validates the group. All these checks are also in `_validate` (`group/spec.py`), in the same
-    /// order and with the same texts.
+    /// Validates the group. `_validate` (`group/spec.py`) makes all these checks, too, in equal
+    /// order and with equal texts.
     pub fn finish(self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         self.check_topics(max_partitions)?;
         if self.group.members.is_empty() {
@@ -325,7 +326,7 @@ impl<'a> GroupBuilder<'a> {
     }
 
     fn check_ids(&self) -> Result<(), GroupError> {
-        // Equal ids are neighbours in the order of ids, which most assignors need later.
+        // Sorted by id, equal ids are neighbours; most assignors need this order later, too.
         let id = |m: MemberId| self.group.members[m as usize].member_id;
         let mut neighbours = self.group.members_by_name().windows(2);
         if !neighbours.any(|pair| same_name(id(pair[0]), id(pair[1]))) {
@@ -381,7 +382,7 @@ impl<'a> GroupBuilder<'a> {
             check_id(&mut ids, &self.group.topics[topic as usize], i)?;
         }
         let total: u64 = topics.iter().map(|topic| u64::from(topic.partitions)).sum();
-        // Partition ids have 32 bits, and claimed partitions that do not exist need ids, too.
+        // Partition ids have 32 bits, and claimed partitions that do not exist also need ids.
         let limit = max_partitions.min(i32::MAX as u64);
         if total > limit {
             let problem = format!(

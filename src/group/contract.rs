@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/contract.py`: the values of a contract line (docs/contract.md), and the result
-//! line of an answer. The texts of errors are those of Python, except for the JSON parser's own.
+//! Mirror of `group/contract.py`: reads the values of a contract line (docs/contract.md), and
+//! writes the result line. The texts of errors are those of Python, except for the JSON parser's
+//! own.
 
 use std::io::{self, Write};
 
@@ -18,7 +19,7 @@ pub fn parse(line: &[u8]) -> Result<Value> {
     parse_with(line, &mut Texts::default())
 }
 
-/// Parses a line as `parse` does; adds the line's strings to `texts`, which can outlive the value.
+/// Parses a line as `parse` does, and adds its strings to `texts`, which can outlive the value.
 pub fn parse_with(line: &[u8], texts: &mut Texts) -> Result<Value> {
     let text = std::str::from_utf8(line)
         .map_err(|error| GroupError::new("line", format!("not UTF-8: {error}")))?;
@@ -32,7 +33,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     group_fields::read(value, max_partitions)
 }
 
-/// If the line is an error line that an earlier step wrote, returns its error.
+/// Returns an error if the line is an error line from an earlier step: the error that it contains.
 fn refuse_error_line(fields: &Fields) -> Result<()> {
     match fields.get("error").and_then(Value::as_str) {
         Some(error) if fields.get("topics").is_none() => Err(match error.split_once(": ") {
@@ -94,7 +95,8 @@ impl<'a> Input<'a> for &'a Value {
 
     fn number(&self, of: &Kind) -> Result<f64, String> {
         match self {
-            // A whole number beyond 2^53 is out of all bounds, also if it is rounded down to it.
+            // An integer beyond 2^53 is out of all bounds, even if it would be rounded down to
+            // 2^53.
             Value::Number(number) if number.as_i64().is_some_and(|one| one > 1 << 53) => {
                 Ok(f64::INFINITY)
             }
@@ -125,7 +127,7 @@ fn kind(value: &Value) -> &'static str {
 
 // Result and error lines
 
-/// Writes the result line of a group, without a newline; `more` are further fields, each after a
+/// Writes the result line of a group, without a newline. `more` holds further fields, each after a
 /// comma.
 pub fn write_result(
     out: &mut impl Write,
@@ -164,7 +166,7 @@ pub fn write_result(
     write!(out, "{more}}}")
 }
 
-/// Writes each member's partitions; `topics` contains the names in quotes.
+/// Writes each member's list of partitions; `topics` contains the names in quotes.
 fn write_lists(
     out: &mut impl Write,
     group: &GroupSpec,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/field_types.py` and `group/field_paths.py`: the kinds of fields of a group, and
-//! the values that they are read from. An error names the field's path.
+//! the values from which they are read. An error names the field's path.
 
 use std::fmt;
 
@@ -11,30 +11,32 @@ type Result<T, E = GroupError> = std::result::Result<T, E>;
 
 pub enum Kind {
     Text,
-    /// The name of a topic. A column may have its place in the group's list of topics instead.
+    /// The name of a topic. A column may hold the topic's index in the group's list instead.
     Topic,
-    /// A whole number: its noun in errors, its least value and its greatest value.
+    /// An integer: its noun in errors, its least and its greatest value.
     Whole(&'static str, i64, i64),
     Flag,
     Number(&'static Bounds),
-    /// Bytes, and a contract line as bytes or as a string; only columns have them.
+    /// Bytes. The next kind is a contract line, as bytes or as a string. Only columns have the two.
     Bytes,
     Line,
     List(&'static Kind),
     Object(&'static [Field]),
-    /// An object with partitions of one topic. Python objects have one pair for each partition.
+    /// An object that lists partitions of one topic. Python objects list one pair for each
+    /// partition.
     Run(&'static [Field]),
-    /// An attribute of the Python object. In lines and columns, its fields are the object's own.
+    /// An attribute of the Python object. In lines and columns, its fields belong to the object
+    /// itself.
     Beside(&'static [Field]),
 }
 
-/// The bounds of a number: its noun in errors, its least and greatest value, and both as text.
+/// The bounds of a number: its noun in errors, its least and greatest value, and both as a string.
 pub struct Bounds(pub &'static str, pub f64, pub f64, pub &'static str);
 
 pub const PARTITION: Kind = Kind::Whole("partition", 0, i32::MAX as i64);
 
 impl Kind {
-    /// The fields of an object, or of the objects in a list.
+    /// The fields of an object, or of the objects in a list; None for other kinds.
     pub fn table(&self) -> Option<&'static [Field]> {
         match self {
             Self::List(item) => item.table(),
@@ -73,7 +75,7 @@ pub struct Field {
     pub name: &'static str,
     pub kind: Kind,
     pub is_required: bool,
-    /// The only form of groups that has the field; None: all have it.
+    /// The only form of groups that has the field; None means all forms.
     pub only: Option<Form>,
 }
 
@@ -105,16 +107,16 @@ impl Field {
         field
     }
 
-    /// Whether an object of a line has the field under its own name.
+    /// Whether an object in a line has the field under its own name.
     pub fn is_in_lines(&self) -> bool {
         self.only != Some(Form::Objects) && !matches!(self.kind, Kind::Beside(_))
     }
 }
 
-/// A value that a group is read from: of a contract line, of columns, or of Python objects. Names
+/// A value from which a group is read: of a contract line, of columns, or of Python objects. Names
 /// are borrowed for `'a`. An error is the problem without the path.
 pub trait Input<'a>: Clone {
-    /// The values of an object's fields, in the order of the table. None if absent or null.
+    /// Returns the values of an object's fields, in the order of the table; None if absent or null.
     fn fields<const N: usize>(
         &self,
         table: &'static [Field; N],
@@ -126,20 +128,20 @@ pub trait Input<'a>: Clone {
 
     fn flag(&self) -> Result<bool, String>;
 
-    /// A whole number; it may be outside the bounds of `kind`, which the caller checks.
+    /// Returns an integer; it may be outside the bounds of `kind`, which the caller checks.
     fn whole(&self, kind: &Kind) -> Result<i64, String>;
 
-    /// A number; it may be outside the bounds of `kind`, which the caller checks.
+    /// Returns a number; it may be outside the bounds of `kind`, which the caller checks.
     fn number(&self, kind: &Kind) -> Result<f64, String>;
 
     fn list(&self, item: &'static Kind) -> Result<impl Iterator<Item = Self>, String>;
 
-    /// A topic; `declared` is the number of topics that the group has declared so far.
+    /// Returns a topic; `declared` is the number of topics that the group has declared so far.
     fn topic(&self, _declared: usize) -> Result<Name<'a>, String> {
         self.text().map(Name::Text)
     }
 
-    /// Whether two lists are known to be equal.
+    /// Whether two lists are certainly equal; false if unknown.
     fn equals(&self, _other: &Self) -> bool {
         false
     }
@@ -162,8 +164,8 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// A value at its place in a group. Each function returns an error if the value is not of its kind,
-/// or if it is absent and the function's name does not begin with `optional`.
+/// A value and its place in a group. Each function returns an error if the value is not of its
+/// kind; also if the value is absent, unless the function's name begins with `optional`.
 pub struct Given<'p, I> {
     pub kind: &'static Kind,
     pub value: Option<I>,

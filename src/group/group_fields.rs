@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/group_fields.py`: the fields of a group that the core reads, each stated once,
-//! and the one function that reads a group, in the order of this table.
+//! and the function that reads a group, in the order of this table.
 
 use super::builder::GroupBuilder;
 use super::field_types::{Bounds, Field, Form, Given, Input, Kind, PARTITION};
@@ -188,7 +188,7 @@ fn topic<'a, I: Input<'a>>(builder: &mut GroupBuilder<'a>, topic: &Given<I>) -> 
 /// A topic id given with a member's owned partitions: its path, the topic's number, and the id.
 type IdBesideOwned<'a> = (String, TopicId, &'a str);
 
-/// Reads a member; `last` is the list of topics of the member before.
+/// Reads a member. `last` holds the list of topics of the member before.
 fn member<'a, I: Input<'a>>(
     builder: &mut GroupBuilder<'a>,
     ids: &mut Vec<IdBesideOwned<'a>>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A list of partition ids for each member. One buffer has reserved space for all lists, because an
-//! allocation for each member would cost more than a small assignment.
+//! A list of partition ids for each member. All lists share one buffer with reserved space, because
+//! an allocation for each member would cost more than a small assignment.
 
 use crate::group::model::{MemberId, PartitionId};
 
@@ -45,7 +45,7 @@ impl Lists {
         (0..self.spans.len() as MemberId).map(|m| self.of(m))
     }
 
-    /// Appends an id; returns the new length.
+    /// Appends an id. Returns the new length of the member's list.
     pub fn push(&mut self, member: MemberId, id: PartitionId) -> usize {
         let (start, len) = &mut self.spans[member as usize];
         self.ids[(*start + *len) as usize] = id;

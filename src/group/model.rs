@@ -13,9 +13,9 @@ pub const NEWEST_SUBSCRIPTION: u8 = 3;
 
 /// Index into `GroupSpec::members`, which is in join order.
 pub type MemberId = u32;
-/// Stands in arrays of members for a place without one.
+/// Stands for "no member" in arrays of members.
 pub const NOBODY: MemberId = MemberId::MAX;
-/// Number of a partition within one group.
+/// A partition's number within its group.
 pub type PartitionId = u32;
 /// Index into `GroupSpec::topics`: declared topics, then others that members subscribe to or own.
 pub type TopicId = u32;
@@ -31,14 +31,14 @@ pub struct TopicPartition {
 #[derive(Clone)]
 pub struct Topic<'a> {
     pub name: &'a str,
-    /// 0 for a topic without partitions or without metadata: assignors skip both.
+    /// 0 for a topic without partitions or without metadata; assignors skip both.
     pub partitions: u32,
     /// Index of the topic's first entry in `GroupSpec::replica_racks`; None if racks are unknown.
     pub(crate) racks: Option<u32>,
     /// Kafka's topic id, as 22 characters. Only the brokers' own assignors read it.
     pub topic_id: Option<&'a str>,
-    /// `topic_id`, parsed once for all answers; None also for a malformed id, which
-    /// `GroupBuilder::finish` refuses.
+    /// `topic_id`, parsed once for all answers; None also if malformed; then `GroupBuilder::finish`
+    /// returns an error.
     pub(crate) uuid: Option<Uuid>,
     /// The partitions that a share group may assign; None: all.
     pub initialized: Option<Vec<u32>>,
@@ -46,7 +46,7 @@ pub struct Topic<'a> {
     pub weights: Option<Vec<f64>>,
 }
 
-/// The weight of a partition whose weight nobody knows.
+/// Stands for the weight of a partition whose weight is unknown.
 pub const UNKNOWN: f64 = f64::NAN;
 
 impl<'a> Topic<'a> {
@@ -74,7 +74,7 @@ pub fn uuid_of(topic_id: &str) -> Result<Uuid, String> {
     Ok(((bits >> 64) as i64, bits as i64))
 }
 
-/// The 128 bits of 21 characters of 6 bits, and of one whose last 4 bits are 0.
+/// Returns the 128 bits of a topic id: 21 characters of 6 bits, and one of which only 2 bits count.
 fn uuid_bits(characters: &[u8]) -> Option<u128> {
     let digits: &[u8; 22] = characters.try_into().ok()?;
     let digits = digits.map(|byte| DIGITS[byte as usize]);
@@ -88,7 +88,7 @@ fn uuid_bits(characters: &[u8]) -> Option<u128> {
 
 const NO_DIGIT: u8 = u8::MAX;
 
-/// By byte: the number that it stands for in a topic id, or `NO_DIGIT`.
+/// By byte: the value of this character in a topic id, or `NO_DIGIT`.
 const DIGITS: [u8; 256] = {
     let mut digits = [NO_DIGIT; 256];
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -100,7 +100,7 @@ const DIGITS: [u8; 256] = {
     digits
 };
 
-/// The library that a member's bytes show, or the last leader's.
+/// The client library of a member, as its bytes show it, or of the last leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// Also this project's plug-ins for the Python libraries.
@@ -113,8 +113,8 @@ pub enum Library {
 }
 
 impl Library {
-    /// Parses the contract's `client_library` or `leader_library`. Any text is accepted there; None
-    /// is a library that is not known here.
+    /// Parses the contract's `client_library` or `leader_library`. Any string is accepted there;
+    /// None means that the library is not known here.
     pub fn by_name(name: &str) -> Option<Self> {
         Some(match name {
             "java" => Self::Java,
@@ -135,15 +135,15 @@ pub struct AsSent {
     pub user_data: Option<UserData>,
     /// The generation in the user data. None means that it is the member's `generation_id`.
     pub user_data_generation_id: Option<i32>,
-    /// Whether the rack is an empty text. Only librdkafka's assignor distinguishes it from no rack.
-    /// `GroupBuilder::member` sets this field.
+    /// Whether the rack is an empty string. Only librdkafka's assignor distinguishes this from no
+    /// rack. `GroupBuilder::sent` sets this field.
     pub empty_rack: bool,
-    /// Only comparisons read it. A spec that was made from Python's `GroupSpec` has none, because
-    /// Python compares such a group.
+    /// Only comparisons read this field. In a spec made from Python's `GroupSpec`, it is None,
+    /// because Python compares such a group.
     pub library: Option<Library>,
 }
 
-/// The content of sticky user data from a library that sends less than Kafka's Java client.
+/// The content of sticky user data whose sender's library sends less than Kafka's Java client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserData {
     /// Nothing that Kafka's classes can read.
@@ -176,8 +176,8 @@ impl AsSent {
     }
 }
 
-/// Mirror of `model.wrong_protocol`: why a group of this assignor cannot have this rebalance
-/// protocol; None if it can.
+/// Mirror of `model.wrong_protocol`: returns why a group of this assignor cannot have this
+/// rebalance protocol; None if it can.
 pub fn wrong_protocol(protocol: &str, assignor: Option<&str>) -> Option<String> {
     if !matches!(protocol, "eager" | "cooperative") {
         let name = quoted(protocol);
@@ -199,7 +199,7 @@ pub fn wrong_protocol(protocol: &str, assignor: Option<&str>) -> Option<String> 
     wrong.then(|| format!("{name} supports only \"eager\""))
 }
 
-/// A member as the group's leader sees it. `GroupSpec` has its lists of topics and partitions.
+/// A member as the group's leader sees it. `GroupSpec` holds its lists of topics and partitions.
 #[derive(Clone)]
 pub struct Member<'a> {
     pub member_id: &'a str,
@@ -211,7 +211,7 @@ pub struct Member<'a> {
     /// The generation in which the member owned its partitions.
     pub generation_id: Option<i32>,
     pub as_sent: AsSent,
-    /// What the member can carry; only `weighted` reads it.
+    /// The member's capacity, relative to others; only `weighted` reads it.
     pub capacity: f64,
     /// Start and end of the member's topics in the spec's list of subscriptions.
     pub(crate) topics: (u32, u32),
@@ -247,7 +247,7 @@ pub(crate) fn static_first<'w>(
     order
 }
 
-/// A name in JSON quotes, as messages show it.
+/// Returns a name in JSON quotes, as error texts show it.
 pub fn quoted(name: &str) -> String {
     serde_json::to_string(name).expect("a name has a form in JSON")
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Compares names. A group of 1,000 members with 1,000 topics each has a million names, and nearly
-//! all of them are equal to the name that they are compared with.
+//! Compares names. A group of 1,000 members with 1,000 topics each lists a million names, and
+//! nearly every one equals the name with which it is compared.
 
 /// Whether two names are equal. Compares eight bytes at a time, inline: names are so short that a
 /// call of `memcmp` takes longer than its comparison.
@@ -10,7 +10,7 @@ pub fn same_name(a: &str, b: &str) -> bool {
     if a.len() != b.len() {
         return false;
     }
-    // One text in memory, for example of one Python object.
+    // The same string in memory, for example of one Python object.
     if std::ptr::eq(a, b) {
         return true;
     }

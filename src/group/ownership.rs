@@ -5,7 +5,7 @@
 use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::group::spec::GroupSpec;
 
-/// A kind of fault in an assignment; `group/ownership.py` describes each kind.
+/// A kind of fault of an assignment; `group/ownership.py` describes each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnomalyKind {
     Duplicate,
@@ -33,7 +33,7 @@ pub struct Anomaly {
     pub member: Option<MemberId>,
 }
 
-/// Returns where each list begins in one array of all lists, and where the last one ends.
+/// Returns the index at which each list begins in one array of all lists, then that array's length.
 pub fn offsets(lengths: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut end = 0;
     let ends = lengths.map(|length| {
@@ -43,7 +43,7 @@ pub fn offsets(lengths: impl Iterator<Item = u32>) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Member m has `partitions[offsets[m]..offsets[m + 1]]`, in Kafka's order.
+/// Member m has `partitions[offsets[m]..offsets[m + 1]]`, in the order of Kafka's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
     pub offsets: Vec<u32>,
@@ -64,7 +64,8 @@ impl Assignment {
         }
     }
 
-    /// Makes an assignment with `counts[m]` partitions for each member m; `give` fills them in.
+    /// Makes an assignment of `counts[m]` partitions for each member m; `give` must fill in all of
+    /// them.
     pub fn of_counts(counts: &[u32], give: impl FnOnce(&mut Places)) -> Self {
         let offsets = offsets(counts.iter().copied());
         let nothing = TopicPartition {
@@ -103,8 +104,8 @@ impl Assignment {
         let mut found = Vec::new();
         let mut given = PartitionSet::new(group);
         let mut subscribed = vec![false; group.topics.len()];
-        // By topic: the last member found that subscribes to it. The array need not be cleared
-        // between members, because each member looks only for its own number.
+        // By topic: the last member found that subscribes to it. The array need not be cleared for
+        // each member, because a member looks only for its own number.
         let mut subscriber = vec![MemberId::MAX; group.topics.len()];
         for m in 0..group.members.len() as MemberId {
             for &topic in group.subscription(m) {
@@ -186,7 +187,7 @@ impl Places {
     }
 }
 
-/// A set of partitions: a flag for each existing partition, a hash set for others.
+/// A set of partitions: a flag for each existing partition, and a hash set for the others.
 pub struct PartitionSet {
     base: Vec<u32>,
     existing: Vec<bool>,

@@ -10,7 +10,7 @@ use super::streams::Streams;
 use crate::java::order::{by_rank, hash_order, name_ranks, string_hash};
 
 /// One group. `GroupBuilder::finish` (`builder.rs`) validates it. The groups that plans make from a
-/// valid group are valid, too, and not checked again.
+/// valid group are valid, too, and are not checked again.
 pub struct GroupSpec<'a> {
     pub group_id: &'a str,
     pub assignor: Option<&'a str>,
@@ -55,13 +55,13 @@ impl<'a> GroupSpec<'a> {
         &self.subscriptions[start as usize..end as usize]
     }
 
-    /// Owned partitions in the given order; they need not exist.
+    /// Owned partitions in the member's order; they need not exist.
     pub fn owned(&self, member: MemberId) -> &[TopicPartition] {
         let (start, end) = self.members[member as usize].owned;
         &self.owned[start as usize..end as usize]
     }
 
-    /// The topics of the member's owned partitions in the given order, if one of these topics is
+    /// The topics of the member's owned partitions in the member's order, if one of these topics is
     /// listed without partitions; else an empty list.
     pub fn owned_topics(&self, member: MemberId) -> &[TopicId] {
         let (start, end) = self.members[member as usize].owned_topics;
@@ -156,7 +156,7 @@ impl<'a> GroupSpec<'a> {
             || self.subscription(a) == self.subscription(b)
     }
 
-    /// A copy whose members are in the given order.
+    /// Returns a copy whose members are those in `order`, in this order.
     pub fn listed(&self, order: &[MemberId]) -> Self {
         let members = order.iter().map(|&m| self.members[m as usize].clone());
         Self {
@@ -179,15 +179,15 @@ impl<'a> GroupSpec<'a> {
         }
     }
 
-    /// Returns the group with other ranks of its topics: those in `order`, in place of the names'.
+    /// Returns the group with topics ranked by their place in `order` instead of by their names.
     pub fn with_topic_order(self, order: &[TopicId]) -> Self {
         self.orders.topic_ranks.get_or_init(|| by_rank(order));
         self
     }
 
-    /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
+    /// Members: static ones by `group_instance_id`, then dynamic ones by `member_id`.
     pub fn static_first(&self) -> &[MemberId] {
-        // Ids differ, so the order of dynamic members is that of their ranks.
+        // Ids are unique, so dynamic members are in the order of their ranks.
         let is_dynamic = |member: &Member| member.group_instance_id.is_none();
         if self.members.iter().all(is_dynamic) {
             return self.members_by_name();

@@ -7,17 +7,17 @@ use rustc_hash::FxHashMap;
 use super::model::{MemberId, TopicId, TopicPartition, quoted};
 use crate::error::GroupError;
 
-/// A part of the topology; only a stateful one has standby tasks.
+/// A part of the topology. Only stateful subtopologies have standby tasks.
 #[derive(Clone, Copy)]
 pub struct Subtopology<'a> {
     pub subtopology_id: &'a str,
-    /// The number of the topic of this name; it need not be a declared topic.
+    /// The number of the topic that has this name; it need not be a declared topic.
     pub topic: TopicId,
     pub tasks: u32,
     pub stateful: bool,
 }
 
-/// The process of a member, and the tasks that it has at present.
+/// A member's process, and the tasks that the member has at present.
 #[derive(Clone, Default)]
 pub struct StreamsMember<'a> {
     pub process_id: &'a str,
@@ -35,7 +35,7 @@ pub struct Streams<'a> {
 }
 
 impl Streams<'_> {
-    /// The number of active tasks and of standby tasks together.
+    /// The number of active and standby tasks in total.
     pub fn all_tasks(&self, standby_replicas: u32) -> u128 {
         let replicas = |one: &Subtopology| u128::from(one.stateful) * u128::from(standby_replicas);
         let tasks = self.subtopologies.iter().flatten();

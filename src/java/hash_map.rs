@@ -51,7 +51,7 @@ impl<V> HashMap<V> {
         }
     }
 
-    /// The value of a key; a new key gets the value that `make` returns.
+    /// Returns the value of a key; a new key gets the value that `make` returns.
     pub fn compute_if_absent(
         &mut self,
         key: u32,

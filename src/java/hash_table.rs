@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/hash_table.py`: the iteration order of `java.util.HashMap`, with tree bins and
-//! removals. The table is needed only if a slot may become a tree or keys are removed; for other
-//! maps, `order::java_hash_order` has a shortcut.
+//! removals. The table is needed only if a slot may become a tree or if keys are removed; other
+//! maps use the shortcut in `order::java_hash_order`.
 
 use rustc_hash::FxHashMap;
 
@@ -21,13 +21,13 @@ pub struct HashTable {
     node_of: FxHashMap<u32, u32>,
 }
 
-/// The part of a table on which later orders depend. Two trees with equal key order can differ in
+/// The part of a table that decides later orders. Two trees with equal key order can differ in
 /// shape; then the next key that is added can get different positions in them.
 #[derive(Debug, PartialEq)]
 pub struct State {
     slots: usize,
     keys: Vec<u32>,
-    /// One entry for each key; None for a key in a chain.
+    /// By key, in the order of `keys`; None for a key in a chain.
     branches: Vec<Option<Branch>>,
 }
 
@@ -56,7 +56,7 @@ impl Default for HashTable {
 }
 
 impl HashTable {
-    /// An empty table; `slots` is a power of two.
+    /// Makes an empty table; `slots` must be a power of two.
     pub fn with_slots(slots: usize) -> Self {
         Self {
             slots: (0..slots).map(|_| Slot::default()).collect(),
@@ -80,8 +80,8 @@ impl HashTable {
         }
     }
 
-    /// Adds a key as `computeIfAbsent` does: at the front of its chain. The chain becomes a tree
-    /// one key earlier than in `put`.
+    /// Adds a key as `computeIfAbsent` does: at the front of its chain, which becomes a tree one
+    /// key earlier than in `put`.
     ///
     /// A full table (more keys than three quarters of its slots) first doubles, even if the key is
     /// present.
@@ -186,7 +186,7 @@ impl Slot {
             return;
         };
         let parent = tree.hang(root, node, tie);
-        // In the list, the node follows the parent that it has before any rotation of the tree.
+        // In the list, the node follows its parent before any rotation of the tree.
         let at = self.position(parent);
         self.nodes.insert(at + 1, node);
         let root = tree.balance_insertion(root, node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `java/order.py`: the order of names and of Java's hash tables.
+//! Mirror of `java/order.py`: the order of names, and the iteration order of Java's hash tables.
 
 use std::cmp::Ordering;
 
@@ -35,7 +35,7 @@ fn place(byte: u8) -> u8 {
 pub fn string_hash(name: &str) -> u32 {
     let step = |h: u32, unit: u16| h.wrapping_mul(31).wrapping_add(u32::from(unit));
     if name.is_ascii() {
-        // Four steps at once: their multiplications do not wait for each other.
+        // Four steps at once: the multiplications do not wait for each other.
         let (fours, rest) = name.as_bytes().as_chunks::<4>();
         let four = |h: u32, &bytes: &[u8; 4]| {
             let [a, b, c, d] = bytes.map(u32::from);
@@ -67,8 +67,8 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
     put_order(hashes, &|a, b| compare_names(name(a), name(b)))
 }
 
-/// Returns the order of keys of any kind, as `hash_order` does for names. `tie` orders keys with
-/// equal hashes.
+/// Returns the iteration order for keys of any kind, as `hash_order` does for names. `tie` orders
+/// keys with equal hashes.
 fn put_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     if let Some(slots) = slots_after_puts(hashes, |&hash| hash, DEFAULT_SLOTS) {
         return by_slot(0..hashes.len() as u32, hashes, slots);
@@ -83,7 +83,7 @@ pub fn sort_as_put<K: Copy>(
     hash: impl Fn(&K) -> u32,
     tie: impl Fn(&K, &K) -> Ordering,
 ) {
-    // So few keys neither fill a table of 16 slots, nor make one of its slots a tree.
+    // So few keys neither fill a table of 16 slots nor turn one of its slots into a tree.
     if keys.len() <= MOST_AFTER_PUT as usize {
         keys.sort_by_key(|key| slot_of(hash(key), DEFAULT_SLOTS));
         return;
@@ -123,11 +123,11 @@ pub fn extend_by_set(
 }
 
 /// Sorts keys, given in the order in which they are added, into the iteration order of a table of
-/// `slots` slots, which never gets full. Returns false if the order may be wrong: if a key repeats,
-/// or if a slot has so many keys that Java doubles the table or makes the slot a tree.
+/// `slots` slots, which never gets full. Returns false if the order may be wrong: a key repeats, or
+/// a slot has so many keys that Java doubles the table or turns the slot into a tree.
 ///
-/// A slot of a table without trees has its keys in the order in which they were added, and so has
-/// the sorted list, because the sort is stable.
+/// A slot of a table without trees holds its keys in the order in which they were added. The sorted
+/// list has this order, too, because the sort is stable.
 pub fn sort_by_slot<K: Copy + PartialEq>(
     keys: &mut [K],
     slots: usize,
@@ -142,7 +142,7 @@ pub fn sort_by_slot<K: Copy + PartialEq>(
     })
 }
 
-/// The largest number of keys that are sorted faster by comparing than by counting.
+/// Up to so many keys, a sort by comparison is faster than a counting sort.
 const MOST_COMPARED: usize = 64;
 
 /// Sorts keys by their slot; keys of one slot keep their order.
@@ -190,8 +190,8 @@ pub fn grouping_order<'n>(
 }
 
 /// Returns the iteration order of `new HashSet(collection)` for distinct keys, as indices of the
-/// keys. The table of such a set never gets full. `hashes` contains the keys' hashes; `tie` orders keys
-/// with equal hashes.
+/// keys. The table of such a set never gets full. `hashes` contains the keys' hashes; `tie` orders
+/// keys with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
     if is_crowded(hashes, |&hash| hash, slots, MOST_AFTER_PUT) {
@@ -209,7 +209,7 @@ fn in_table(mut table: HashTable, hashes: &[u32], tie: Tie) -> Vec<u32> {
 
 /// Returns `keys` sorted by slot; keys of one slot keep their order.
 fn by_slot(keys: impl Iterator<Item = u32>, hashes: &[u32], slots: usize) -> Vec<u32> {
-    // A counting sort: `next` has the place of the next key of each slot.
+    // A counting sort: by slot, `next` holds the place of the slot's next key.
     let mut next = vec![0u32; slots + 1];
     for &hash in hashes {
         next[slot_of(hash, slots) + 1] += 1;
@@ -229,7 +229,8 @@ fn by_slot(keys: impl Iterator<Item = u32>, hashes: &[u32], slots: usize) -> Vec
 /// `ranks[i]` is the index of `names[i]` in the order of `String.compareTo`.
 ///
 /// Most pairs of names are compared by one number: the 8 bytes after the start that all names have
-/// in common (and zeros after the end of a name). Names with equal numbers are compared as strings.
+/// in common (with zeros after the end of a name). Names with equal numbers are compared as
+/// strings.
 pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     let common = common_start(names);
     let keys = names.iter().map(|name| key_of(&name.as_bytes()[common..]));
@@ -247,7 +248,7 @@ pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     ranks
 }
 
-/// The first 8 bytes, or fewer and zeros, as a number in the order of `compare_names`.
+/// Returns the first 8 bytes, filled up with zeros, as a number in the order of `compare_names`.
 fn key_of(bytes: &[u8]) -> u64 {
     let first = bytes.first_chunk().copied().unwrap_or_else(|| {
         let mut first = [0; 8];
@@ -274,7 +275,7 @@ fn common_start(names: &[&str]) -> usize {
     })
 }
 
-/// The inverse of ranks: `order[rank]` is the index of the entry with this rank.
+/// Returns the inverse of ranks: `order[rank]` is the index of the entry with this rank.
 pub fn by_rank(ranks: &[u32]) -> Vec<u32> {
     let mut order = vec![0; ranks.len()];
     for (i, &rank) in ranks.iter().enumerate() {

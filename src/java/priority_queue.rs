@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/priority_queue.py`: the order of `java.util.PriorityQueue`.
 
-/// Entries with keys, smallest key first. Equal keys have the order of the heap.
+/// Entries with keys, smallest key first; Java's heap decides the order of equal keys.
 pub struct PriorityQueue<K, T> {
     heap: Vec<(K, T)>,
 }
@@ -13,7 +13,7 @@ impl<K, T> Default for PriorityQueue<K, T> {
 }
 
 impl<K: PartialOrd + Copy, T: Copy + PartialEq> PriorityQueue<K, T> {
-    /// `new PriorityQueue(collection)`: entries move down, from the last parent on.
+    /// `new PriorityQueue(collection)`: moves entries down, from the last parent to the root.
     pub fn of(heap: Vec<(K, T)>) -> Self {
         let mut new = Self { heap };
         for at in (0..new.heap.len() / 2).rev() {
@@ -31,7 +31,7 @@ impl<K: PartialOrd + Copy, T: Copy + PartialEq> PriorityQueue<K, T> {
         self.iter().any(|one| one == entry)
     }
 
-    /// Removes an entry, if present; the last entry takes its place.
+    /// Removes an entry, if present; the heap's last entry moves into its place.
     pub fn remove(&mut self, entry: T) {
         let Some(at) = self.iter().position(|one| one == entry) else {
             return;
@@ -50,7 +50,7 @@ impl<K: PartialOrd + Copy, T: Copy + PartialEq> PriorityQueue<K, T> {
         self.up(self.heap.len() - 1, (key, entry));
     }
 
-    /// Removes the first entry; the last one takes its place, and moves down.
+    /// Removes and returns the first entry; the heap's last entry moves into its place, then down.
     pub fn poll(&mut self) -> Option<T> {
         let last = self.heap.pop()?;
         let Some(&(_, first)) = self.heap.first() else {
@@ -72,7 +72,7 @@ impl<K: PartialOrd + Copy, T: Copy + PartialEq> PriorityQueue<K, T> {
         self.heap[at] = moving;
     }
 
-    /// Moves an entry down from a place; returns the place where it stays.
+    /// Moves an entry down from a place. Returns the place where it stays.
     fn down(&mut self, mut at: usize, moving: (K, T)) -> usize {
         loop {
             let mut child = 2 * at + 1;

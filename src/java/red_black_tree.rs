@@ -19,7 +19,7 @@ pub struct Node {
     pub key: u32,
     /// The spread hash: `h ^ (h >>> 16)`.
     pub hash: i32,
-    /// The children on the sides `RIGHT` and `LEFT`, in this order.
+    /// The children: first the right one, then the left one.
     children: [u32; 2],
     parent: u32,
     red: bool,
@@ -44,7 +44,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The part of a node on which later orders depend.
+    /// The part of a node that decides later orders.
     pub fn branch(&self, node: u32) -> Branch {
         let node = self.nodes[node as usize];
         let key = |child: u32| (child != NONE).then(|| self.nodes[child as usize].key);
@@ -88,7 +88,7 @@ impl Tree {
         a.hash.cmp(&b.hash).then_with(|| tie(a.key, b.key)) == Ordering::Less
     }
 
-    /// Inserts a node below the root, without a rotation of the tree; returns the node's parent.
+    /// Inserts a node below the root, without a rotation of the tree. Returns the node's parent.
     pub fn hang(&mut self, root: u32, node: u32, tie: Tie) -> u32 {
         let mut at = root;
         loop {
@@ -155,7 +155,7 @@ impl Tree {
         root
     }
 
-    /// Swaps the places and the colours of `node` and of the next node in key order.
+    /// Swaps `node` with the next node in key order: their places and their colours.
     fn swap_with_successor(&mut self, mut root: u32, node: u32) -> u32 {
         let (left, right) = (self.child(node, LEFT), self.child(node, RIGHT));
         let mut successor = right;
@@ -243,7 +243,8 @@ impl Tree {
         }
     }
 
-    /// Rotates: `at` goes down to the given side, and its child on the other side goes up.
+    /// Rotates the tree at `at`: `at` moves down on the given side, and its child on the other side
+    /// takes its place.
     fn rotate(&mut self, mut root: u32, at: u32, left: bool) -> u32 {
         let up = self.child(at, !left);
         let inner = self.child(up, left);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The slots of Java's hash tables: how many a table has, and whether keys that are sorted by their
-//! slot are in the order of the table.
+//! The slots of Java's hash tables: how many a table has, and whether a sort of the keys by slot is
+//! in the order of the table.
 
 use super::hash_table::DEFAULT_SLOTS;
 
@@ -30,18 +30,19 @@ pub fn copied_slots(size: usize) -> usize {
         .next_power_of_two()
 }
 
-/// The number of slots of a `HashMap` that begins with `slots`, after one `put` for each key; None
-/// if a slot ever has so many keys that Java doubles the table early or makes the slot a tree.
+/// Returns the number of slots of a `HashMap` that begins with `slots`, after one `put` for each
+/// key; None if a slot ever has so many keys that Java doubles the table early or makes the slot a
+/// tree.
 ///
 /// Keys in the order of their `put`, stably sorted by their final slot, are in the map's order.
 pub fn slots_after_puts<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize) -> Option<usize> {
     final_slots(keys, hash, slots, keys.len(), MOST_AFTER_PUT)
 }
 
-/// As `slots_after_puts`, but keys were added by `computeIfAbsent` (the first ones maybe by `put`,
-/// after which the map has `slots` slots). At the last call, the map has `checked` keys.
+/// As `slots_after_puts`, but keys are added by `computeIfAbsent`, except for the first ones, if
+/// the map has `slots` slots after their `put`s. At the last call, the map has `checked` keys.
 ///
-/// A key from `computeIfAbsent` is before all earlier keys of its slot.
+/// A key that `computeIfAbsent` adds comes before all earlier keys of its slot.
 pub fn slots_after_computes<K>(
     keys: &[K],
     hash: impl Fn(&K) -> u32,
@@ -51,12 +52,12 @@ pub fn slots_after_computes<K>(
     final_slots(keys, hash, slots, checked, MOST_AFTER_COMPUTE)
 }
 
-/// The final number of slots; None if a slot ever has more than `most` keys, because Java then
-/// doubles the table early or makes the slot a tree.
+/// Returns the final number of slots; None if a slot ever has more than `most` keys, because Java
+/// then doubles the table early or makes the slot a tree.
 ///
 /// A table is full, and doubles, when it has more keys than three quarters of its slots. Doubling
-/// keeps the order within a slot, so keys sorted by their final slot are in the table's order. When
-/// Java tests for the last time whether the table is full, the table has `checked` keys.
+/// keeps the order within a slot, so keys sorted by their final slot are in the table's order. The
+/// table has `checked` keys when Java tests for the last time whether it is full.
 fn final_slots<K>(
     keys: &[K],
     hash: impl Fn(&K) -> u32,
@@ -66,7 +67,7 @@ fn final_slots<K>(
 ) -> Option<usize> {
     loop {
         let full = 3 * slots / 4;
-        // The key that makes the table full is put into a slot before the table doubles.
+        // The key that makes the table full is added before the table doubles.
         let put = keys.len().min(full + 1);
         if is_crowded(&keys[..put], &hash, slots, most) {
             return None;
@@ -78,12 +79,11 @@ fn final_slots<K>(
     }
 }
 
-/// Returns where Java begins to iterate a `HashSet<Integer>` to which the numbers `first`,
-/// `first + 1`, … were added in order: an index into this row. The numbers before the index are
-/// iterated last. None if the row reaches 2^16, because the slots of such numbers follow another
-/// rule.
+/// Returns where Java begins to iterate a `HashSet<Integer>` to which the numbers `first`, `first +
+/// 1`, … were added in order, as an index into this row. The numbers before the index are iterated
+/// last. None if the row reaches 2^16, because the slots of such numbers follow another rule.
 ///
-/// A table has more slots than keys, also before it doubles, so no two numbers of a row ever share a
+/// A table has more slots than keys, also before it doubles, so no two numbers of a row share a
 /// slot. Iteration begins at slot 0, which belongs to a multiple of the number of slots.
 pub fn start_of_row(first: u32, length: usize) -> Option<usize> {
     if first as usize + length > 1 << 16 {

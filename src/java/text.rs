@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::str::Utf8Error;
 
-/// Returns the same as `str::from_utf8`, but faster for short names: nearly all names are ASCII,
+/// Returns the result of `str::from_utf8`, but faster for short names: nearly all names are ASCII,
 /// and the test for ASCII reads many bytes at a time.
 pub fn utf8(bytes: &[u8]) -> Result<&str, Utf8Error> {
     if bytes.is_ascii() {

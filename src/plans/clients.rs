@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of a part of `plans/clients.py` and of `recommendation.lacking_clients`: finds the client
-//! libraries that a group's members may run, by their client ids or else by their bytes.
+//! libraries that a group's members may run, from their client ids or else from their bytes.
 
 use crate::assignors::Assignor;
 use crate::group::model::Library;
@@ -43,10 +43,10 @@ impl Client {
     }
 }
 
-/// The libraries of a member whose bytes do not show which of the two it runs.
+/// The libraries of a member whose bytes do not show which of the two Python libraries it runs.
 const EITHER_PYTHON: &[Client] = &[Client::KafkaPython, Client::Aiokafka];
 
-/// For each member the clients that it may run, without repeats.
+/// For each member, the clients that it may run; equal entries appear once.
 pub struct MayRun(Vec<&'static [Client]>);
 
 impl MayRun {
@@ -62,9 +62,10 @@ impl MayRun {
         Self(found)
     }
 
-    /// The clients of members that cannot have this assignor, in the order of `Client::ALL`: those
-    /// of a member if all clients that it may run lack the assignor. If a member's bytes show only
-    /// that it runs a Python library, each of the two that lacks the assignor counts.
+    /// Returns the clients of members that cannot have this assignor, in the order of
+    /// `Client::ALL`: those that a member may run, if all of them lack the assignor. If a member's
+    /// bytes show only that it runs a Python library, each of the two that lacks the assignor
+    /// counts.
     pub fn lacking(&self, assignor: Assignor) -> impl Iterator<Item = Client> {
         let cannot =
             |clients: &&&[Client]| **clients == EITHER_PYTHON || all_lack(clients, assignor);
@@ -88,7 +89,7 @@ fn all_lack(clients: &[Client], assignor: Assignor) -> bool {
     !clients.iter().any(|one| one.has(assignor))
 }
 
-/// The clients that a member may run: by its client id, or else by its bytes.
+/// Returns the clients that a member may run: by its client id, or else by its bytes.
 pub fn clients_for(
     client_id: Option<&str>,
     instance: Option<&str>,

@@ -12,7 +12,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Adds whole numbers and divides last, so that no rounding depends on the order of members.
+    /// Adds integers and divides last, so that no rounding depends on the order of the members.
     pub fn of(counts: &[u32]) -> Self {
         let members = counts.len() as i128;
         let total: i128 = counts.iter().map(|&count| i128::from(count)).sum();
@@ -51,8 +51,8 @@ pub fn balance(group: &GroupSpec) -> Balance {
     Balance::of(&counts)
 }
 
-/// The share of partitions that are read in the rack of a replica. A partition counts only if the
-/// racks of its reader and of a replica are known; None if no partition counts.
+/// Returns the share of partitions that are read in the rack of a replica. A partition counts only
+/// if the racks of its reader and of a replica are known; None if no partition counts.
 pub fn rack_share(group: &GroupSpec) -> Option<f64> {
     let (mut known, mut near) = (0u64, 0u64);
     for (m, member) in group.members.iter().enumerate() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/rebalance_plan.py`: plays changes of a group, and compares the end with the
-//! best possible result.
+//! Mirror of `plans/rebalance_plan.py`: plays changes of a group, and compares the state after them
+//! with the best possible result.
 
 use rustc_hash::FxHashSet;
 
@@ -25,8 +25,8 @@ pub fn plan(
     play(group, assignor, changes).map_err(|(i, error)| at(error, i))
 }
 
-/// Computes the same as `plan`, but returns an error together with the index of the change that
-/// caused it (None: no change did).
+/// Returns the result of `plan`; an error comes with the index of the change that caused it (None
+/// if no change did).
 pub fn play(
     group: &GroupSpec,
     assignor: Assignor,
@@ -37,8 +37,8 @@ pub fn play(
     Ok(played.figures(group))
 }
 
-/// Mirror of `affected.is_idle`: whether there are only changes of topics or subscriptions, and no
-/// rebalance follows. The changes must fit the group.
+/// Mirror of `affected.is_idle`: whether all changes are of topics or subscriptions and no
+/// rebalance follows them. The changes must fit the group.
 pub fn is_idle(group: &GroupSpec, assignor: Assignor, changes: &[Change]) -> bool {
     let of_topics = |change: &Change| {
         matches!(
@@ -107,9 +107,9 @@ impl<'a, 'i> Played<'a, 'i> {
         Ok(Self { draft, ids, tally })
     }
 
-    /// 3. The group at the end of the plan, but with the partitions that its members held at the
-    ///    beginning (in `group`). The plan is compared with the best result that is possible from
-    ///    this state.
+    /// 3. Returns the group at the end of the plan, but with the partitions that its members held
+    ///    at the beginning (in `group`). The plan is compared with the best result that is possible
+    ///    from this state.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
         let now = self.draft.numbers_now();
         for member in &mut self.draft.members {
@@ -166,7 +166,7 @@ impl<'a, 'i> Played<'a, 'i> {
     }
 }
 
-/// Parses changes. If a change is wrong, the path of the error has the change's index.
+/// Parses changes. If a change is wrong, the path of the error contains the change's index.
 pub fn changes_from_texts<'a>(
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<Vec<Change>, GroupError> {

@@ -17,7 +17,7 @@ use crate::plans::clients::{Client, MayRun};
 
 const MOST_ROUNDS: usize = 100;
 
-/// One rebalance; its `Step` lists the members.
+/// One rebalance; its `Step` lists the members that take part.
 pub struct Round {
     pub generation_id: i32,
     pub is_eager: bool,
@@ -92,7 +92,7 @@ pub struct Step {
     pub cause: Option<String>,
     /// The members; each is the index of its id in `Kept::ids`.
     pub members: Vec<u32>,
-    /// The new id of a member that came back, and its first id, as indices in `Kept::ids`.
+    /// The new id of a member that came back, and its first id, both as indices in `Kept::ids`.
     pub renamed: Option<(u32, u32)>,
     pub rounds: Vec<Round>,
     pub settled: bool,
@@ -100,7 +100,7 @@ pub struct Step {
     pub leaderless: Vec<TopicPartition>,
 }
 
-/// The steps of a plan, and all ids that its members ever had; the first group's ids come first.
+/// The steps of a plan, and all ids that its members ever had, those of the first group first.
 #[derive(Default)]
 pub struct Kept {
     pub ids: Vec<String>,
@@ -169,7 +169,7 @@ pub struct Tally<'i> {
     pub unsettled: bool,
     /// The rounds themselves; None if the caller needs only the totals.
     pub kept: Option<Kept>,
-    /// Whether the partitions without a reader are neither counted nor kept.
+    /// Whether partitions without a reader are neither counted nor kept.
     only_moves: bool,
     pub interrupt: Option<&'i Interrupt>,
 }
@@ -191,7 +191,7 @@ impl<'i> Tally<'i> {
         }
     }
 
-    /// Runs rebalances until the group has settled.
+    /// Runs rebalances until the group has settled, or sets `unsettled`.
     pub fn play(&mut self, group: &mut Draft, follows: Follows) -> Result<(), GroupError> {
         if follows == Follows::Nothing {
             return Ok(());
@@ -204,8 +204,9 @@ impl<'i> Tally<'i> {
         let mut seen: Vec<Assignment> = Vec::new();
         let mut target: Option<Assignment> = None;
         for _ in 0..MOST_ROUNDS {
-            // 1. Members claim partitions. After a change of assignor, or if they are eager with a
-            //    cooperative assignor, they claim none. During a switch, some members are eager.
+            // 1. Members claim partitions. They claim none after a change of assignor, or if they
+            // are
+            //    eager with a cooperative assignor. During a switch, some members are eager.
             let claims = |m: usize| !starts_over && !group.members[m].forgets;
             let mut sent = forgetful(group.spec(), claims);
             if !eager {
@@ -251,7 +252,7 @@ impl<'i> Tally<'i> {
             if eager || loses == 0 {
                 return Ok(());
             }
-            // A group whose state occurs again never settles.
+            // A group that reaches an earlier state again never settles.
             let state = held_by_all(group);
             if seen.contains(&state) {
                 break;
@@ -265,7 +266,7 @@ impl<'i> Tally<'i> {
         Ok(())
     }
 
-    /// Returns `unavailable` by the topics' present numbers, which are in `now` (from
+    /// Returns `unavailable` by the topics' present numbers, which `now` holds (from
     /// `Draft::numbers_now`). If a topic was created again, the counts of both topics are added.
     pub fn unavailable(&mut self, now: &[u32]) -> &[Vec<u32>] {
         self.unavailable.resize(now.len(), Vec::new());
@@ -282,7 +283,7 @@ impl<'i> Tally<'i> {
         &self.unavailable
     }
 
-    /// Counts the subscribed partitions that no member reads; returns them if rounds are kept.
+    /// Counts the subscribed partitions that no member reads. Returns them if rounds are kept.
     fn without_reader(&mut self, group: &GroupSpec, eager: bool) -> Vec<TopicPartition> {
         let mut without = Vec::new();
         let mut subscribed = vec![false; group.topics.len()];
@@ -321,7 +322,8 @@ impl<'i> Tally<'i> {
     }
 }
 
-/// The leader's answer. librdkafka's leader sees the members in the order of the broker's map.
+/// Returns the leader's answer. librdkafka's leader visits the members in the order of the broker's
+/// map.
 fn answer(
     group: &GroupSpec,
     assignor: Assignor,
@@ -344,7 +346,7 @@ fn answer(
     Ok(answer)
 }
 
-/// The target without the partitions that a new reader gets while another member claims them.
+/// Returns the target without those partitions that a member gains while another one claims them.
 fn withholding(group: &GroupSpec, target: &Assignment) -> Assignment {
     let members = || 0..group.members.len() as MemberId;
     let claimed: FxHashSet<_> = members().flat_map(|m| group.owned(m)).collect();
@@ -369,8 +371,8 @@ fn forgetful(mut group: GroupSpec, claims: impl Fn(usize) -> bool) -> GroupSpec 
 
 fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
     let mut owned = Vec::with_capacity(group.owned.len());
-    // By topic: the last member found that lists it. The array need not be cleared between members,
-    // because each member looks only for its own number.
+    // By topic: the last member found that lists it. The array need not be cleared for each member,
+    // because a member looks only for its own number.
     let mut listed_by = vec![u32::MAX; group.topics.len()];
     for m in 0..group.members.len() as u32 {
         for &topic in group.subscription(m) {
@@ -385,7 +387,8 @@ fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
     group
 }
 
-/// How many partitions the members gain, and how many they lose; `held` returns those of a member.
+/// The numbers of partitions that members gain and lose; `held` returns a member's partitions
+/// before.
 fn difference<'g>(held: impl Fn(usize) -> &'g [TopicPartition], answer: &Assignment) -> (u64, u64) {
     let (mut gained, mut revoked) = (0, 0);
     let mut old: Vec<TopicPartition> = Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/samples.py`: counts where partitions end in draws, which are plays of one plan
-//! with other made-up ids.
+//! Mirror of `plans/samples.py`: counts the last owners of partitions over draws. A draw is a run
+//! of one plan with other made-up ids.
 
 use rustc_hash::FxHashMap;
 
@@ -12,15 +12,15 @@ use crate::group::spec::GroupSpec;
 /// Stands for all new members.
 pub const NEW: MemberId = MemberId::MAX;
 
-/// Mirror of `samples.count_ends`. A last owner is a member of the given group, or NEW.
+/// Mirror of `samples.count_ends`. A last owner is an index of the given group's members, or NEW.
 #[derive(Default)]
 pub struct Ends {
     /// The names of the topics in `partitions`, by topic number.
     pub topics: Vec<String>,
     /// Each partition that has an owner at the end of the plan, in the plan's order; then those
-    /// that have one only at the end of a draw, in the order of the draws.
+    /// that have an owner only at the end of a draw, in the order of the draws.
     pub partitions: Vec<TopicPartition>,
-    /// For each of `partitions` that has an owner at the end of the plan: that owner.
+    /// The owner of each of `partitions` that has one at the end of the plan.
     pub planned: Vec<MemberId>,
     /// For each partition: its owners at the end of draws, each with the number of such draws.
     pub owners: Vec<Vec<(MemberId, u32)>>,
@@ -30,13 +30,13 @@ pub struct Ends {
     places: FxHashMap<TopicPartition, usize>,
     /// For each partition, the last draw that counted it.
     counted: Vec<usize>,
-    /// The guessed index of the next partition; it is right if two draws have the same order.
+    /// A guess of the next partition's index; it is right if two draws have equal orders.
     next: usize,
 }
 
 impl Ends {
-    /// The ends of the plan itself: what its members hold `after` it, and the index that each of
-    /// them has in the given group.
+    /// Returns the ends of the plan itself: the partitions that each member holds `after` it, by
+    /// the member's index in the given group (None for a new member).
     pub fn of_plan<'a>(
         topics: impl Iterator<Item = &'a str>,
         after: &Assignment,
@@ -57,7 +57,7 @@ impl Ends {
     pub fn add(&mut self, played: &Played) {
         self.moves.push(played.tally.moves);
         let topics = self.numbers(played.draft.topics.iter().map(|topic| &*topic.name));
-        // Two members may claim a partition that no round has assigned: the last one counts.
+        // Two members may claim a partition that no round has assigned; then the last one counts.
         for member in played.draft.members.iter().rev() {
             for tp in &member.owned {
                 let place = self.place(tp, &topics);
@@ -66,7 +66,7 @@ impl Ends {
         }
     }
 
-    /// The partitions whose last owner is not the same in the plan and all draws.
+    /// Returns the partitions whose last owner is not equal in the plan and all draws.
     pub fn depends(&self) -> Vec<TopicPartition> {
         let differs = |&(at, _): &(usize, &TopicPartition)| match self.owners[at][..] {
             [] => false,
@@ -77,7 +77,7 @@ impl Ends {
         partitions.map(|(_, tp)| *tp).collect()
     }
 
-    /// For each partition, the number of draws in which it changes its owner in `group`.
+    /// For each partition: the number of draws in which its last owner is not its owner in `group`.
     pub fn moved(&mut self, group: &GroupSpec) -> Vec<u32> {
         let topics = self.numbers(group.topics.iter().map(|topic| topic.name));
         let mut began = vec![NEW; self.partitions.len()];
@@ -110,7 +110,7 @@ impl Ends {
         number
     }
 
-    /// The index of a partition, whose topic is an index in `topics`.
+    /// Returns the index of a partition; `topics` maps its topic to a number here.
     fn place(&mut self, tp: &TopicPartition, topics: &[u32]) -> usize {
         let topic = topics[tp.topic as usize];
         let tp = TopicPartition { topic, ..*tp };

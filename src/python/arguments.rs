@@ -10,7 +10,7 @@ use crate::assignors::Assignor;
 use crate::bulk::lines::Options;
 use crate::error::{ErrorKind, GroupError};
 
-/// Makes the exception of `errors.py` for an error.
+/// Makes the exception class of `errors.py` that belongs to an error's kind.
 pub fn raise(py: Python<'_>, error: &GroupError) -> PyErr {
     let class = match error.kind {
         ErrorKind::BadField => "GroupError",
@@ -36,8 +36,8 @@ pub fn exception<'py>(
     }
 }
 
-/// Reads a list entry by entry. PyO3's own `Vec` first reserves as much memory as `__len__` says,
-/// and an object may say anything.
+/// Reads a list entry by entry. PyO3's own `Vec` first reserves as much memory as `__len__`
+/// returns, and an object may return any number.
 pub fn listed<'py, T: FromPyObjectOwned<'py>>(given: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
     if given.is_instance_of::<PyString>() {
         return Err(PyTypeError::new_err("a str is not a list"));

@@ -21,7 +21,7 @@ pub struct Anomaly {
     member_id: Option<String>,
 }
 
-/// The columns of an `ownership.Assignment`; each `Py<PyBytes>` has u32s in native byte order.
+/// The columns of an `ownership.Assignment`; each `Py<PyBytes>` holds u32s in native byte order.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Columns {
     topics: Py<PyTuple>,
@@ -30,12 +30,13 @@ pub struct Columns {
     partitions: Py<PyBytes>,
     anomalies: Vec<Anomaly>,
     standby: Option<Py<Columns>>,
-    /// Members, as indices, with their topics, as indices in `topics`.
+    /// Pairs of a member's index and its topics, as indices in `topics`.
     owned_topics: Vec<(u32, Vec<u32>)>,
 }
 
 impl Columns {
-    /// `topics` contains the names by topic number; `topic` and `member` return single names.
+    /// `topics` contains the names by topic number; `topic` and `member` return one name for a
+    /// number.
     pub fn of<'n>(
         py: Python<'_>,
         topics: &Py<PyTuple>,
@@ -84,7 +85,7 @@ impl Partitions {
     }
 }
 
-/// The numbers as the bytes of u32s in native byte order.
+/// Returns the numbers as bytes: u32s in native byte order.
 pub fn native(py: Python<'_>, numbers: impl Iterator<Item = u32>) -> Py<PyBytes> {
     let numbers: Vec<[u8; 4]> = numbers.map(u32::to_ne_bytes).collect();
     PyBytes::new(py, numbers.as_flattened()).unbind()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many groups in one call. Record batches are exchanged by the Arrow C data interface (PyCapsule
-//! protocol) with any library that supports it; none of these libraries is imported.
+//! Answers many groups in one call. Record batches are exchanged through the Arrow C data interface
+//! (PyCapsule protocol) with any library that supports it; none of these libraries is imported.
 
 use std::ffi::CStr;
 use std::io;
@@ -39,7 +39,7 @@ impl ArrowBatch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // The protocol allows a producer that cannot cast to ignore the requested schema.
+        // The protocol allows a producer to ignore the requested schema if it cannot cast.
         let _ = requested_schema;
         let data = StructArray::from(self.0.clone()).into_data();
         let (array, schema) = to_ffi(&data).map_err(arrow_error)?;
@@ -123,7 +123,7 @@ pub fn compare_batch(
     answer(py, batch, compare)
 }
 
-/// The argument `form` of a call: "columns", "lines", or the topics with which records are read.
+/// The argument `form` of a call: "columns", "lines", or, for records, the cluster's topics.
 pub enum GivenForm {
     Columns,
     Lines,
@@ -158,7 +158,7 @@ impl GivenForm {
 }
 
 /// Partition counts and racks of topics, for reading records. With `assume_assigned`, a topic that
-/// the inventory lacks is assumed to end with its highest assigned partition.
+/// is not listed is assumed to end with its highest assigned partition.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct TopicInventory(group::Inventory);
 
@@ -186,7 +186,7 @@ pub fn commits_from_records(py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResul
     answer(py, batch, commits::commits)
 }
 
-/// Computes the answer to a batch without the interpreter lock.
+/// Computes the answer to a batch while the interpreter lock is released.
 fn answer(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -197,7 +197,7 @@ fn answer(
     answered.map(ArrowBatch).map_err(schema_error)
 }
 
-fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+pub fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     if !batch.hasattr("__arrow_c_array__")? {
         let found = batch.get_type().name()?;
         let problem = format!("{found} is not an Arrow record batch: it has no __arrow_c_array__");
@@ -208,7 +208,7 @@ fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         .cast_into::<PyTuple>()?;
     let schema = pointer::<FFI_ArrowSchema>(&capsules.get_item(0)?, SCHEMA)?;
     let array = pointer::<FFI_ArrowArray>(&capsules.get_item(1)?, ARRAY)?;
-    // SAFETY: capsules of these names hold such structures, and are alive here. `from_raw` moves
+    // SAFETY: capsules with these names hold such structures, and are alive here. `from_raw` moves
     // the structure out and marks the one in the capsule as released, so nothing is freed twice.
     let (schema, array) = unsafe {
         (
@@ -218,7 +218,7 @@ fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     };
     // SAFETY: one call returned both, so the schema describes the array. The interface does not
     // pass the sizes of most buffers: they follow from the length, the offset and the last offsets,
-    // which the producer must know to be right. `imported` checks everything else before it is read.
+    // which the producer must state correctly. `imported` checks everything else before it is read.
     let data = unsafe { from_ffi(array, &schema) }.map_err(arrow_error)?;
     if !matches!(data.data_type(), arrow_schema::DataType::Struct(_)) {
         let problem = format!("{} is not a record batch", data.data_type());
@@ -232,7 +232,7 @@ fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<T>> {
     Ok(capsule.pointer_checked(Some(name))?.cast())
 }
 
-fn schema_error(error: SchemaError) -> PyErr {
+pub fn schema_error(error: SchemaError) -> PyErr {
     PyTypeError::new_err(error.to_string())
 }
 
@@ -270,7 +270,8 @@ pub fn assign_lines(
         .collect())
 }
 
-/// Passes a result line to `write` in pieces and returns None, or returns an error line.
+/// Passes a result line to `write` in pieces and returns None; if the line is wrong, returns an
+/// error line.
 #[pyfunction]
 pub fn assign_long_line(
     py: Python<'_>,
@@ -285,7 +286,7 @@ pub fn assign_long_line(
         let called = Python::attach(|py| write.call1(py, (PyBytes::new(py, piece),)));
         called.map(drop).map_err(io::Error::other)
     };
-    // An error of `write` becomes a Python error again.
+    // An exception of `write` is raised again, unchanged.
     let error_line = py.detach(|| lines::assign_long_line(&line, number, options, pass))?;
     Ok(error_line.map(|line| PyBytes::new(py, &line).unbind()))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs Connect's assignors for `assignors/connect/__init__.py`: converts its dataclasses to
-//! numbers, and the answers back to dataclasses.
+//! Runs Connect's assignors for `assignors/connect/__init__.py`: converts its dataclasses into
+//! numbers, and the answers back into dataclasses.
 
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyTypeError;
@@ -19,8 +19,8 @@ use crate::assignors::connect::work::{
 use crate::assignors::connect::{eager, incremental};
 
 /// Names, numbered in the order in which they first appear. A name's number is found by the address
-/// of its Python object, so that no text is hashed: a name that occurs a thousand times is usually
-/// one object. Equal names in two objects have two numbers, but one rank.
+/// of its Python object, so that no string is hashed: a name that occurs a thousand times is
+/// usually one object. Equal names in two objects have two numbers, but one rank.
 #[derive(Default)]
 struct Numbering<'py> {
     numbers: FxHashMap<*mut PyObject, u32>,
@@ -48,19 +48,19 @@ impl<'py> Numbering<'py> {
         Names::of(self.texts.iter().map(|text| &**text))
     }
 
-    /// The rank of each number's name; equal names have equal ranks.
+    /// By number: the rank of its name; equal names have equal ranks.
     fn ranks(&self, names: &Names) -> Vec<u32> {
         self.texts.iter().map(|text| names.rank(text)).collect()
     }
 
-    /// The Python objects of the names, by rank.
+    /// By rank: the Python object of the name.
     fn by_rank(&self, ranks: &[u32]) -> FxHashMap<u32, Bound<'py, PyString>> {
         let ranks = ranks.iter().copied();
         ranks.zip(self.objects.iter().cloned()).collect()
     }
 }
 
-/// All names and tasks of a call; names are numbered in the order of their first appearance.
+/// All names and tasks of a call.
 #[derive(Default)]
 struct Input<'py> {
     connectors: Numbering<'py>,
@@ -101,7 +101,7 @@ fn ranked(work: &mut Work, ranks: &[u32]) {
     }
 }
 
-/// All configured work. `config` contains the numbers of names; the result, the names' ranks.
+/// Returns all configured work. `config` contains the numbers of names; the result, their ranks.
 fn target(config: TaskCounts, ranks: &[u32]) -> Work {
     let ranked = config.into_iter();
     configured(ranked.map(|(c, count)| (ranks[c as usize], count)))
@@ -113,7 +113,7 @@ fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
     }
 }
 
-/// Converts ranks back to names. A task that came from Python is returned as the same object.
+/// Converts ranks back into names. A task that came from Python is returned as the same object.
 struct Output<'py> {
     connectors: FxHashMap<u32, Bound<'py, PyString>>,
     workers: FxHashMap<u32, Bound<'py, PyString>>,
@@ -190,16 +190,16 @@ impl<'py> Output<'py> {
     }
 }
 
-/// Makes a `GroupError` at `spec` from the error for a value that does not fit Rust's types.
+/// Makes a `GroupError` at `spec` from the error of a value that does not fit Rust's types.
 fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
     exception(py, "GroupError", ("spec", error.value(py).to_string()))
 }
 
-/// The number that stands for each connector, and how many tasks the connector has.
+/// By connector: its number, and how many tasks it has.
 type TaskCounts = Vec<(u32, u32)>;
 
 /// Reads the memory, the spec and the task counts. In the result, numbers stand for names, in the
-/// order of their first appearance; the caller replaces them by ranks.
+/// order of first appearance; the caller replaces the numbers by ranks.
 fn read<'py>(
     input: &mut Input<'py>,
     memory: &Bound<'py, PyAny>,
@@ -235,7 +235,7 @@ fn read<'py>(
     Ok((memory, spec, config))
 }
 
-/// A number, a flag or a mapping. The error names the field.
+/// Reads an attribute: a number, a flag or a mapping. An error names the attribute.
 fn field<'py, T: FromPyObjectOwned<'py>>(of: &Bound<'py, PyAny>, name: &str) -> PyResult<T> {
     of.getattr(name)?.extract().map_err(|error: T::Error| {
         let error: PyErr = error.into();

@@ -21,7 +21,7 @@ static MEMBER_CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 type Object<'py> = Bound<'py, PyAny>;
 
-/// Reads one line; returns the values of the group's fields, and the group itself. Returns None for a line
+/// Reads one line. Returns the values of the group's fields, and the group itself; None for a line
 /// that only the Python module reads: one with an error, of a streams group, or with the id of a
 /// deleted topic.
 #[pyfunction]
@@ -62,7 +62,7 @@ fn needs_python(line: &Map, spec: &GroupSpec) -> bool {
             .any(|topic| topic.topic_id.is_some())
 }
 
-/// The values of `GROUP`, in its order.
+/// Returns the values of the fields in `GROUP`, in its order.
 fn fields_of<'py>(py: Python<'py>, line: &Map, spec: &GroupSpec) -> PyResult<Vec<Object<'py>>> {
     let class = TOPIC_CLASS.import(py, "kafka_rebalance.group.model", "Topic")?;
     let mut members = Members::new(py, spec)?;
@@ -81,7 +81,7 @@ fn fields_of<'py>(py: Python<'py>, line: &Map, spec: &GroupSpec) -> PyResult<Vec
     })
 }
 
-/// Makes the members of a group, and their lists from the numbers of `spec`.
+/// Makes the members of a group; their lists come from the numbers in `spec`.
 struct Members<'s, 'a, 'py> {
     spec: &'s GroupSpec<'a>,
     class: &'py Bound<'py, PyType>,
@@ -137,13 +137,15 @@ impl<'s, 'a, 'py> Members<'s, 'a, 'py> {
     }
 }
 
-/// The objects in a list of the line; `group/contract.rs` has checked that they are objects.
+/// Returns the objects in a list of the line; `group/contract.rs` has checked that they are
+/// objects.
 fn objects<'v>(line: &'v Map, name: &str) -> impl Iterator<Item = &'v Map> {
     let values = line.get(name).and_then(Value::as_array);
     values.into_iter().flatten().filter_map(Value::as_object)
 }
 
-/// The values of a table's fields: what `own` returns for a field's name, or if None, the line's.
+/// Returns the values of a table's fields: what `own` returns for a field's name; if None, the
+/// line's.
 fn values<'py>(
     py: Python<'py>,
     table: &[Field],
@@ -157,7 +159,8 @@ fn values<'py>(
     table.iter().map(&mut value).collect()
 }
 
-/// A value of a line in Python. None if there is none; in a list of lists, null is an empty list.
+/// Converts a line's value to Python: None if absent; in a list of lists, null becomes an empty
+/// tuple.
 fn python<'py>(py: Python<'py>, value: Option<&Value>, kind: &Kind) -> PyResult<Object<'py>> {
     Ok(match (kind, value) {
         (Kind::List(item), Some(Value::Array(values))) => {
@@ -179,7 +182,7 @@ fn python<'py>(py: Python<'py>, value: Option<&Value>, kind: &Kind) -> PyResult<
     })
 }
 
-/// Makes a frozen dataclass without its constructor, which takes several times longer.
+/// Makes a frozen dataclass without its constructor, which would take several times longer.
 fn instance<'py>(
     class: &Bound<'py, PyType>,
     table: &'static [Field],

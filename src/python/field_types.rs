@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks quickly whether a Python group has exactly the types of the table in
-//! `group/group_fields.py`. If not, the Python module searches for a wrong field.
+//! Checks quickly whether a Python group has exactly the types in the table of
+//! `group/group_fields.py`. If not, the Python module searches for the wrong field.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
-/// A type, as `exact` of `group/field_types.py` returns it.
+/// A type, as `exact` in `group/field_types.py` describes it.
 enum Kind {
-    /// A text; if the list is not empty, the text has to be in the list.
+    /// A string; if the list is not empty, one of the strings in the list.
     Text(Vec<String>),
     Whole(i64, i64),
     Number(f64, f64),
     Flag,
     Optional(Box<Kind>),
     List(Box<Kind>),
-    /// A named tuple of a text and a partition.
+    /// A named tuple of a string and a partition number.
     Pair(Py<PyType>),
     Object(Py<PyType>, Fields),
 }
@@ -34,9 +34,9 @@ impl FieldTypes {
     }
 
     /// Returns true only if every value has the exact type. If not, the values may still be
-    /// allowed, so the Python check decides.
+    /// allowed; then the Python check decides.
     fn fit(&self, group: &Bound<'_, PyAny>) -> bool {
-        // An error means that an attribute is missing.
+        // An error here means that an attribute is missing.
         all_fit(&self.0, group).unwrap_or(false)
     }
 }
@@ -78,7 +78,7 @@ fn all_fit(fields: &Fields, object: &Bound<'_, PyAny>) -> PyResult<bool> {
 impl Kind {
     fn fits(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(match self {
-            // A str with unpaired surrogates has no UTF-8.
+            // A str with unpaired surrogates cannot be encoded as UTF-8.
             Self::Text(choices) => match value.cast_exact::<PyString>().map(|text| text.to_str()) {
                 Ok(Ok(text)) => choices.is_empty() || choices.iter().any(|one| one == text),
                 _ => false,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts a group from Python objects to numbers once, for any number of calls.
+//! Converts a group from Python objects to numbers once; any number of calls can then use it.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
@@ -21,7 +21,7 @@ use crate::group::spec::GroupSpec;
 use crate::json::{Map, Value};
 
 pub fn attributes(py: Python<'_>, table: &'static [Field]) -> &'static [Py<PyString>] {
-    /// By address of a table.
+    /// The names of a table's fields, by the table's address.
     static NAMES: PyOnceLock<FxHashMap<usize, Vec<Py<PyString>>>> = PyOnceLock::new();
     let names = NAMES.get_or_init(py, || {
         let (mut names, mut tables) = (FxHashMap::default(), vec![&GROUP[..]]);
@@ -35,7 +35,7 @@ pub fn attributes(py: Python<'_>, table: &'static [Field]) -> &'static [Py<PyStr
     &names[&table.as_ptr().addr()]
 }
 
-/// The strings that a group borrows from Python objects, and the error of reading them.
+/// The strings that a group borrows from Python objects, and the exception, if reading one failed.
 #[derive(Default)]
 struct Names(Mutex<(Vec<PyBackedStr>, Option<PyErr>)>);
 
@@ -52,11 +52,11 @@ impl Names {
     }
 }
 
-/// A Python object that a group is read from.
+/// A Python object from which a group is read.
 #[derive(Clone)]
 struct Object<'a, 'py> {
     value: Bound<'py, PyAny>,
-    /// If Some, the value is a tuple of TopicPartitions, and those in this range have one topic.
+    /// If Some, `value` is a tuple of TopicPartitions, and this range of it belongs to one topic.
     run: Option<Range<usize>>,
     names: &'a Names,
 }
@@ -82,7 +82,7 @@ impl<'py> Object<'_, 'py> {
     }
 }
 
-/// Part `part` of TopicPartition `i`: its topic or its partition.
+/// Returns item `part` of TopicPartition `i`: its topic (0) or its partition (1).
 fn part_of<'py>(pairs: &Bound<'py, PyTuple>, i: usize, part: usize) -> PyResult<Bound<'py, PyAny>> {
     let pair = pairs.get_borrowed_item(i)?;
     pair.cast::<PyTuple>()?.get_item(part)
@@ -101,7 +101,7 @@ impl<'a> Input<'a> for Object<'a, '_> {
             found[1] = Some(self.clone());
             return Ok(found);
         }
-        // The subtopology and the partition of a TaskOffset are its task.
+        // A TaskOffset's attribute `task` holds its subtopology and its partition.
         let is_offset = std::ptr::addr_eq(table, &OFFSET);
         let task = if is_offset {
             self.attribute(intern!(py, "task"))?
@@ -178,14 +178,14 @@ impl<'a> Input<'a> for Object<'a, '_> {
         }))
     }
 
-    /// Comparing two lists takes less time than reading one, most of all if their names are the
-    /// same objects.
+    /// Comparing two lists takes less time than reading one, above all if their names are the same
+    /// objects.
     fn equals(&self, other: &Self) -> bool {
         self.value.eq(&other.value).unwrap_or_default()
     }
 }
 
-/// The owner of a group's names.
+/// The value from which a group borrows its names.
 enum Source {
     Objects(Names),
     Line(Value),
@@ -199,8 +199,8 @@ self_cell! {
     }
 }
 
-/// By topic, and by partition: the TopicPartition object, if an answer for the group had it. Later
-/// answers for the group use the object again, in a tenth of the time that a new object takes.
+/// By topic and partition: the TopicPartition object, if an answer for the group contained it.
+/// Later answers for the group reuse the object, in a tenth of the time that a new object takes.
 pub type Kept = Vec<Vec<Option<Py<PyAny>>>>;
 
 /// A group in which numbers replace names.
@@ -223,7 +223,7 @@ impl Interned {
         })
     }
 
-    /// Reads a contract line; None if it is wrong.
+    /// Reads a contract line. Returns None if it is wrong.
     pub fn of_line(line: &[u8], max_partitions: u64) -> Option<Self> {
         let line = Source::Line(contract::parse(line).ok()?);
         Self::of(line, |line| match line {
@@ -254,7 +254,7 @@ impl Interned {
     }
 }
 
-/// Replaces a group's names by numbers. Python need not keep the group's objects.
+/// Converts a group's names to numbers. Python need not keep the group's objects alive.
 #[pyfunction]
 pub fn intern(group: &Bound<'_, PyAny>) -> PyResult<Interned> {
     let mut raised = None;

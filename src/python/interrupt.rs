@@ -10,13 +10,13 @@ use super::arguments::raise;
 use crate::error::GroupError;
 use crate::interrupt::Interrupt;
 
-/// The largest size (`GroupSpec::size`) of work that is short enough to run without an interrupt.
+/// Work of at most this size (`GroupSpec::size`) is so short that it runs without an interrupt.
 const SHORT: usize = 20_000;
 const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter lock. If its `size` is large, it runs on a thread of its
-/// own. Meanwhile, the calling thread checks for signals, so that Ctrl-C ends the call and the
-/// work.
+/// Runs `work` while the interpreter lock is released. If its `size` is large, it runs on a thread
+/// of its own. Meanwhile, the calling thread checks for signals, so that Ctrl-C ends the call and
+/// the work.
 pub fn interruptibly<T: Send>(
     py: Python<'_>,
     size: usize,

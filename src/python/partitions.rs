@@ -2,9 +2,9 @@
 //! Makes the `TopicPartition`s of `group/model.py`: tuples of a name and a number.
 //!
 //! In CPython 3.11 to 3.13, a call of the class takes ten times longer than the functions of the
-//! stable ABI that allocate such a tuple and fill it. A later Python can prepare its tuples in
-//! another way, so `Maker` first compares one of its tuples with the class's: where tuples cache a
-//! hash, `are_alike` chooses the class.
+//! stable ABI that allocate such a tuple and fill it. A later Python may initialize its tuples in
+//! another way (for example with a cached hash), so `are_alike` first compares a tuple made so with
+//! one of the class; if they differ, `Maker` calls the class.
 
 use std::sync::MutexGuard;
 
@@ -22,7 +22,7 @@ use crate::group::spec::GroupSpec;
 static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static ALLOCATES: PyOnceLock<bool> = PyOnceLock::new();
 
-/// Makes TopicPartitions, and keeps the numbers that it has made.
+/// Makes TopicPartitions, and keeps the ints that it has made for their numbers.
 pub struct Maker<'py> {
     class: &'py Bound<'py, PyType>,
     /// Whether tuples are allocated directly.
@@ -42,7 +42,8 @@ impl<'py> Maker<'py> {
         })
     }
 
-    /// Prepares for about `count` partitions with numbers below `most`: makes these ints only once.
+    /// Prepares for about `count` partitions with numbers up to `most`, so that each int is made
+    /// only once.
     pub fn expect(&mut self, most: u32, count: usize) -> PyResult<()> {
         if (most as usize) < count {
             for number in self.numbers.len() as u32..=most {
@@ -72,8 +73,8 @@ impl<'py> Maker<'py> {
     }
 }
 
-/// Allocates a tuple of a class without fields of its own. `topic` is an exact str: an object of a
-/// subclass can have attributes, through which it refers to the tuple.
+/// Allocates a tuple of a class without fields of its own. `topic` must be an exact str: an object
+/// of a subclass can have attributes, and through them refer to the tuple.
 fn allocated<'py>(
     class: &Bound<'py, PyType>,
     topic: Bound<'py, PyAny>,
@@ -87,13 +88,13 @@ fn allocated<'py>(
         ffi::PyTuple_SetItem(made.as_ptr(), 0, topic.into_ptr());
         ffi::PyTuple_SetItem(made.as_ptr(), 1, partition.into_ptr());
         // An exact str and an int refer to nothing, and `CLASS` keeps the class for ever. So the
-        // tuple is in no cycle of garbage, and the collector of cycles need not visit it.
+        // tuple is never part of a reference cycle, and the garbage collector need not visit it.
         ffi::PyObject_GC_UnTrack(made.as_ptr().cast());
         Ok(made)
     }
 }
 
-/// Whether an allocated tuple has the fields, the hash and the text of a tuple from the class.
+/// Whether an allocated tuple has the fields, the hash and the repr of a tuple made by the class.
 fn are_alike(class: &Bound<'_, PyType>) -> PyResult<bool> {
     let py = class.py();
     let topic = PyString::new(py, "topic");
@@ -109,7 +110,7 @@ fn are_alike(class: &Bound<'_, PyType>) -> PyResult<bool> {
         && made.get_type().is(class))
 }
 
-/// Makes one list of partitions; `topic_ids` has indexes into `topics`. If `group` is given, the
+/// Makes one list of partitions; `topic_ids` holds indices into `topics`. If `group` is given, the
 /// columns are an answer for this group.
 #[pyfunction]
 #[pyo3(signature = (topics, topic_ids, partitions, group=None))]
@@ -124,7 +125,7 @@ pub fn topic_partitions<'py>(
     Lists::new(py, topics, group)?.tuple(&entries)
 }
 
-/// Makes the partitions of each member m: the entries `offsets[m]..offsets[m + 1]` of the columns.
+/// By member m: its partitions, made from the entries `offsets[m]..offsets[m + 1]` of the columns.
 #[pyfunction]
 #[pyo3(signature = (topics, offsets, topic_ids, partitions, group=None))]
 pub fn owned_partitions<'py>(
@@ -152,8 +153,8 @@ pub fn owned_partitions<'py>(
     tuples.collect()
 }
 
-/// Python's collector of cycles, paused. It would run after every 700 tuples, and each is new and
-/// refers to strings, numbers or such tuples only, so it could free none of them.
+/// Pauses Python's cyclic garbage collector. It would run after every 700 new tuples, and could
+/// free none of them: they refer only to strings, numbers and other such tuples.
 struct Paused {
     ran: bool,
 }
@@ -192,8 +193,8 @@ fn entries(
 struct Lists<'g, 'py> {
     maker: Maker<'py>,
     topics: Vec<Bound<'py, PyString>>,
-    /// None if there is no group, or if another call uses its partitions: the collector of cycles
-    /// can run Python code, and so another call, between two partitions.
+    /// None if there is no group, or if another call uses its partitions: the garbage collector can
+    /// run Python code, and so another call, between two partitions.
     kept: Option<(&'g GroupSpec<'g>, MutexGuard<'g, Kept>)>,
 }
 
@@ -231,7 +232,8 @@ impl<'g, 'py> Lists<'g, 'py> {
         })?;
         if let Some((spec, kept)) = &mut self.kept
             && let Some(declared) = spec.topics.get(topic)
-            // A claimed partition that does not exist may have any number, so it is not kept.
+            // A claimed partition that does not exist may have any number, so it is not kept for
+            // reuse.
             && partition < declared.partitions
         {
             let of_topic = &mut kept[topic];

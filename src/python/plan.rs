@@ -8,6 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 use rustc_hash::FxHashMap;
+use uuid::Uuid;
 
 use super::arguments::{by_name, listed};
 use super::assign::{Columns, Partitions, native};
@@ -82,7 +83,7 @@ pub struct DrawFields {
     instead_of: Vec<NewcomerFields>,
 }
 
-/// The fields of `made_up.Newcomer` that a draw (the plan once more, with other made-up ids) needs.
+/// The fields of `made_up.Newcomer` that a draw (a run of the plan with other made-up ids) reads.
 #[derive(FromPyObject)]
 struct NewcomerFields {
     member_id: String,
@@ -102,18 +103,18 @@ pub struct Newcomer {
 /// A plan that Rust computed, and its names as Python objects.
 struct Computed {
     kept: Kept,
-    /// The ids in `kept.ids`, in that order, as Python objects.
+    /// The ids in `kept.ids`, in order, as Python objects.
     ids: Vec<Py<PyString>>,
     topic_names: Vec<String>,
     topics: Py<PyTuple>,
-    /// The partitions that the members of the last step hold at the end.
+    /// The partitions that the members of the last step hold at the end of the plan.
     after: Assignment,
     /// The index of each of these members in the given group; None for a new member.
     origins: Vec<Option<MemberId>>,
 }
 
 impl Computed {
-    /// The assignment `answer` as columns; its members are those of `step`.
+    /// Returns `answer`, an assignment of the members of `step`, as columns.
     fn columns(&self, py: Python<'_>, step: &Step, answer: &Assignment) -> Columns {
         let topic = |t: u32| &*self.topic_names[t as usize];
         let member = |m: u32| &*self.kept.ids[step.members[m as usize] as usize];
@@ -125,7 +126,7 @@ impl Computed {
     }
 }
 
-/// A plan. Its rounds stay in Rust until Python reads them.
+/// A plan whose rounds stay in Rust until Python reads them.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct Plan {
     computed: Arc<Computed>,
@@ -139,14 +140,14 @@ pub struct Plan {
     moves: u64,
     #[pyo3(get)]
     rack_share_after: Option<f64>,
-    /// None if the plan is a draw: the plan once more, with other made-up ids.
+    /// None if the plan is a draw: a run of the plan with other made-up ids.
     #[pyo3(get)]
     possible: Option<Py<Possible>>,
 }
 
 #[pymethods]
 impl Plan {
-    /// The partitions that the members of the last step hold at the end.
+    /// The partitions that the members of the last step hold at the end of the plan.
     #[getter]
     fn after(&self, py: Python<'_>) -> Columns {
         let steps = &self.computed.kept.steps;
@@ -174,8 +175,8 @@ impl Plan {
     }
 }
 
-/// Partitions that no member reads in some round; `rounds` has the number of such rounds for each,
-/// as u32s in native byte order.
+/// Partitions that no member reads in some rounds; `rounds` holds the number of these rounds for
+/// each partition, as u32s in native byte order.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Unavailable {
     partitions: Py<Partitions>,
@@ -399,7 +400,7 @@ impl From<DrawFields> for Draw {
 }
 
 /// Plans changes with the made-up ids of `draw`. Returns None if a change does not fit Rust's
-/// types; then the Python implementation reports the error.
+/// types; then the Python implementation raises the error.
 #[pyfunction]
 pub fn plan(
     py: Python<'_>,
@@ -428,9 +429,47 @@ pub fn plan(
     outcome.record(py).map(Some)
 }
 
-/// The fields of `samples::Ends`; the owners of partition i are at `offsets[i]..offsets[i + 1]`. An
+/// Plays one change with one event (or none: the next rebalance) after `made` made-up ids. Returns
+/// whether the group rebalanced, and its size, as `never_ends.work`. None if Python has to play it:
+/// if the change does not fit Rust's types, or the assignor fails.
+#[pyfunction]
+pub fn play_alone(
+    py: Python<'_>,
+    group: &Bound<'_, Interned>,
+    generation_id: Option<i32>,
+    assignor: &str,
+    changes: &Bound<'_, PyAny>,
+    made: u32,
+) -> PyResult<Option<(bool, u64)>> {
+    let assignor = by_name(py, assignor)?;
+    let Some(changes) = read_changes(changes) else {
+        return Ok(None);
+    };
+    let spec = group.get().spec();
+    interruptibly(py, spec.size(), |interrupt| {
+        let mut ids = MadeUp::new(spec.group_id, Draw::default());
+        ids.count = made;
+        let tally = Tally::of_moves(interrupt);
+        let played = Played::of(spec, assignor, &changes, generation_id, ids, tally).ok();
+        Ok(played.map(|Played { draft, tally, .. }| {
+            let topics = draft
+                .members
+                .iter()
+                .map(|member| member.topics.len() as u64);
+            (tally.rounds > 0, draft.total() + topics.sum::<u64>())
+        }))
+    })
+}
+
+/// The bytes of Python's `uuid.uuid5(uuid.NAMESPACE_OID, name)`, whose module imports slowly.
+#[pyfunction]
+pub fn uuid5(name: &str) -> [u8; 16] {
+    *Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).as_bytes()
+}
+
+/// The fields of `samples::Ends`. The owners of partition i are at `offsets[i]..offsets[i + 1]`. An
 /// owner is an index of the given group's members, or `u32::MAX` for a new member. `moved` and
-/// `depends` are what the functions of `samples::Ends` with these names return.
+/// `depends` hold the results of the functions of `samples::Ends` with these names.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Ends {
     moves: Vec<u64>,
@@ -443,8 +482,8 @@ pub struct Ends {
     draws: Py<PyBytes>,
 }
 
-/// Plays the changes of `plan`, a plan of the same group, with the made-up ids of each draw, and
-/// counts the ends.
+/// Runs the changes of `plan`, which must be a plan of this group, with the made-up ids of each
+/// draw, and counts the ends.
 #[pyfunction]
 pub fn sample(
     py: Python<'_>,

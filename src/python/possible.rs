@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts the best possible result of a group for `plans/possible/optimum.py`; names of topics
-//! replace their numbers.
+//! Converts the best possible result of a group for `plans/possible/optimum.py`, with topics' names
+//! instead of their numbers.
 
 use pyo3::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::assignors::balance::levels::levels;
 use crate::assignors::balance::network::fewest_taken;
 use crate::plans::possible::optimum;
 
-/// The fields of `optimum.Level`; `members` are indexes of the group's members.
+/// The fields of `optimum.Level`; `members` are indices of the group's members.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 #[derive(Clone)]
 pub struct Level {
@@ -23,7 +23,7 @@ pub struct Level {
     partitions: i64,
 }
 
-/// The fields of `optimum.Possible`; `member_prices` has pairs of a member's index and its price.
+/// The fields of `optimum.Possible`; `member_prices` holds pairs of a member's index and its price.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Possible {
     least_moves: i64,
@@ -34,7 +34,7 @@ pub struct Possible {
 }
 
 impl Possible {
-    /// `topic_names` are the names by topic number; `best` is the best assignment.
+    /// `topic_names` holds the names by topic number; `best` is the best assignment.
     pub fn of(
         py: Python<'_>,
         found: &optimum::Possible,
@@ -83,8 +83,8 @@ pub fn best_possible(py: Python<'_>, group: &Bound<'_, Interned>) -> PyResult<Po
     Possible::of(py, &found, &spec.topic_names(), columns(py, spec, &best)?)
 }
 
-/// The fields of `CurvePoint`, for each point up to `most`; and how many partitions the best
-/// balance takes.
+/// Returns the fields of `CurvePoint` for each point up to `most`, and the number of partitions
+/// that the best balance takes from their owners.
 #[pyfunction]
 pub fn balance_curve(
     py: Python<'_>,

@@ -23,7 +23,7 @@ type OneThread = (
     i32,
 );
 type OneProcess = (Uuid, Vec<TaskId>, Vec<TaskId>, Vec<(TaskId, i64)>);
-/// The fields of `LeaderAnswer`, as tuples.
+/// The fields of `LeaderAnswer`, as a tuple.
 type Fields = (
     Vec<(String, OneThread)>,
     Option<bool>,
@@ -33,8 +33,8 @@ type Fields = (
     ByHost,
 );
 
-/// The answer of the leader, as tuples; without processes if not `with_lags`: each has the lag of
-/// every stateful task, and Python takes longer to hold them than the leader to assign.
+/// Returns the leader's answer as a tuple. Without `with_lags`, it contains no processes: each
+/// holds the lag of every stateful task, which takes longer to convert than the tasks to assign.
 #[pyfunction]
 pub fn assign_application(
     py: Python<'_>,

@@ -25,7 +25,7 @@ fn user_data(py: Python<'_>, data: Option<Cow<'_, [u8]>>) -> UserData {
     data.map(|data| PyBytes::new(py, &data).unbind())
 }
 
-/// All partitions of one decoded entry share one Python string for the topic.
+/// Makes pairs of a topic and a partition; those of one entry share one string for the topic.
 fn named(py: Python<'_>, entries: Entries) -> PyResult<Py<PyList>> {
     let mut pairs: Vec<(Bound<'_, PyString>, i32)> = Vec::new();
     for entry in entries.iter() {
@@ -44,7 +44,7 @@ fn unnamed(partitions: Vec<(String, i32)>) -> Vec<NamedPartition> {
     pairs.map(|(topic, p)| (topic.into(), p)).collect()
 }
 
-/// The 64-bit hash XXH3 with seed 0, as brokers compute it over the metadata of topics.
+/// Returns the 64-bit hash XXH3 with seed 0; brokers compute this hash over the metadata of topics.
 #[pyfunction]
 pub fn xxh3(data: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(data)
@@ -189,7 +189,7 @@ type Group<'a> = (
     Vec<Member<'a>>,
 );
 
-/// The fields of `group_records.GroupMetadataValue` and of its members, in their order.
+/// Returns the fields of `group_records.GroupMetadataValue` and of its members, in their order.
 #[pyfunction]
 pub fn decode_group<'a>(py: Python<'_>, data: &'a [u8]) -> PyResult<Group<'a>> {
     let read = checked(py, group_records::decode_group(data))?;

@@ -11,21 +11,21 @@ use crate::plans::clients::{Client, MayRun};
 use crate::plans::figures::Figures;
 use crate::plans::rebalance_plan::play;
 
-/// The figures of one assignor, or the reason why it has none.
+/// The figures of one assignor, or the error why it has none.
 pub struct Candidate {
     pub assignor: Assignor,
     pub figures: Result<Figures, GroupError>,
 }
 
-/// All candidates with the recommendation; `recommended` is None if no assignor can be recommended.
+/// All candidates and the recommendation; `recommended` is None if no assignor can be recommended.
 pub struct Comparison {
     pub candidates: Vec<Candidate>,
     pub recommended: Option<Assignor>,
     pub reason: String,
 }
 
-/// Plans the changes with each assignor and recommends one assignor. An error comes with the index
-/// of the change that caused it, if a change did.
+/// Plans the changes with each assignor, and recommends one. An error comes with the index of the
+/// change that caused it, if a change did.
 pub fn compare(
     group: &GroupSpec,
     changes: &[Change],
@@ -69,7 +69,7 @@ pub fn compare(
     })
 }
 
-/// Why every assignor gives one member everything, or None.
+/// Returns why every assignor assigns everything to one member; None if that is not so.
 fn why_all_are_equal(group: &GroupSpec, changes: &[Change]) -> Option<&'static str> {
     let adds = |change: &Change| matches!(change, Change::AddMembers(_));
     if group.members.len() == 1 && !changes.iter().any(adds) {
@@ -86,8 +86,8 @@ fn own(group: &GroupSpec) -> Option<Assignor> {
     Assignor::by_name(group.assignor?).ok()
 }
 
-/// The figures of an eager group's own assignor, as if its members listed it alone. None if the
-/// group is not eager, or would never settle then.
+/// Returns the figures of an eager group's own assignor, as if its members listed only this
+/// assignor. None if the group is not eager, or would never settle then.
 fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
     let own = own(group).filter(|own| group.is_eager && own.withholds())?;
     let as_they_are: Vec<_> = (0..group.members.len() as u32).collect();
@@ -100,9 +100,9 @@ fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
 /// An assignor whose plan settles, and the plan's figures.
 type Ranked<'a> = (Assignor, &'a Figures);
 
-/// Recommends an assignor. `alone` has the figures of an eager group's own assignor, computed as if
-/// its members listed no other assignor. `keeps` is the reason why the group keeps its assignor in
-/// any case.
+/// Recommends an assignor. `alone` holds the figures of an eager group's own assignor, computed as
+/// if its members listed no other assignor. `keeps` is the reason why the group keeps its assignor
+/// in any case, if there is one.
 fn recommend(
     group: &GroupSpec,
     candidates: &[Candidate],
@@ -135,7 +135,8 @@ fn recommend(
     if settled.is_empty() {
         return (None, "every assignor fails, or never settles".into());
     }
-    // Assignors of another library are recommended only if none of the group's library settles.
+    // An assignor of another library is recommended only if none of the group's own library
+    // settles.
     let dialect = runs.is_some_and(Assignor::is_dialect);
     let alike = |one: &&Ranked| one.0.is_dialect() == dialect;
     let first = settled.iter().position(|one| alike(&one)).unwrap_or(0);
@@ -191,7 +192,7 @@ fn named(clients: &[Client]) -> String {
     names.join(" and ")
 }
 
-/// A criterion; the smallest value is the best. `equal` ends the reason if this criterion decides.
+/// A criterion; the smallest value is the best. `equal` is appended to the reason if it decides.
 struct Measure {
     of: fn(&Figures) -> f64,
     /// A text that compares two values: that of the best candidate, and that of the candidate whose
@@ -236,8 +237,9 @@ fn counted(number: f64, noun: &str) -> String {
     format!("{number} {noun}{s}")
 }
 
-/// Returns why the best candidate is better than the group's own assignor, or than the next best.
-/// If `alone`, the own assignor's figures are those of members that list it alone.
+/// Returns why the best candidate is better than the group's own assignor or, if that has no
+/// figures, than the next best. If `alone`, the own assignor's figures are those of members that
+/// list it alone.
 fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked], alone: bool) -> String {
     let is_own = |assignor: Assignor| group.assignor == Some(assignor.name());
     let mut name = best.0.name().to_owned();

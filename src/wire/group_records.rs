@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `wire/group_records.py` for reading in bulk: decodes the keys and values of classic
+//! Mirror of `wire/group_records.py` for bulk reading: decodes the keys and values of classic
 //! groups' records in `__consumer_offsets`. Names and bytes are borrowed from the record. Fields
-//! that are not needed are read and dropped.
+//! that are not needed are skipped.
 //!
 //! An error begins with the field's path; its text is that of the Python module, which does not
 //! check the topic's id.
@@ -34,7 +34,7 @@ pub struct OffsetCommitValue<'a> {
     pub topic_id: Option<[u8; 16]>,
 }
 
-/// The value of a group's record.
+/// The value of a classic group's own record.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GroupMetadataValue<'a> {
     pub protocol_type: &'a str,
@@ -236,7 +236,8 @@ impl<'a> Reader<'a> {
 
     fn count(&mut self, field: &str) -> Result<usize, String> {
         let count = self.length(field)?;
-        // An entry takes at least one byte, so a count above the number of bytes left is an error.
+        // An entry takes at least one byte, so a count above the number of remaining bytes is an
+        // error.
         let fits = usize::try_from(count).is_ok_and(|count| count <= self.data.len() - self.at);
         match fits {
             true => Ok(count as usize),
@@ -251,7 +252,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the tagged fields. Returns the one with tag 0, the only tag that Kafka uses here.
+    /// Skips the tagged fields. Returns the one with tag 0, the only tag that Kafka uses here.
     fn tagged(&mut self) -> Result<Option<&'a [u8]>, String> {
         let mut first = None;
         if !self.flexible {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of those parts of `wire/sent_members.py` that a group's next rebalance needs: the user
-//! data that a member's client will send again, and the library of the leader's assignor.
+//! Mirror of the parts of `wire/sent_members.py` that a group's next rebalance needs: the user data
+//! that a member's client will send again, and the library of the leader's assignor.
 
 use super::{ReadAssignment, ReadSubscription, decode_sticky_user_data};
 
 const NO_GENERATION: i32 = -1;
 
-/// Returns the value of the field `user_data` in a group line: "none" or "partitions", or None if
-/// the member sent what the newest Java client sends.
+/// Returns the value of a group line's field `user_data`: "none" or "partitions"; None if the
+/// member sent what the newest Java client sends.
 pub fn user_data(
     assignor: &str,
     subscription: &ReadSubscription,
@@ -42,12 +42,12 @@ fn no_topics(data: &[u8], client_id: &str) -> bool {
     data.get(..4) == Some(&[0; 4])
 }
 
-/// The library whose assignor wrote the assignments. `written` lacks assignments of 0 bytes; the
-/// result is None if it is empty.
+/// Returns the library whose assignor wrote the assignments. `written` must leave out assignments
+/// of 0 bytes; the result is None if none is left.
 ///
 /// Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
-/// and empty user data (0 bytes). librdkafka writes version 0 and each member's own user data,
-/// which are also empty if the member uses librdkafka. If all user data are empty, the subscription
+/// and empty user data (0 bytes). librdkafka writes version 0 and, as user data, each member's own,
+/// which is also empty if the member uses librdkafka. If all user data are empty, the subscription
 /// versions of the members (`versions`) decide: the leader is one of the members, and the Python
 /// libraries use versions 0 and 1.
 pub fn leader_library<'a>(

@@ -24,13 +24,12 @@ from __future__ import annotations
 import argparse
 import pickle
 import sys
-from collections import Counter
 from pathlib import Path
 
 from kafka_rebalance.history import read_records
 from tests.support.broker import BrokerError
 
-from .by_broker import judged, read_lines, read_script, record
+from .by_broker import judged, read_lines, read_script, read_sessions, record, table
 from .cast import KINDS, LIBRDKAFKA
 from .exported import told
 from .judge import RIGHT, WRONG, Verdict, judge, report
@@ -105,17 +104,18 @@ def main() -> int:
 
 
 def _judge_by_broker(file: Path) -> int:
-    records, script = list(read_records(str(file))), read_script(file)
+    records, script, sessions = (
+        list(read_records(str(file))),
+        read_script(file),
+        read_sessions(file),
+    )
     wrong = 0
     for source, lines in (("records", []), ("with the log", read_lines(file))):
-        found = [*judged(records, script, lines)]
+        found = [*judged(records, script, sessions, lines)]
         print(source)
-        for (group, cause, how), count in sorted(Counter(one[:3] for one in found).items()):
-            print(f"  {group}, {cause}, {how}: {count}")
+        print(table(found))
         print(*(f"  {one.how}: {one.group}: {one.told}" for one in found if one.told), sep="\n")
-        totals = Counter(one.how for one in found)
-        print(f"  {len(found)} in all:", ", ".join(f"{n} {how}" for how, n in totals.items()))
-        wrong += totals[WRONG]
+        wrong += sum(one.how == WRONG for one in found)
     return wrong > 0
 
 

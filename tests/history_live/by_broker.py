@@ -31,7 +31,7 @@ from kafka_rebalance.history.coordinator_log import read_coordinator_log
 from kafka_rebalance.history.log_causes import with_log
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
-from kafka_rebalance.live import offsets_records
+from kafka_rebalance.live import group_sessions, offsets_records
 from kafka_rebalance.live.broker_groups import STANDBY_REPLICAS
 from kafka_rebalance.live.cluster import admin_client
 from tests.modern_live import __main__ as modern_live
@@ -45,13 +45,13 @@ from .judge import RIGHT, UNKNOWN, WRONG
 from .run import LOGGERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from multiprocessing.connection import Connection
 
-SESSION_MS = 4_000
+SESSION_MS = 15_000
 PROPERTIES = modern_live.PROPERTIES | {
     f"group.{kind}.{limit}session.timeout.ms": str(SESSION_MS)
-    for kind in ("share", "streams")
+    for kind in ("consumer", "share", "streams")
     for limit in ("min.", "")
 }
 PRODUCE_S = 0.2
@@ -77,7 +77,11 @@ _CHANGES = {
 _OTHER_CHANGES = ("join", "leave", "kill", "bounce", "grow", "subscribe", "assignor")
 _NEW_TOPICS = ("start", "grow", "subscribe", "join")
 MISSING = "not recorded"
-_NOT_KNOWN = ("gone", "topics changed")
+BOTH = "both named"
+_NOT_KNOWN = ("topics changed",)
+_EITHER = ("left", "timed out")
+"""What the cause "gone" stands for."""
+
 _BY_THE_WAY = {
     "share": ("partitions ready",),
     "streams": ("topics changed", "partitions added", "settings changed"),
@@ -365,15 +369,21 @@ def record(seed: int, minutes: float, out: Path) -> None:
         records = [
             one for one in offsets_records(broker.bootstrap_server) if one.timestamp_ms <= ended_ms
         ]
+        sessions = group_sessions(broker.bootstrap_server)
         lines = broker.log(0, lines=sys.maxsize).splitlines()
-    write(out, records, run.acted, lines)
+    write(out, records, run.acted, lines, sessions)
 
 
 def write(
-    out: Path, records: Sequence[OffsetsRecord], acted: Sequence[Acted], logged: Sequence[str]
+    out: Path,
+    records: Sequence[OffsetsRecord],
+    acted: Sequence[Acted],
+    logged: Sequence[str],
+    sessions: Mapping[str, int],
 ) -> None:
     with gzip.open(out, "wt", encoding="utf-8") as lines:
         lines.writelines(f"{as_line(one)}\n" for one in records)
+    _beside(out, "sessions.json").write_text(json.dumps(sessions) + "\n", encoding="utf-8")
     script = [vars(one) for one in acted]
     _beside(out, "script.jsonl").write_text(
         "".join(json.dumps(one) + "\n" for one in script), encoding="utf-8"
@@ -400,6 +410,11 @@ def read_script(out: Path) -> list[Acted]:
     return [Acted(one["at_ms"], one["group"], one["what"], tuple(one["causes"])) for one in rows]
 
 
+def read_sessions(out: Path) -> dict[str, int]:
+    sessions: dict[str, int] = json.loads(_beside(out, "sessions.json").read_text("utf-8"))
+    return sessions
+
+
 def read_lines(out: Path) -> list[str]:
     with gzip.open(_beside(out, "log.gz"), "rt", encoding="utf-8") as lines:
         return list(lines)
@@ -415,10 +430,13 @@ class Judged(NamedTuple):
 
 
 def judged(
-    records: Sequence[OffsetsRecord], acted: Sequence[Acted], lines: Sequence[str] = ()
+    records: Sequence[OffsetsRecord],
+    acted: Sequence[Acted],
+    sessions: Mapping[str, int],
+    lines: Sequence[str] = (),
 ) -> Iterator[Judged]:
     """Yields the verdict for each epoch, and for each that is not recorded."""
-    history = rebalance_history(records, session_ms=SESSION_MS)
+    history = rebalance_history(records, session_ms=sessions)
     if lines:
         history = with_log(history, read_coordinator_log(lines))
     rows = defaultdict(list)
@@ -433,6 +451,18 @@ def judged(
             yield from _judged(one, now)
 
 
+def table(found: Sequence[Judged]) -> str:
+    """Returns the verdicts by cause, then by group."""
+    verdicts = (RIGHT, BOTH, UNKNOWN, WRONG, MISSING)
+    lines = [f"{'':<28}{'n':>5}" + "".join(f"{how:>14}" for how in verdicts)]
+    for part in (lambda one: one.cause, lambda one: f"group {one.group}", lambda _: "all"):
+        for name in sorted({part(one) for one in found}):
+            counts = Counter(one.how for one in found if part(one) == name)
+            row = "".join(f"{counts[how]:>14}" for how in verdicts)
+            lines.append(f"{name:<28}{counts.total():>5}{row}")
+    return "\n".join(lines)
+
+
 def _judged(one: Acted, rows: Sequence[RecordedRebalance]) -> Iterator[Judged]:
     expected = Counter(one.causes)
     for row in rows:
@@ -442,6 +472,9 @@ def _judged(one: Acted, rows: Sequence[RecordedRebalance]) -> Iterator[Judged]:
             yield Judged(one.group, row.cause, RIGHT)
         elif row.cause in _BY_THE_WAY.get(one.group, ()) and one.what in _NEW_TOPICS:
             yield Judged(one.group, f"{row.cause} by the way", RIGHT)
+        elif row.cause == "gone" and (either := [one for one in _EITHER if expected[one]]):
+            expected[either[0]] -= 1
+            yield Judged(one.group, either[0], BOTH, told)
         elif row.cause in _NOT_KNOWN and (rest := +expected):
             expected[next(iter(rest))] -= 1
             yield Judged(one.group, next(iter(rest)), UNKNOWN, told)

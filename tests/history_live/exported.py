@@ -16,6 +16,7 @@ from prometheus_client.openmetrics import parser
 
 from kafka_rebalance.history import rebalance_history
 from tests.support.processes import wait_or_kill
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -55,7 +56,7 @@ def exporter(server: str, every_s: float = 5) -> Iterator[str]:
     assert process.stdout is not None
     try:
         address = process.stdout.readline().split()[2].removesuffix("/metrics;")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + FAR_S
         while not read(address, "").by_records:  # earlier rebalances would not count
             if time.monotonic() > deadline:
                 raise TimeoutError("the exporter reads no records")
@@ -67,7 +68,7 @@ def exporter(server: str, every_s: float = 5) -> Iterator[str]:
 
 
 def read(address: str, killed: str) -> Exported:
-    with urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"{address}/metrics", timeout=FAR_S) as answer:
         page = answer.read().decode()
     samples = [one for family in parse(page) for one in family.samples]
     counts = {

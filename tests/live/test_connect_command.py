@@ -13,6 +13,7 @@ from kafka_rebalance.live.connect_rest import read_cluster
 from kafka_rebalance.report.text.names import counted
 from tests.support.broker import Broker, missing_tools
 from tests.support.connect_cluster import ConnectCluster, missing_connect
+from tests.support.waiting import FAR_S
 
 pytestmark = pytest.mark.live
 
@@ -33,12 +34,12 @@ def test_planning_from_what_is() -> None:
         command = [sys.executable, "-m", "kafka_rebalance", "connect", "--url", connect.url]
         command += [option for event in events for option in ("--then", event)]
         answer = subprocess.run(
-            [*command, "--json"], capture_output=True, text=True, timeout=60, check=True
+            [*command, "--json"], capture_output=True, text=True, timeout=FAR_S, check=True
         )
-        table = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        table = subprocess.run(command, capture_output=True, text=True, timeout=FAR_S, check=True)
         new = [sys.executable, "-m", "kafka_rebalance", "connect", "--url", connect.url]
         new += ["--then", "connector new tasks=3", "--json"]
-        told = subprocess.run(new, capture_output=True, text=True, timeout=60, check=True)
+        told = subprocess.run(new, capture_output=True, text=True, timeout=FAR_S, check=True)
         seen = len(connect.rounds())
         connect.create("new", tasks=3)
         real = [

@@ -26,6 +26,7 @@ from kafka_rebalance.wire.layout import layout_of
 from tests.support.broker import Broker, java, missing_tools
 from tests.support.connect_cluster import ConnectCluster, missing_connect
 from tests.support.live_members import JavaMembers
+from tests.support.waiting import FAR_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ def _describe(server: str, group: str) -> tuple[dict[str, Any], str]:
             [*command, server, "--group", group, *options],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=FAR_S,
             check=False,
         )
         assert ran.returncode == 0, ran.stderr
@@ -124,7 +125,7 @@ def _share_member(server: str) -> Iterator[None]:
             yield
         finally:
             ended.set()
-        beating.result(60)
+        beating.result(FAR_S)
 
 
 def _kafkas(server: str, group: str, command: str) -> dict[str, tuple[str, str]]:

@@ -83,9 +83,11 @@ def test_rows_equal_those_of_one_machine(spark: SparkSession) -> None:
     """The logs of several brokers with equal group names are shuffled into one frame."""
     clusters = {release: records_of(release) for release in RELEASES}
     clusters["brokers assign"] = list(read_records(str(BY_BROKER)))
-    found = _rows(rebalance_history(_frame(spark, clusters)))
+    sessions = {"share": 4_000}
+    found = _rows(rebalance_history(_frame(spark, clusters), session_ms=sessions))
     for name, records in clusters.items():
-        assert _of(found, name) == _expected(records)
+        assert _of(found, name) == _as_lists(on_one_machine(records, session_ms=sessions))
+    assert {row["cause"] for row in found if row["group_id"] == "share"} > {"gone"}
 
 
 def test_gaps_holes_and_broken_records_are_those_of_one_machine(spark: SparkSession) -> None:

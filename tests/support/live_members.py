@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.broker import java
+from tests.support.long_polls import poll_until
 from tests.support.loop_thread import LoopThread
 from tests.support.processes import end_by_closing_stdin
 from tests.support.waiting import FAR_S
@@ -157,9 +158,7 @@ class PythonMembers:
         }[assignor]
         consumer = KafkaConsumer(partition_assignment_strategy=[strategy], **settings)
         consumer.subscribe(list(topics))
-        while not self._ended.is_set():
-            consumer.poll(timeout_ms=100)
-        consumer.close()
+        poll_until(self._ended, consumer)
 
     async def _poll_aiokafka(
         self, assignor: str, topics: Sequence[str], settings: Mapping[str, Any]

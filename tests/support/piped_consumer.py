@@ -2,20 +2,24 @@
 """Polls a Python client's consumer in a process of its own, as its parent process asks.
 
 The parent sends ("subscribe", topics) and ("close", ()) through a pipe. The functions return once
-the consumer is closed; they raise EOFError if the parent has ended. A single topic that begins with
-^ is a pattern.
+the consumer is closed. If the parent has ended, kafka-python's consumer is closed, too; the others
+raise EOFError. A single topic that begins with ^ is a pattern.
 """
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from typing import TYPE_CHECKING, Any
 
 import aiokafka
 import confluent_kafka
 import kafka
 
+from tests.support.long_polls import poll_until
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from multiprocessing.connection import Connection
 
 POLL_MS = 100
@@ -26,7 +30,16 @@ def run_kafka_python(
 ) -> None:
     consumer = kafka.KafkaConsumer(partition_assignment_strategy=list(assignors), **settings)
     consumer.subscribe(**_subscription(topics))
-    _poll(consumer, pipe, lambda: consumer.poll(timeout_ms=POLL_MS))
+    ended = threading.Event()
+    threading.Thread(target=_obey, args=(pipe, consumer, ended), daemon=True).start()
+    poll_until(ended, consumer)
+
+
+def _obey(pipe: Connection, consumer: kafka.KafkaConsumer, ended: threading.Event) -> None:
+    with contextlib.suppress(EOFError):  # the parent has ended
+        while (command := pipe.recv())[0] != "close":
+            consumer.subscribe(list(command[1]))
+    ended.set()
 
 
 def _subscription(topics: Iterable[str]) -> dict[str, Any]:
@@ -37,10 +50,6 @@ def _subscription(topics: Iterable[str]) -> dict[str, Any]:
 def run_librdkafka(topics: Iterable[str], configs: dict[str, Any], pipe: Connection) -> None:
     consumer = confluent_kafka.Consumer(configs)
     consumer.subscribe(list(topics))
-    _poll(consumer, pipe, lambda: consumer.poll(POLL_MS / 1000))
-
-
-def _poll(consumer: Any, pipe: Connection, poll: Callable[[], object]) -> None:
     while True:
         if pipe.poll():
             word, topics = pipe.recv()
@@ -48,7 +57,7 @@ def _poll(consumer: Any, pipe: Connection, poll: Callable[[], object]) -> None:
                 consumer.close()
                 return
             consumer.subscribe(list(topics))
-        poll()
+        consumer.poll(POLL_MS / 1000)
 
 
 async def run_aiokafka(

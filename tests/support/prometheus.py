@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from tests.support.processes import wait_or_kill
-from tests.support.waiting import until
+from tests.support.waiting import FAR_S, until
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 IS_INSTALLED = all(shutil.which(name) for name in ("promtool", "prometheus"))
@@ -58,7 +58,7 @@ class Prometheus:
 def ask(api: str, query: str) -> list[Any]:
     """Returns the samples; a query that Prometheus refuses raises an HTTPError."""
     url = f"http://{api}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=FAR_S) as answer:
         document = json.load(answer)
     assert document["status"] == "success"
     found: list[Any] = document["data"]["result"]

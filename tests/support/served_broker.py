@@ -187,6 +187,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         ],
         "validate_only": False,
     },
+    "list_config_resources": {"resource_types": []},
     "share_fetch": {
         **_SHARED,
         "max_wait": 1,
@@ -197,6 +198,19 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "forgotten_topics_data": [],
     },
     "share_acknowledge": _SHARED,
+    "describe_share_group_offsets": {
+        "groups": [{"group_id": "s", "topics": [{"topic_name": "orders", "partitions": [0]}]}]
+    },
+    "alter_share_group_offsets": {
+        "group_id": "s",
+        "topics": [
+            {
+                "topic_name": "orders",
+                "partitions": [{"partition_index": 0, "start_offset": 1}],
+            }
+        ],
+    },
+    "delete_share_group_offsets": {"group_id": "s", "topics": [{"topic_name": "orders"}]},
     "delete_groups": {"groups_names": ["g", "g"]},
     "offset_delete": {
         "group_id": "g",

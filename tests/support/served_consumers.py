@@ -7,7 +7,6 @@ Each consumer runs in its own thread, which polls until `close`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import queue
 import threading
@@ -16,6 +15,7 @@ from abc import ABC, abstractmethod
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from tests.support.long_polls import POLL_MS
 from tests.support.waiting import FAR_S, until
 
 if TYPE_CHECKING:
@@ -119,14 +119,21 @@ class Consumer(ABC):
 
 
 class KafkaPython(Consumer):
-    """kafka-python with its own range assignor.
+    """kafka-python with its own range assignor; its polls are long (`long_polls.py`).
 
-    If a join takes longer than one poll, kafka-python 3.0.12 sends it again; after that, its
-    heartbeats sometimes stop for good. So a poll here is long.
+    So functions run in the thread that calls `run`, beside a poll.
     """
 
     assignor = "range"
-    poll_ms = 1000
+
+    def run(self, function: Callable[[], T]) -> T:
+        until(f"{self.client_id} is open", lambda: hasattr(self, "_consumer"))
+        return function()
+
+    def close(self) -> None:
+        self._ended.set()
+        self.run(self.shut)
+        super().close()
 
     def open(self) -> None:
         import kafka
@@ -150,10 +157,14 @@ class KafkaPython(Consumer):
         )
 
     def poll(self) -> None:
-        # `poll` can raise an error when a connection ends; the application polls again.
-        with contextlib.suppress(self._kafka.errors.KafkaConnectionError):
-            for records in self._consumer.poll(self.poll_ms).values():
+        try:
+            for records in self._consumer.poll(POLL_MS).values():
                 self._got += [(one.partition, one.offset, one.value.decode()) for one in records]
+        except self._kafka.errors.KafkaConnectionError:
+            pass  # when a connection ends; the application polls again
+        except Exception:  # when it is closed meanwhile
+            if not self._ended.is_set():
+                raise
 
     def shut(self) -> None:
         self._consumer.close(autocommit=False)

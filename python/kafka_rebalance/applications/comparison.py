@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares settings of a classic Kafka Streams application: one input, the course under each.
+"""Compares settings of a classic Kafka Streams application: plays one input under each.
 
-The settings are in place first: the application is played with them until no rebalance is due. The
-changes come then. Without changes, the figures are those of the way to the settings.
+The settings come first: the application is played with them until no rebalance is due. The changes
+come then. Without changes, the figures are those of the way to the settings.
 """
 
 from collections import Counter
@@ -26,9 +26,9 @@ class ComparedSettings(NamedTuple):
 
     @property
     def copies(self) -> int:
-        """Returns how many standby tasks there are in the end, without warm-ups: those are the
-        copies of a task beyond its replicas. (The process that a task waits for may have one of
-        these, so its copy is not always a warm-up.)
+        """Returns the number of standby tasks at the end, without warm-ups: those are the copies of
+        a task beyond its replicas. (The process that a task waits for may have one of the replicas,
+        so its copy is not always a warm-up.)
         """
         counts = Counter(one for of in self.plan.likeliest.tasks.values() for one in of.standby)
         now = self.plan.replay.application.settings
@@ -37,7 +37,7 @@ class ComparedSettings(NamedTuple):
 
     @property
     def per_thread(self) -> tuple[int, int]:
-        """Returns the fewest and the most active tasks of a thread in the end."""
+        """Returns the fewest and the most active tasks of a thread at the end."""
         counts = [len(of.active) for of in self.plan.likeliest.tasks.values()]
         return min(counts), max(counts)
 
@@ -68,8 +68,9 @@ def compare_settings(
 ) -> list[ComparedSettings]:
     """Plays the changes under the present settings, and under each of the `candidates`.
 
-    Without candidates: one more standby replica, twice the warm-ups, ten times the acceptable lag
-    or the power of ten at which waiting tasks move, and racks, if threads have one.
+    Without candidates, these are: one more standby replica, twice the warm-up replicas, ten times
+    the acceptable lag or the power of ten at which waiting tasks move, and rack awareness, if
+    threads have a rack.
     """
     return [
         ComparedSettings(

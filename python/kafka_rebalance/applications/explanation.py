@@ -2,7 +2,7 @@
 """Explains where a task of a classic Kafka Streams application is, where it belongs, and when it
 moves there.
 
-The answer comes from the replay of the last rebalance, and from a plan: of changes, or of the
+The explanation comes from the replay of the last rebalance, and from a plan: of changes, or of the
 probing rebalances that are due.
 """
 
@@ -25,10 +25,10 @@ _SHORT_S = 120
 
 
 class TaskExplanation(NamedTuple):
-    """Why a task is at the process `owner`. `reasons` are sentences, and the first is the answer.
+    """Why a task is at the process `owner`. `reasons` are sentences; the first is the answer.
 
-    `belongs_to` is the process that is to have it as soon as it is caught up; None for an assignor
-    that keeps tasks where they were.
+    `belongs_to` is the process that gets the task as soon as it is caught up; None for an assignor
+    that keeps tasks at their processes.
     """
 
     task: TaskId
@@ -38,7 +38,7 @@ class TaskExplanation(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A task, its process now, the one where it belongs, and each process's lag in records."""
+    """A task, its present process, the one where it belongs, and each process's lag in records."""
 
     replay: Replay
     task: TaskId
@@ -46,7 +46,7 @@ class _Place(NamedTuple):
     ideal: Uuid | None
     lags: dict[Uuid, int]
     counts: dict[Uuid, int]
-    """How many active tasks of its kind, stateful or stateless, each process is to have."""
+    """How many active tasks of its kind (stateful or stateless) each process is to have."""
 
     @property
     def is_stateful(self) -> bool:
@@ -127,7 +127,7 @@ def _answer(place: _Place) -> str:
 
 
 def _belongs(place: _Place) -> Iterator[str]:
-    """Yields why it belongs there: the rule of the assignor."""
+    """Yields why the task belongs to its ideal process, by the assignor's rule."""
     replay, assignor = place.replay, place.replay.application.assignor
     if place.ideal is None:
         yield (
@@ -158,7 +158,7 @@ def _belongs(place: _Place) -> Iterator[str]:
 
 
 def _not_yet(place: _Place) -> Iterator[str]:
-    """Yields why it is not there yet: its lag, and its warm-up or what warms up before it."""
+    """Yields why the task is not there yet: its lag, and its warm-up or those before it."""
     replay, ideal = place.replay, place.ideal
     assert ideal is not None
     if place.owner is not None:
@@ -179,7 +179,7 @@ def _not_yet(place: _Place) -> Iterator[str]:
 
 
 def _when(plan: ApplicationPlan, place: _Place) -> Iterator[str]:
-    """Yields when a task moves to where it belongs, by the plan of the probing rebalances."""
+    """Yields when the task moves to where it belongs, by the plan of the probing rebalances."""
     replay, course = place.replay, plan.likeliest
     if not place.is_waiting or place.ideal is None or replay.deadline is None or plan.changes:
         return

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes the input and the answer of a leader as JSON.
 
-This is the layout of the field `application` of a contract line, and of the cases of
-`python -m tools.streams_vectors`. A line holds what can be seen from outside: the bytes that
-threads sent and were assigned, topics, end offsets. `topology` infers what a line leaves out. What
-a thread sent is read from `user_data` alone; the decoded fields beside it are for people.
+This is the layout of the field `application` of a contract line, and of the cases of `python -m
+tools.streams_vectors`. A line holds what can be seen from outside: topics, end offsets, and the
+bytes that threads sent and were assigned. `topology` infers what a line leaves out. The data that a
+thread sent is read from `user_data` alone; the decoded fields beside it are for people.
 
-Errors   GroupError with the path of the field.
+Errors   GroupError with the path of the bad field.
 """
 
 import base64
@@ -55,15 +55,15 @@ _ZERO = str(UUID(int=0))
 
 
 class SentAssignment(NamedTuple):
-    """What the leader sent to a thread: its partitions, in the leader's order, and user data."""
+    """The leader's assignment of a thread: its partitions, in the leader's order, and user data."""
 
     partitions: tuple[TopicPartition, ...]
     info: AssignmentInfo
 
 
 def read_application(value: Any, at: str = FIELD) -> Application:
-    """Returns a leader's input; settings and a topology that the line lacks are Kafka's defaults,
-    and empty.
+    """Returns a leader's input. If the line lacks settings, they are Kafka's defaults; if it lacks
+    a topology, that is empty.
     """
     case = object_(value, at)
     if case.get("error") is not None:
@@ -91,7 +91,7 @@ def read_application(value: Any, at: str = FIELD) -> Application:
 
 
 def read_assigned(value: Any, at: str = FIELD) -> dict[str, SentAssignment]:
-    """Returns the present assignment of each member, as the leader sent it."""
+    """Returns each member's present assignment, as the leader sent it, by member id."""
     given = object_(required(object_(value, at), "assigned", at), f"{at}.assigned")
     found = {}
     for member_id, value in given.items():
@@ -114,8 +114,8 @@ def checked_assignor(value: Any, at: str) -> str:
 
 
 def checked_settings(configs: Mapping[str, Any], at: str) -> dict[str, Any]:
-    """Returns some of the fields of `Settings`. Names are Kafka's, with dots or underscores, and
-    values may be strings, as in a properties file.
+    """Returns the given settings as fields of `Settings`. Their names are Kafka's, with dots or
+    underscores, and values may be strings, as in a properties file.
     """
     found: dict[str, Any] = {}
     for name, value in configs.items():
@@ -140,7 +140,7 @@ def checked_settings(configs: Mapping[str, Any], at: str) -> dict[str, Any]:
 
 
 def written_thread(thread: StreamThread, user_data: bytes) -> dict[str, Any]:
-    """Returns a member of a line: what a thread sent in its last JoinGroup."""
+    """Returns a thread as JSON for a line: the decoded fields and bytes of its last JoinGroup."""
     info = thread.info
     return {
         "member_id": thread.member_id,
@@ -158,7 +158,7 @@ def written_thread(thread: StreamThread, user_data: bytes) -> dict[str, Any]:
 def written_assigned(
     partitions: Iterable[Partition], info: AssignmentInfo, user_data: bytes
 ) -> dict[str, Any]:
-    """Returns a thread's assignment, in the form of the vectors' `expected`."""
+    """Returns a thread's assignment as JSON, in the form of the vectors' field `expected`."""
     later = info.next_rebalance_ms
     return {
         "partitions": [list(tp) for tp in partitions],
@@ -190,7 +190,7 @@ def uuid_text(one: Uuid) -> str:
 
 
 def utc_text(at_ms: int) -> str:
-    """Returns a time in words. A time after Python's last date is shown as that date."""
+    """Returns a time in epoch ms as text in UTC; a time after Python's last date as that date."""
     seconds = min(max(0, at_ms) // 1000, _LAST_S)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
@@ -246,6 +246,6 @@ def _offset(value: Any, at: str) -> int | None:
 def _by_name(
     case: Mapping[str, Any], name: str, at: str, item: Callable[[Any, str], _T]
 ) -> dict[str, Sequence[_T]]:
-    """Returns topic -> a value for each partition."""
+    """Returns a list of values for each topic, one value for each partition."""
     topics = object_(required(case, name, at), f"{at}.{name}")
     return {topic: each(topics, topic, f"{at}.{name}", item) for topic in topics}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how fast an application restores state, from two readings of it.
+"""Measures how fast an application restores state, from two readings of its description.
 
-A thread sends the position of each copy when it joins. Between the last rebalances of two readings,
-a copy that was there in both has restored the difference. A copy that has reached the earlier end
-of its changelogs could have been faster: its rate is a lower bound. What is written to the
-changelogs of a task is the difference of their ends between the two readings.
+A thread sends the position of each copy of a task's state when it joins. A copy that is in the last
+rebalances before both readings has restored the difference of its positions. If it has reached the
+earlier end of its changelogs, it could have been faster: its rate is a lower bound. The records
+written to a task's changelogs are the difference of their ends in the readings.
 """
 
 from typing import Any, NamedTuple
@@ -19,8 +19,8 @@ from .replayed import Place, Replay, read_replay
 
 
 class Rates(NamedTuple):
-    """Records a second: of the slowest copy that is not caught up, or else the fastest lower bound;
-    and the most that are written for a task.
+    """Records a second: those of the slowest copy that is not caught up, or else the highest lower
+    bound; and the most that are written to the changelogs of one task.
     """
 
     restore_rate: int
@@ -39,9 +39,9 @@ class Rates(NamedTuple):
 
 
 def measured_rates(group_id: str, line: Any, now: Replay, later: Any) -> Rates:
-    """Returns the rates between two readings, each the field `application` of a line.
+    """Returns the rates between two readings; each is the field `application` of a line.
 
-    `now` is the replay of the `later` one.
+    `line` is the earlier reading, and `now` is the replay of the `later` one.
 
     Errors   GroupError at `since` if no copy has restored records between the two.
     """

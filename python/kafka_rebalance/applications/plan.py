@@ -4,17 +4,17 @@
 A change is played to its end: its rebalance, the follow-up, and each probing rebalance until none
 is due (`prediction.py`).
 
-added      N threads of one new process. Its id is random, and only its rank among the others
+added      N threads of one new process. Its id is random, and only its rank among the others' ids
            counts: a plan has a course for each rank, with its probability.
-removed    threads, or a whole process. Nobody sends LeaveGroup: the rebalance comes when the
-           session has timed out, and until then nobody reads their tasks.
+removed    threads, or a whole process. None of them sends LeaveGroup: the rebalance comes when
+           their session has timed out, and until then no thread reads their tasks.
 restarted  a process with its disk. A static one is back before its session times out: no rebalance.
            A dynamic one joins with new member ids, and the rebalance ends when the old sessions
            have timed out; if it is away longer, the others rebalance without it first. Of several,
            the next one restarts when no rebalance is due any more.
-settings   other settings for the leader, after a restart of all processes without a rebalance.
+settings   other settings of the leader, after a restart of all processes without a rebalance.
 
-Errors   GroupError at `changes[i]` for other changes; NotAffected if a member does not exist.
+Errors   GroupError at `changes[i]` for any other change; NotAffected if a member does not exist.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.assignors.streams.application import StreamThread
 from kafka_rebalance.assignors.streams.leader import HIGH_AVAILABILITY
 from kafka_rebalance.errors import GroupError, NoMembersLeft
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
@@ -45,14 +46,14 @@ SESSION_MS = 45_000
 """The default of `session.timeout.ms`."""
 _LONGS = 2**64
 _MOST_TASKS = 1_000
-"""The most stateful tasks times ranks of a new process for which courses are played."""
+"""The limit on stateful tasks times ranks of a new process for which courses are played."""
 
 
 class Course(NamedTuple):
-    """How a plan goes; `before` and `after` have the process of each active task, `tasks` the tasks
-    of each thread in the end. `pauses` are those of `Running`.
+    """The course of a plan: the calls of the leader. `before` and `after` hold the process of each
+    active task, `tasks` the tasks of each thread at the end. `pauses` are those of `Running`.
 
-    `quick` is the course if copies are restored before follow-ups; None: it would be this one.
+    `quick` is the course if copies are restored before follow-ups; None if this one covers that.
     """
 
     calls: tuple[Call, ...]
@@ -70,7 +71,7 @@ class Course(NamedTuple):
 
     @property
     def phases(self) -> list[list[Call]]:
-        """Returns the calls of the leader, each with its follow-ups."""
+        """Returns the calls in lists: each list is a rebalance of its own, then its follow-ups."""
         found: list[list[Call]] = []
         for one in self.calls:
             if one.cause == FOLLOW_UP:
@@ -85,7 +86,7 @@ class Course(NamedTuple):
         return self.before | {one.task: one.now for call in calls for one in call.moved}
 
     def depending(self) -> list[TaskId]:
-        """Returns the tasks that, after some phase, another process has in the quick course."""
+        """Returns the tasks whose process, after some phase, is another one in the quick course."""
         if self.quick is None:
             return []
         found = set()
@@ -100,18 +101,18 @@ class Course(NamedTuple):
 
     @property
     def moved(self) -> list[TaskId]:
-        """Returns the tasks that another process has in the end."""
+        """Returns the tasks that are at another process at the end."""
         return sorted(one for one, owner in self.after.items() if self.before.get(one) != owner)
 
     @property
     def restored(self) -> dict[TaskId, int]:
-        """Returns task -> the records that are restored before it runs, when it first has to."""
+        """Returns the records that each task restores before it runs, when it first has to."""
         copies = [copy for call in self.calls for copy in call.restored]
         return {copy.task: copy.records for copy in reversed(copies)}
 
     @property
     def of_new(self) -> list[TaskId]:
-        """Returns the active tasks of the new process in the end."""
+        """Returns the active tasks that the new process has at the end."""
         return sorted(task for task, owner in self.after.items() if owner == NEW)
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,9 +123,8 @@ class Course(NamedTuple):
         return figures | {"rebalances": calls, "if_restored_before_follow_ups": quick}
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationPlan:
-    """Changes of an application; `courses` has one for each rank of a new process, in order
+class ApplicationPlan(Frozen):
+    """A plan of changes; `courses` holds one for each rank of a new process, in order
     (only for the likeliest ones, of a large application).
     """
 
@@ -141,7 +141,7 @@ class ApplicationPlan:
         return max(self.courses, key=lambda one: one.probability)
 
     def common(self) -> list[TaskId]:
-        """Returns the tasks that move to another process in all courses."""
+        """Returns the tasks that are at another process at the end of each course."""
         return sorted(set.intersection(*({*one.moved} for one in self.courses)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,11 +169,11 @@ def plan_application(
     engine: Engine = "rust",
 ) -> ApplicationPlan:
     """Plans changes, and new settings after them, each until no rebalance is due. With
-    `settings_first`, the new settings are in place before, and only the changes are shown.
+    `settings_first`, the settings come before the changes, and only the changes are shown.
 
-    `restore_rate` counts the records that a copy restores a second; None: all of them before the
-    next probing rebalance. `write_rate` counts the records written meanwhile to the changelogs of
-    each task a second. Without changes and settings, the next rebalance is planned.
+    `restore_rate` is how many records a copy restores a second; None: all are restored before the
+    next probing rebalance. `write_rate` is how many records a second are written meanwhile to the
+    changelogs of each task. Without changes and settings, the next rebalance is planned.
     """
     restore = partial(_restore, restore_rate, write_rate)
     new_values = checked_settings(new_settings or {}, "new_settings")
@@ -212,7 +212,7 @@ def plan_application(
 
 
 def _new_ids(replay: Replay, changes: Sequence[Change]) -> list[tuple[Uuid | None, float]]:
-    """Returns the possible ids of the process that joins, each with its probability."""
+    """Returns each possible id of the new process, with its probability; (None, 1) without one."""
     adding = [i for i, one in enumerate(changes) if isinstance(one, AddMembers)]
     if not adding:
         return [(None, 1.0)]
@@ -231,8 +231,8 @@ def _restore(rate: int | None, write_rate: int, behind: int, waited_ms: int) -> 
 
 
 def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
-    """Returns an id for each rank, in order, with the probability of the rank: the likeliest 8, or
-    fewer of an application with many tasks, whose courses are long.
+    """Returns an id for each rank, in order, with the rank's probability: for the likeliest 8
+    ranks, or for fewer if the application has many tasks, because their courses take long.
     """
     borders = [-_LONGS // 2, *(most for most, _ in replay.processes()), _LONGS // 2]
     found = [(((low + high) // 2, 0), (high - low) / _LONGS) for low, high in pairwise(borders)]
@@ -257,7 +257,7 @@ class _Played:
         )
 
     def probe(self) -> None:
-        """Plays the probing rebalance that is due, at its time after the last rebalance."""
+        """Plays the probing rebalance that is due one interval after the last rebalance."""
         interval = self.run.application.settings.probing_rebalance_interval_ms
         self.run.wait(interval, self.restore)
         self.settle(PROBING, interval)
@@ -293,13 +293,13 @@ class _Played:
         self.settle(str(change), 0)
 
     def _process(self, name: str) -> list[StreamThread]:
-        """Returns the threads of a process, by the beginning of its id; empty: no such process."""
+        """Returns the threads of the process whose id begins with `name`; [] if not one does."""
         threads = self.run.application.threads
         of = [one for one in threads if uuid_text(one.info.process_id).startswith(name)]
         return of if len({one.info.process_id for one in of}) == 1 else []
 
     def _bounce(self, change: BounceMembers) -> None:
-        """Plays the restart of a process, or of one after another."""
+        """Plays the restart of a process, or of each process in turn."""
         away_ms = AWAY_MS if change.away_ms is None else change.away_ms
         static = {one.member_id: one.group_instance_id is not None for one in self.group.members}
         processes = dict.fromkeys(one.info.process_id for one in self.run.application.threads)

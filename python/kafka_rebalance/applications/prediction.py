@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicts what threads send in their next JoinGroup, and what the leader answers, call by call.
 
-1. A thread sends its partitions; of each stateful active task that runs, LATEST_OFFSET; of each
-   standby, and of each active task that it restores, its position.
-2. The first thread of a process also sends the positions of the tasks that the process has lost,
-   from its disk, until they are deleted (`state.cleanup.delay.ms`). In Kafka, any thread may: that
-   matters only for which thread of the process gets the task.
-3. After an answer with withheld tasks the next call follows at once, a few seconds later at most.
+1. A thread sends its partitions, and positions: LATEST_OFFSET of each stateful active task that
+   runs; the copy's position of each standby, and of each active task that it restores.
+2. The first thread of a process also sends the positions of tasks that the process has lost, from
+   its disk, until they are deleted (`state.cleanup.delay.ms`). In Kafka, any thread may send them:
+   that decides only which thread of the process gets the task.
+3. After an answer with withheld tasks, the next call follows at once, a few seconds later at most.
    Whether a copy is restored by then depends on its records and on which thread rejoins first. So
    there are two bounds: nothing is restored, or, if `is_quick`, as much as in `FOLLOW_UP_MS`.
 4. Else, if a probing rebalance is due, the next call is at its time; until then, each thread
    restores its tasks.
 5. Without either, the application is stable.
 
-Assumed  now, all active tasks run, and all standby tasks are caught up, except warm-ups: the
-         positions of these are those that were last sent. No records are written meanwhile.
+Assumed  now, all active tasks run, and all standby tasks are caught up, except warm-ups: their
+         positions are those that were last sent. No records are written meanwhile.
 """
 
 from collections.abc import Callable, Iterable
@@ -46,14 +46,14 @@ NEW = "new"
 CLEANUP_MS = 600_000
 """The default of `state.cleanup.delay.ms`."""
 FOLLOW_UP_MS = 3_000
-"""The default of `heartbeat.interval.ms`: each thread has rejoined for a follow-up by then."""
+"""The default of `heartbeat.interval.ms`: by then, each thread has rejoined for a follow-up."""
 _SENDS_POSITIONS = 7
-"""The first version of a subscription with positions; older ones only have the tasks."""
+"""The first version of a subscription with positions; older ones hold only the tasks."""
 _MOST_CALLS = 200
 
 
 class Move(NamedTuple):
-    """An active task, its process before, and its process now; None: no process has it."""
+    """An active task, its process before and its process now; None: no process has the task."""
 
     task: TaskId
     before: str | None
@@ -61,7 +61,7 @@ class Move(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A copy of a task's state, and the records that the process has yet to restore."""
+    """A copy of a task's state, and how many records the process still has to restore."""
 
     task: TaskId
     process: str
@@ -69,11 +69,10 @@ class Copy(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of the leader; `waited_ms` is the time since the call before. `tasks` are by member.
-
-    `unread` tasks are withheld: nobody reads them until the next call. `restored` are active tasks
-    that do not run before they are restored; `warming` are warm-ups, `standby` the other copies.
-    `ended` are the tasks of threads that ended `waited_ms` before; nobody reads them until then.
+    """A call of the leader, `waited_ms` after the call before. `tasks` are by member id. `unread`
+    tasks are withheld: no thread reads them until the next call. `restored` are active tasks that
+    must be restored before they run; `warming` are warm-ups, `standby` the other copies. `ended`
+    are the tasks of threads that ended `waited_ms` before the call and that nobody has read since.
     """
 
     cause: str
@@ -88,11 +87,11 @@ class Call(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Returns whether a copy could be restored before the next call."""
+        """Returns whether a copy is still behind, so it could be restored before the next call."""
         return bool(self.restored or self.warming or self.standby)
 
     def only(self, task: TaskId) -> "Call":
-        """Returns the call with nothing but this task."""
+        """Returns the call with only this task in it."""
         kinds = ("moved", "restored", "warming", "standby")
         found: dict[str, Any] = {
             name: tuple(one for one in getattr(self, name) if one.task == task) for name in kinds
@@ -101,17 +100,17 @@ class Call(NamedTuple):
 
 
 Restore = Callable[[int, int], int]
-"""Returns how many records a copy is behind, from that number some time ago, and the time in ms."""
+"""Takes how many records a copy was behind, and the ms since then; returns how many it is now."""
 
 
 @dataclass
 class Running:
-    """An application at some moment: who has which task, and how far behind each copy is.
+    """An application at some moment: which thread has which task, and how far behind each copy is.
 
-    `behind` counts the records between a copy of a task's state and the end of its changelogs.
-    `owners` has the process of each active task after the last call; it may have left since, and
-    `ended` are the active tasks of threads that have. `pauses` are the processes that were away
-    without a rebalance, each with the time in ms and the number of calls before.
+    `behind` holds the records between a copy of a task's state and the end of its changelogs.
+    `owners` holds the process of each active task after the last call; it may have left since, and
+    `ended` are the active tasks of threads that have left. `pauses` are the processes that were
+    away without a rebalance, each with the time in ms and the number of calls before.
     """
 
     application: Application
@@ -137,7 +136,7 @@ class Running:
         return NEW if process_id == self.new else uuid_text(process_id)
 
     def leave(self, member_ids: Iterable[str]) -> None:
-        """Removes threads; a process without any other thread takes its disk with it."""
+        """Removes threads; when the last thread of a process leaves, its disk goes with it."""
         for member_id in member_ids:
             self.ended += self.tasks.pop(member_id).active
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)
@@ -191,7 +190,7 @@ class Running:
         return False
 
     def wait(self, waited_ms: int, restore: Restore) -> None:
-        """Lets time pass: threads restore their tasks, and disks lose tasks that nobody has."""
+        """Lets time pass: threads restore tasks; processes delete the state of lost tasks."""
         had = self._places()
         for place in list(self.behind):
             if place in had:
@@ -241,7 +240,7 @@ class Running:
         return {one.next_rebalance_ms for one in answer.members.values()}
 
     def _next(self, thread: StreamThread, lost: set[Place]) -> StreamThread:
-        """Returns the thread with the data that it sends when it joins the next rebalance."""
+        """Returns the thread with the data that it will send in its next JoinGroup."""
         process_id = thread.info.process_id
         own = lost | {(process_id, task) for task in self.tasks[thread.member_id].all()}
         sums = {
@@ -289,7 +288,7 @@ class Running:
         return places(self.application, self.tasks, active=active)
 
     def _copies(self, where: set[Place]) -> tuple[Copy, ...]:
-        """Returns the copies in these places that are not restored."""
+        """Returns the copies in these places that are still behind."""
         return tuple(
             Copy(place[1], self.name(place[0]), self.behind[place])
             for place in sorted(where, key=lambda place: (place[1], place[0]))
@@ -300,7 +299,7 @@ class Running:
 def running(
     replay: Replay, new: Uuid | None = None, *, is_quick: bool = False, engine: Engine = "rust"
 ) -> Running:
-    """Returns the application as it runs now (see "Assumed" above); `new` is to join."""
+    """Returns the application as it runs now (see "Assumed" above); `new` is a process to join."""
     application, topology = replay.application, replay.topology
     ends = end_offset_sums(application, topology) or {}
     tasks = replay.tasks

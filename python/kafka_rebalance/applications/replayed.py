@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the last call of the leader again: a check of everything that is inferred.
+"""Plays the leader's last call again, to check everything that is inferred.
 
 A broker describes what each thread sent in its last JoinGroup, which is the leader's input, and
-what it was assigned, which is the leader's answer. If the input with an inferred topology and
-assumed settings has this answer, plans can stand on it.
+what it was assigned, which is the leader's answer. If the input, an inferred topology and assumed
+settings produce this answer, plans can rely on them.
 
-The candidates are tried in order, and the first with an equal answer is taken: the topologies, the
-end offsets (those of now; the largest that a thread reported, which the leader certainly saw), the
+The candidates are tried in order, and the first with that answer is taken: the topologies, the end
+offsets (the present ones; the largest that a thread reported, which the leader certainly saw), the
 assignors, the tags (none; all that threads have), and `acceptable.recovery.lag` (the default; 0).
-If none is equal, the candidate with the fewest differing threads is returned, with these.
+If none has it, the candidate with the fewest differing threads is returned, with these.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -45,19 +45,19 @@ from .lines import (
 from .topology import ThreadTasks, present_tasks, topologies
 
 Place = tuple[Uuid, TaskId]
-"""A process and a task that it has."""
+"""A process and one of its tasks."""
 _MOST_CANDIDATES = 200
 _DIGITS = 8
 OF_REPLAY = ASSIGNOR, STATEFUL = "assignor", "stateful"
-"""Keys among the given settings: of the assignor, and of the numbers of stateful subtopologies."""
+"""Keys among the given settings: the assignor, and the numbers of the stateful subtopologies."""
 
 
 class Replay(NamedTuple):
-    """The last call of the leader: its input, the present assignment, and where they differ.
+    """The leader's last call, replayed: its input, the present assignment, and the differences.
 
-    `application` has the topology and the settings that are assumed. `given` are the settings that
-    the caller has named. `differing` are the members whose answer differs. `topologies` counts
-    those that have the present assignment as their answer: of several, one is right.
+    `application` holds the assumed topology and settings. `given` are the settings that the caller
+    has named. `differing` are the members whose answer differs. `topologies` is the number of
+    topologies that produce the present assignment; only one of them is the real one.
     """
 
     application: Application
@@ -83,7 +83,7 @@ class Replay(NamedTuple):
 
     @property
     def deadline(self) -> tuple[str, int] | None:
-        """Returns the member that makes the next probing rebalance, and its time in epoch ms."""
+        """Returns the member that triggers the next probing rebalance, and when in epoch ms."""
         found = ((one, each.info.next_rebalance_ms) for one, each in self.assigned.items())
         return next((one for one in found if one[1] not in (0, NO_REBALANCE)), None)
 
@@ -95,7 +95,7 @@ class Replay(NamedTuple):
         return next(one for one, members in self.processes().items() if member_id in members)
 
     def processes(self) -> dict[Uuid, list[str]]:
-        """Returns the member ids of the threads of each process, in the order of process ids."""
+        """Returns the member ids of each process's threads, in the order of process ids."""
         found: dict[Uuid, list[str]] = {}
         for one in sorted(self.application.threads, key=lambda one: one.info.process_id):
             found.setdefault(one.info.process_id, []).append(one.member_id)
@@ -103,7 +103,7 @@ class Replay(NamedTuple):
 
     @property
     def names(self) -> dict[str, str]:
-        """Returns a short name for each process id."""
+        """Returns a short name for each process id: its first digits, if these are unique."""
         ids = [*map(uuid_text, self.processes())]
         is_short = len({one[:_DIGITS] for one in ids}) == len(ids)
         return {one: one[:_DIGITS] if is_short else one for one in ids}
@@ -140,7 +140,7 @@ class Replay(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """Returns why no plan can stand on this replay, and what to do; None if it is equal."""
+        """Returns why no plan can rely on this replay, and what to do; None if it is equal."""
         if not self.differing:
             return None
         text = f"the last rebalance, played again, differs for {self.differing[0]}"
@@ -160,7 +160,7 @@ class Replay(NamedTuple):
         return text
 
     def assumed(self) -> dict[str, str]:
-        """Returns each setting that plans read, with its value and the source of the value."""
+        """Returns each setting that plans read, with its value and the value's source, as text."""
         of = self.application.settings
         given = {name.replace(".", "_") for name in self.given}
         found = {ASSIGNOR: f"{self.application.assignor} (chosen by the replay)"}
@@ -181,7 +181,7 @@ class Replay(NamedTuple):
 
     def waiting(self, *, engine: Engine = "rust") -> list[tuple[TaskId, Uuid | None, Uuid, int]]:
         """Returns the stateful tasks that are not where they belong: the task, its process now, the
-        process to which it belongs, and how many records this was behind in the last rebalance.
+        one where it belongs, and how many records that one was behind in the last rebalance.
         """
         if self.differing:
             return []
@@ -196,7 +196,7 @@ class Replay(NamedTuple):
         ]
 
     def warming(self, *, engine: Engine = "rust") -> set[Place]:
-        """Returns the process and the task of each warm-up: the ideal owner has it as standby."""
+        """Returns the process and the task of each warm-up: a standby task at its ideal owner."""
         if self.differing:
             return set()
         return ideal_owners(self.application, engine=engine) & self.standby()
@@ -206,7 +206,7 @@ class Replay(NamedTuple):
         return places(self.application, self.tasks, active=False)
 
     def sums(self) -> dict[Place, int]:
-        """Returns what each process sent about its tasks in the last rebalance."""
+        """Returns the offset sum of each process's task, as its threads sent it last."""
         return {
             (one.info.process_id, task): total
             for one in self.application.threads
@@ -228,7 +228,7 @@ def places(
 
 
 def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
-    """Returns the process and the task of all active tasks as if all processes were caught up."""
+    """Returns the process and the task of all active tasks, if all processes were caught up."""
     caught_up = application.settings._replace(acceptable_recovery_lag=LONG_MAX)
     ideal = application._replace(settings=caught_up)
     answer = engines.assign(ideal, reference=engine == "reference")
@@ -250,7 +250,7 @@ def checked_given(given: Mapping[str, Any]) -> None:
 def read_replay(
     group_id: str, line: Any, settings: Mapping[str, Any], *, engine: Engine = "rust"
 ) -> Replay:
-    """Plays the last call of a line's field `application` again; `settings` win over the line's.
+    """Replays the last call of the field `application` of a line; `settings` override the line's.
 
     Errors   GroupError for a bad field or setting, or if the topology cannot be inferred.
     """
@@ -271,7 +271,7 @@ def replay(
     *,
     engine: Engine = "rust",
 ) -> Replay:
-    """Plays the last call again. `given` are settings by Kafka's names, and `assignor`.
+    """Replays the last call. `given` maps names of settings in Kafka, and `assignor`, to values.
 
     Errors   GroupError for an unknown setting, or if the topology cannot be inferred.
     """
@@ -324,7 +324,7 @@ def _candidates(
 
 
 def _at_last_call(application: Application, assigned: Mapping[str, SentAssignment]) -> Application:
-    """Returns the application at the time of the call, with the leader, if a deadline shows it."""
+    """Returns the application as it was at the call, with its leader, if a deadline shows them."""
     for one in application.threads:
         later = assigned[one.member_id].info.next_rebalance_ms
         if later not in (0, NO_REBALANCE):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Infers the subtopologies of an application from its present assignment.
 
-1. The tasks of assigned partitions, and the partitions of standby tasks, are in the leader's user
-   data: so each source topic belongs to a subtopology. All tasks together show all source topics.
-2. A subtopology is stateful if a thread reported an offset sum of one of its tasks, or has a
-   standby of one.
+1. The user data that the leader sent holds the tasks of assigned partitions, and the partitions of
+   standby tasks: so each source topic belongs to a subtopology. All tasks show all source topics.
+2. A subtopology is stateful if a thread reported an offset sum for one of its tasks, or has a
+   standby task of it.
 3. A changelog `<group>-…-changelog` belongs to a stateful subtopology with as many tasks as the
-   changelog has partitions. If several have as many, the one that reads a topic with the
-   changelog's store in its name (`<group>-STORE-repartition`), else each of them is a candidate:
-   `replayed` chooses. If none is stateful (no thread has reported anything yet), all with as many
-   tasks are candidates, first those that read a repartition topic.
+   changelog has partitions. If several fit, it belongs to the one that reads a topic with the name
+   of the changelog's store (`<group>-STORE-repartition`); without such a one, each of them is a
+   candidate, and `replayed` chooses. If none is stateful (no thread has reported anything yet), all
+   that have as many tasks are candidates, first those that read a repartition topic.
 4. A stateful subtopology without a changelog uses its source topics as changelogs
    (`topology.optimization`).
 
@@ -32,7 +32,7 @@ _MOST_CANDIDATES = 64
 
 
 class ThreadTasks(NamedTuple):
-    """The tasks of a thread, sorted."""
+    """The active and the standby tasks of a thread, each sorted."""
 
     active: tuple[TaskId, ...] = ()
     standby: tuple[TaskId, ...] = ()
@@ -47,7 +47,7 @@ def topologies(
     assigned: Mapping[str, SentAssignment],
     known_stateful: Collection[int] = (),
 ) -> list[tuple[TopicsInfo, ...]]:
-    """Returns the topologies that fit, at most 64, the likeliest first; usually one."""
+    """Returns the topologies that fit, at most 64, the likeliest first; usually there is one."""
     # 1. and 2.
     sources, stateful = _seen(application, assigned)
     stateful |= {*known_stateful} & sources.keys()
@@ -90,7 +90,7 @@ def topologies(
 def _seen(
     application: Application, assigned: Mapping[str, SentAssignment]
 ) -> tuple[dict[int, list[str]], set[int]]:
-    """Returns the source topics of each subtopology, by its number, and the stateful ones."""
+    """Returns subtopology number -> its source topics, and the numbers of the stateful ones."""
     of_topic: dict[str, int] = {}
     stateful = set()
     for one in assigned.values():
@@ -114,7 +114,7 @@ def _seen(
 
 
 def present_tasks(assigned: Mapping[str, SentAssignment]) -> dict[str, ThreadTasks]:
-    """Returns the tasks of each member."""
+    """Returns the tasks of each member, by member id."""
     return {
         member_id: ThreadTasks(
             tuple(sorted({task.task_id for task in one.info.active_tasks})),

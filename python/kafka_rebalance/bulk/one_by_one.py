@@ -21,6 +21,7 @@ from kafka_rebalance.assignors.registry import (
     ONE_AT_A_TIME,
     ONLY_PYTHON,
     STREAM,
+    assignor_names,
     library_of,
     unknown,
 )
@@ -63,7 +64,8 @@ def answers(
         return found
     # 2.
     words = [IN_PLACE_OF_STREAM if verb == "assign" else ONE_AT_A_TIME]
-    if verb == "plan" and any("switch-protocol" in text for text in arguments[1] or ()):
+    changes = arguments[1] if verb == "plan" else ()
+    if changes is None or any("switch-protocol" in text for text in changes):  # None: each row's
         words.append(ONLY_PYTHON.decode())  # the reason is about the switch
     refused = pc.match_substring_regex(found["error"], "|".join(words))
     at = pc.indices_nonzero(refused.fill_null(False))
@@ -188,7 +190,8 @@ def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
             text = f"{of} cannot restart with group.protocol=consumer: {'; '.join(map(str, why))}"
             raise SwitchRefused(f"changes[{i}]", text)
     if by_python:
-        raise GroupError("assignor", f"{quoted(name)} {ONLY_PYTHON.decode()}")
+        known = f"known are {', '.join(assignor_names())}"  # the words of the core
+        raise GroupError("assignor", f"{quoted(name)} {ONLY_PYTHON.decode()}; {known}")
 
 
 def _compared(group: GroupSpec, _: Row, texts: list[str]) -> Row:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks: findings and limits as a verdict, for pipelines (`kafka-rebalance check`)."""
+"""Checks: findings and limits as one verdict, for pipelines (`kafka-rebalance check`)."""

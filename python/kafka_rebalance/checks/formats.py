@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a verdict as text, as SARIF, and as the commands that GitHub's runner reads.
+"""Formats a verdict as text, as SARIF, and as commands that GitHub's runner reads.
 
 Names of groups come from strangers. A runner takes `::name` at the start of a line, and `##[name]`
-anywhere in a line, for a command of its own, so the text has neither.
+anywhere in a line, as a command to itself, so the text must contain neither.
 
 Source   SARIF 2.1.0 (OASIS); GitHub, "Workflow commands for GitHub Actions" (escapes of data and of
          properties: actions/toolkit, command.ts).
@@ -27,7 +27,7 @@ _LEVELS: dict[Severity, tuple[str, str]] = {
 
 
 def text_lines(verdict: Verdict) -> Iterator[str]:
-    """Yields the verdict, then a line for each problem, those that fail first."""
+    """Yields the verdict, then a line for each problem, first those that fail the check."""
     yield verdict.summary
     if verdict.problems:
         yield ""
@@ -37,7 +37,7 @@ def text_lines(verdict: Verdict) -> Iterator[str]:
 
 
 def harmless(text: str) -> str:
-    r"""Returns a line that no runner of pipelines takes for a command.
+    r"""Returns a line that no pipeline's runner takes for a command.
 
     >>> print(harmless("a ##[error] b"), harmless("::debug::x"))
     a \u0023#[error] b \u003a:debug::x
@@ -47,7 +47,7 @@ def harmless(text: str) -> str:
 
 
 def github_lines(verdict: Verdict) -> Iterator[str]:
-    """Yields the verdict, then a command for each problem that fails, shown beside its line."""
+    """Yields the verdict, then a command for each problem that fails, with its file and line."""
     yield harmless(verdict.summary)
     for one in verdict.problems:
         if one.is_known:
@@ -67,7 +67,7 @@ def _escaped(value: str, more: str = "") -> str:
 
 
 def sarif(verdict: Verdict) -> dict[str, Any]:
-    """Returns a SARIF log with one run; a rule for each kind of problem that was found."""
+    """Returns a SARIF log with one run and a rule for each kind of problem that was found."""
     pages = {one.kind: one.see for one in reversed(verdict.problems)}
     kinds = list(dict.fromkeys(one.kind for one in verdict.problems))
     rules = [

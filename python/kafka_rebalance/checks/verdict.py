@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problems of groups and of clients' settings, and which of them fail a check.
+"""The problems of groups and of clients' settings, and whether they fail a check.
 
 A problem is a finding of `describe` (`notes/findings.py`), a limit that a group or a planned change
 exceeds, or a rule that settings break (`settings/rules.py`). A baseline lists problems that were
-known before: they are shown, but do not fail. A problem is the same one again if its group (or its
-file) and its kind are the same.
+known before: they are shown, but do not fail. A problem is known if the baseline has one with its
+group (or its file) and its kind.
 """
 
 from collections import Counter
@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.model import quoted
-from kafka_rebalance.group.spec import counted
+from kafka_rebalance.group.spec import counted, first_of
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see, with_worse
-from kafka_rebalance.notes.note import first_of
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.present.overloaded import overloaded
@@ -30,11 +29,11 @@ LIMITS: dict[str, str] = {
     "moves": "partitions that the planned change moves",
     "stops": "partitions that have no reader for a time because of the planned change",
 }
-"""Each limit, named as its option, with its sentence in the help; the first word is counted."""
+"""Each limit, named as its option, with its meaning in the help; the first word is counted."""
 
 
 SWITCHED = "switched"
-"""The kind of a group that is not what the plan of its switch has."""
+"""The kind of a group that differs from the end of its planned switch."""
 
 
 class ProblemKind(NamedTuple):
@@ -46,7 +45,7 @@ class ProblemKind(NamedTuple):
 
 
 ERROR = "error"
-"""The kind of input that cannot be read, or of a group that cannot be planned."""
+"""The kind of an input that cannot be read, and of a group that cannot be planned."""
 OVER_LIMIT = {
     f"max-{name}": ProblemKind("error", f"more {meaning} than the limit", "docs/in-ci.md#limits")
     for name, meaning in LIMITS.items()
@@ -68,9 +67,9 @@ KINDS = {
 
 
 class Problem(NamedTuple):
-    """A problem of a group; or of a client, then `group_id` is the file (and the document in it).
+    """A problem of a group or of a client, whose `group_id` is its file (and document in it).
 
-    `file` and `line` are the place that is wrong.
+    `file` and `line` are the place of the problem.
     """
 
     group_id: str
@@ -92,14 +91,14 @@ class Problem(NamedTuple):
 
 
 def of_settings(one: Breach) -> Problem:
-    """Returns the problem of a client's settings, with what the simulator played."""
+    """Returns the problem of a client's settings, with the simulator's result."""
     text = one.text if one.played is None else f"{one.text}; {one.played}"
     found = Problem.of(one.client.place, one.rule.id, text)
     return found._replace(file=one.client.file, line=one.line)
 
 
 def of_group(group: TriagedGroup, limits: Mapping[str, int]) -> Iterator[Problem]:
-    """Yields the findings of a group and the limits that its present state exceeds."""
+    """Yields a group's findings, and the limits that its present state exceeds."""
     for note in group.findings:
         if note.severity is not None:
             yield Problem.of(group.group_id, note.kind, note.text)
@@ -113,7 +112,7 @@ def of_group(group: TriagedGroup, limits: Mapping[str, int]) -> Iterator[Problem
 
 
 class SwitchPlan(NamedTuple):
-    """A group at the end of its planned switch, and the ids of the members before it."""
+    """A group's state at the end of its planned switch, and the ids of its members before."""
 
     assignor: str
     members: int
@@ -123,7 +122,7 @@ class SwitchPlan(NamedTuple):
 
     @classmethod
     def of(cls, line: Mapping[str, Any]) -> "SwitchPlan | None":
-        """Returns a line of `plan --json`; None if it has no plan, but an error or a reason."""
+        """Reads a line of `plan --json`; None if it holds an error or a reason, but no plan."""
         try:
             after, members = line["balance_after"], len(line["assignment"])
             before = frozenset(line["members"])
@@ -133,7 +132,7 @@ class SwitchPlan(NamedTuple):
 
 
 def of_switch(group: TriagedGroup, planned: SwitchPlan) -> Iterator[Problem]:
-    """Yields how a group differs from the end of `planned`."""
+    """Yields the differences between a group and the end of `planned`."""
     if not isinstance(one := group.described, Description):
         yield Problem.of(group.group_id, SWITCHED, f"its state is {group.state}")
         return
@@ -152,7 +151,7 @@ def of_switch(group: TriagedGroup, planned: SwitchPlan) -> Iterator[Problem]:
 
 
 def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]:
-    """Yields what is wrong with a group after a planned change, and what the change costs."""
+    """Yields a group's problems after a planned change, and the limits that the change exceeds."""
     figures, group_id, counts = plan.figures(), plan.group.group_id, plan.after.counts()
     if not figures.settled:
         text = "after the change, the group never settles: partitions move for ever"
@@ -180,7 +179,7 @@ def _above(
 
 
 class Verdict(NamedTuple):
-    """All problems, worst first, and the number of groups that were checked."""
+    """All problems, worst first, and the number of groups (or other `noun`) that were checked."""
 
     groups: int
     problems: tuple[Problem, ...]
@@ -216,7 +215,7 @@ class Verdict(NamedTuple):
         return cls(groups, tuple(order), frozenset({*named, *with_worse(named), *always}), noun)
 
     def fails(self, one: Problem) -> bool:
-        """Returns whether this problem fails the check: a limit or an unreadable group always."""
+        """Returns whether this problem fails the check; limits and unreadable groups always do."""
         return not one.is_known and not self.fail_on.isdisjoint((one.kind, one.severity))
 
     @property
@@ -225,7 +224,7 @@ class Verdict(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """Returns the verdict in words."""
+        """Returns the verdict as a sentence."""
         if not self.groups:
             return f"Nothing was checked: there is no {self.noun}."
         groups, failures = counted(self.groups, self.noun), self.failures

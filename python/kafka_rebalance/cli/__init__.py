@@ -16,12 +16,12 @@ from kafka_rebalance.report.text.terminal import shown_streams
 DONE = 0
 """At least one group has an answer and none has an error; or the input is empty."""
 FAILED = 1
-"""Any failure that has no other code."""
+"""Any failure that has no code of its own."""
 USAGE = 2
 """An option, a file name or a change is wrong."""
 SOME_ERRORS = 3
-"""Some groups or scripts had errors, no group has an answer or the member of `--leader`, or `watch`
-predicted wrongly or judged nothing."""
+"""Some groups or scripts had errors; or no group has an answer, or has the member of `--leader`; or
+`watch` predicted wrongly or judged nothing."""
 FINDINGS_FAIL = 4
 """`check` found a problem that fails it, or `rollout --gate` a group that is not as planned."""
 INTERRUPTED = 130
@@ -38,7 +38,7 @@ _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     if arguments is None:
-        # A command makes many objects, and few of them refer to each other in a cycle. For a large
+        # A command makes many objects, of which few refer to each other in a cycle. For a large
         # group, Python's search for cycles after every 700 objects took a fifth of the time.
         gc.set_threshold(20_000, 20, 20)
     with shown_streams():

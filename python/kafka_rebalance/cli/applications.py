@@ -34,7 +34,7 @@ _SETTINGS = {
 
 
 def _numbers(text: str) -> set[int]:
-    """Parses numbers separated by commas."""
+    """Parses whole numbers from 0 on, separated by commas."""
     return {whole(0)(one) for one in text.split(",")}
 
 
@@ -60,7 +60,7 @@ _APPLICATION = """
 
 
 def add_planned(parser: argparse.ArgumentParser) -> None:
-    """Adds the settings, and what only plans need."""
+    """Adds the options for settings, and those that only plans need."""
     add_table(
         add_settings(parser),
         _PLANNED,
@@ -92,8 +92,8 @@ def refuse_planned(args: argparse.Namespace) -> None:
 
 
 def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "Replay | None":
-    """Returns the replay of a classic Kafka Streams group; None for any other group, and for a
-    line without the field `application`.
+    """Returns the replay of a classic Kafka Streams group; None for any other group, and for a line
+    without the field `application`.
 
     Errors   GroupError for a bad field or setting, or if the topology cannot be inferred.
     """
@@ -106,7 +106,7 @@ def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "
 
 
 def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> Iterable["Note"]:
-    """Returns the findings on a classic Kafka Streams application, if it can be read."""
+    """Returns the findings on a classic Kafka Streams application; () if it cannot be read."""
     try:
         one = replayed(args, group, noted)
     except GroupError:
@@ -130,7 +130,7 @@ def planned_application(
     changes: Sequence[Change],
     noted: Leaderless,
 ) -> "ApplicationPlan":
-    """Returns the plan. Errors: GroupError if the replay differs: no plan can stand on it."""
+    """Returns the plan. Errors: GroupError if the replay differs: no plan can rely on it."""
     from kafka_rebalance.applications.plan import plan_application
 
     options = _options(args, group, one, noted)
@@ -145,7 +145,7 @@ def compared_settings(
     changes: Sequence[Change],
     noted: Leaderless,
 ) -> "list[ComparedSettings]":
-    """Returns the plans under several settings. Errors: GroupError if the replay differs."""
+    """Returns the changes' plan under each setting. Errors: GroupError if the replay differs."""
     from kafka_rebalance.applications.comparison import compare_settings
 
     options = _options(args, group, one, noted)
@@ -155,7 +155,7 @@ def compared_settings(
 def _options(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
 ) -> dict[str, Any]:
-    """Returns the options of a plan; its rates are given, or measured since an earlier line."""
+    """Returns the options of a plan; rates are those given, or measured since the earlier line."""
     if one.problem is not None:
         raise GroupError("application", one.problem)
     restore_rate, write_rate = args.restore_rate, args.write_rate
@@ -188,7 +188,7 @@ def _properties(args: argparse.Namespace) -> Mapping[str, str]:
 def _measured(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
 ) -> "Rates | None":
-    """Returns the rates between the line of `--since` and now. Errors: GroupError at `since`."""
+    """Returns the rates between `--since`'s line and now; None without it. Errors: GroupError."""
     if args.since is None:
         return None
     from kafka_rebalance.applications.measured import measured_rates
@@ -203,7 +203,7 @@ def _measured(
 
 
 def _earlier(file: Path, group_id: str) -> Any:
-    """Returns the field `application` of the group's line; other lines of the file may be wrong."""
+    """Returns the group's field `application`. Errors: GroupError if no readable line has it."""
     from kafka_rebalance.applications.lines import FIELD
 
     for text in file.read_bytes().splitlines():
@@ -217,7 +217,7 @@ def _earlier(file: Path, group_id: str) -> Any:
 
 
 def _new_settings(text: str) -> dict[str, str]:
-    """Parses NAME=VALUE, or several with spaces between."""
+    """Parses NAME=VALUE, or several of these with spaces between them."""
     pairs = [one.partition("=") for one in re.split(r"\s+(?=[\w.]+=)", text.strip())]
     if not all(name and equals for name, equals, _ in pairs):
         raise argparse.ArgumentTypeError(f"{quoted(text)} is not NAME=VALUE")
@@ -263,7 +263,7 @@ def show_settings(compared: "Sequence[ComparedSettings]", *, as_json: bool) -> N
 
 
 def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:
-    """Returns the settings that the options name, by Kafka's names."""
+    """Returns the settings that the options set, by their names in Kafka."""
     from kafka_rebalance.assignors.streams.application import Settings
 
     known = {one.replace("_", ".") for one in Settings._fields}

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterator[bool]:
-    """Writes the answer lines in order; yields for each one whether it is an error line."""
+    """Writes the result lines in order; yields for each whether it is an error line."""
     lines: list[bytes] = []
     first, size, weigher = 1, 0, Weigher(args)
     for number, line in group_lines(source, args, args.max_line_bytes):

@@ -27,8 +27,7 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
-from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.notes.note import first_of
+from kafka_rebalance.group.spec import GroupSpec, first_of
 from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.changes.text import change_from_text
 from kafka_rebalance.plans.leaders import plans_by_leader
@@ -60,7 +59,7 @@ _KEYS: dict[str, tuple[Any, str]] = {
     ),
     **{f"max-{one}": (int, "a whole number from 0 on") for one in LIMITS},
 }
-"""The keys of the table in TOML, named as the options -> the types of their values."""
+"""The keys of the TOML table, named as the options -> the types of their values, and as text."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -152,13 +151,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _limits(args: argparse.Namespace) -> dict[str, int]:
-    """Returns the limits that are given."""
+    """Returns the values of the limits that the options set, by the limits' names."""
     each = {name: getattr(args, f"max_{name}".replace("-", "_")) for name in LIMITS}
     return {name: value for name, value in each.items() if value is not None}
 
 
 def _without_effect(limit: str, args: argparse.Namespace) -> str:
-    """Returns why nothing can be above a limit with these options; empty if something can."""
+    """Returns why these options can never exceed a limit; "" if they can."""
     if limit in ("moves", "stops"):
         return "" if args.changes else "needs a change, such as --add-members 2"
     if args.changes:
@@ -172,8 +171,8 @@ def _planned(
 ) -> tuple[RebalancePlan | Problem | None, list[str]]:
     """Returns the plan of a group, or its problem; None if no change affects it.
 
-    One of several groups is planned without the changes that do not affect it; they are the lines
-    `CHANGE: problem`.
+    One of several groups is planned without the changes that do not affect it; the list holds
+    these, as lines `CHANGE: problem`.
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
@@ -192,7 +191,7 @@ def _planned(
 
 
 def _of_settings(args: argparse.Namespace) -> tuple[int, list[Problem]]:
-    """Returns the number of clients in the files of `--settings`, and what is wrong with them."""
+    """Returns the number of clients in the files of `--settings`, and their problems."""
     if args.file is not None or args.bootstrap_server is not None or args.changes:
         args.parser.error("--settings: not with FILE, --bootstrap-server or a change")
     broker = read_broker(args.broker_settings) if args.broker_settings else CoordinatorConfig()
@@ -215,7 +214,7 @@ def _of_settings(args: argparse.Namespace) -> tuple[int, list[Problem]]:
 
 
 def _configure(args: argparse.Namespace) -> None:
-    """Sets the options that are not given to the values of the table in TOML."""
+    """Sets the options that are not given to the values in the TOML table."""
     path = Path(args.config or "pyproject.toml")
     if args.config is None and not path.is_file():
         return
@@ -236,7 +235,7 @@ def _configure(args: argparse.Namespace) -> None:
 
 
 def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
-    """Returns the table; empty if a file that nobody has named has none."""
+    """Returns the TOML table; {} if the default file has none."""
     try:
         tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -250,7 +249,7 @@ def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
 
 
 def _planned_switches(file: str | None) -> dict[str, SwitchPlan]:
-    """Returns the plans by group, and prints which groups of the file have none.
+    """Returns the plans by group id, and prints which groups of the file have none.
 
     Errors   GroupError at `--switched` for a file without a plan.
     """
@@ -271,7 +270,7 @@ def _planned_switches(file: str | None) -> dict[str, SwitchPlan]:
 
 
 def _known(file: str | None) -> Collection[tuple[str, str]]:
-    """Returns (group_id, kind) of the problems in a baseline. Errors: GroupError with its name."""
+    """Returns (group_id, kind) of a baseline's problems. Errors: GroupError at `--baseline`."""
     if file is None:
         return ()
     try:
@@ -283,7 +282,7 @@ def _known(file: str | None) -> Collection[tuple[str, str]]:
 
 
 def _placed(verdict: Verdict, file: str | None) -> Verdict:
-    """Returns the verdict with the line of each group in a file."""
+    """Returns the verdict, each problem with the line of its group in the file."""
     if file in (None, "-"):
         return verdict
     lines: dict[str, int] = {}
@@ -299,7 +298,7 @@ def _placed(verdict: Verdict, file: str | None) -> Verdict:
 
 
 def _print(verdict: Verdict, args: argparse.Namespace, answers: Sequence[str]) -> int:
-    """Prints the verdict in the format of the options; returns the exit code."""
+    """Prints the verdict in the format that the options name; returns the exit code."""
     from kafka_rebalance.checks import formats
 
     form = args.format or ("json" if args.json else "text")

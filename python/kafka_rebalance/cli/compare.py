@@ -111,7 +111,7 @@ def _json(
 def _led(
     group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace
 ) -> Sequence[LedPlan]:
-    """Returns a plan for each assignor that a possible leader runs, if plans can be made."""
+    """Returns a plan for each assignor that a possible leader runs; () if it cannot be planned."""
     if group.assignor is None or any(
         isinstance(one, SwitchAssignor | SwitchProtocol) for one in changes
     ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance coordinator`: plays a trace that a person wrote, or JSON lines of a program."""
+"""`kafka-rebalance coordinator`: plays a trace written by a person, or JSON lines of a program."""
 
 import argparse
 import sys

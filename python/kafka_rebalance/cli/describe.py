@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance describe`: shows the present state of a group, and its problems."""
+"""`kafka-rebalance describe`: shows the present state of groups, and their problems."""
 
 import argparse
 from dataclasses import replace
@@ -8,8 +8,9 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.notes.findings import summary
 from kafka_rebalance.present.triage import state_in
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
 from . import of_errors
 from .applications import add_settings, replayed
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None:
-    """Shows one group in detail."""
+    """Shows one group in detail, as text or as JSON."""
     (one,) = described(args, [group], noted)
     try:
         application = replayed(args, group, noted)
@@ -99,10 +100,14 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
         return [one]
     if isinstance(group, AssignedByBroker) and isinstance(one, GroupSpec):
         group = replace(group, topics=one.topics)  # a coordinator's description lacks racks
+    found = group.to_dict()
+    kinds = {one.kind for one in group.findings}
+    said = summary(args.group, kinds, empty=not found["members"])
     if args.json:
-        print(contract.dumps(group.to_dict()), flush=True)
+        print(contract.dumps(found | {"summary": said}), flush=True)
         return []
     from kafka_rebalance.report.groups.other_groups import print_other_group
 
+    print_wrapped(said)
     print_other_group(group, given(args, args.group), everything=args.all)
     return []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance fleet`: assigns, plans, compares or summarises every group.
 
-Spark does it, except for small local files of lines, which need no Spark.
+Spark computes the answers, except for small local files of contract lines, which need no Spark.
 """
 
 import argparse
@@ -41,7 +41,7 @@ _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
 (librdkafka/range); for other leaders ask about one group:
 kafka-rebalance {word} FILE --group ID"""
-"""The core does not read which library leads a group; docs/start/spark.md has more."""
+"""The core does not know which library a group's leader runs; docs/start/spark.md has more."""
 
 _UNREAD = (
     "; columns that NAME does not read are not validated (range: owned partitions; roundrobin: "
@@ -144,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_submitted() -> bool:
-    """Returns `session.is_submitted()`, without importing pyspark."""
+    """Returns the value of `session.is_submitted()`, without importing pyspark."""
     if "PYSPARK_GATEWAY_PORT" in os.environ or "pyspark.sql" in sys.modules:
         from kafka_rebalance.spark.session import is_submitted
 
@@ -259,7 +259,7 @@ def _report(
 
 
 def _summary(args: argparse.Namespace, done: "Done") -> str:
-    """Returns the answer in words: of how many groups, and what they have in common."""
+    """Returns a sentence: the number of groups with an answer, and their total figures."""
     answered = done.groups - done.errors - done.counts.get("not_affected", 0)
     groups = counted(answered, "group")
     if args.word == "assign":

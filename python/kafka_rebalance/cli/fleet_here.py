@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet in local files of contract lines, answered in this process: it takes seconds less than
-to start Spark. Files and reports are those of Spark.
+"""Answers a fleet in local files of contract lines in this process: seconds sooner than Spark
+starts. Its files and reports are those that Spark would write.
 """
 
 import argparse
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
 
 MOST_BYTES = 100_000_000
-"""From this size of INPUT on, Spark answers."""
+"""If INPUT has at least so many bytes, Spark answers."""
 
 
 def files_here(args: argparse.Namespace) -> list[Split] | None:
-    """Returns the files if this process is to answer: lines, local and small, Spark not asked."""
+    """Returns the files if this process is to answer: small local lines; None if Spark is to."""
     spark_is_asked = (
         args.master is not None
         or args.remote is not None
@@ -46,7 +46,7 @@ def files_here(args: argparse.Namespace) -> list[Split] | None:
 
 
 class Here:
-    """The fleet of these files, as `OnSpark` is the fleet of all others."""
+    """The fleet in these files; `OnSpark` is the fleet in all other inputs."""
 
     plain = True
 
@@ -70,7 +70,7 @@ class Here:
         return {}  # only records have them
 
     def endless(self, most: int) -> list[tuple[str | None, str]]:
-        """Returns (cluster, id) of the first groups by id whose assignor never ends."""
+        """Returns (cluster, id) of groups whose assignor never ends: the first `most` by id."""
         found = [
             (row.get("cluster"), row["group_id"])
             for row in self.rows(("group_id", "error_kind"))
@@ -119,7 +119,7 @@ class Here:
             self._changes.setdefault(key, PlanTotals()).add(row)
 
     def summary(self, output: str, worst: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Writes the summary; returns its rows, and the totals of each change over all clusters."""
+        """Writes the summary; returns its rows, and each change's totals over all clusters."""
         whole: dict[str, PlanTotals] = {}
         for (_, change), one in self._changes.items():
             whole.setdefault(change, PlanTotals()).merge(one)
@@ -131,7 +131,7 @@ class Here:
         return rows, {change: {"change": change, **one.row(1)} for change, one in whole.items()}
 
     def bins(self, figure: str) -> list[Bin]:
-        """Returns a histogram over all groups, whose bins are those of `fleet_histogram`."""
+        """Returns a histogram over all groups; its bins are those of `fleet_histogram`."""
         found: Counter[int] = Counter()
         for (_, change), one in self._changes.items():
             if change == "":
@@ -139,7 +139,7 @@ class Here:
         return [Bin(low, low if low < 2 else 2 * low - 1, found[low]) for low in sorted(found)]
 
     def most_frequent_error(self) -> dict[str, Any]:
-        """Returns the most frequent error text, and the number of groups that have this error."""
+        """Returns the most frequent error text, and how many groups have that error."""
         errors: Counter[str] = Counter()
         for (_, change), one in self._changes.items():
             if change == "":
@@ -148,14 +148,14 @@ class Here:
         return {"error": error, "groups": groups}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields these columns of the answers, after `cluster` if they have it."""
+        """Yields rows with these columns of the answers, after `cluster` if they have it."""
         keys = ["cluster"] * self._has_cluster
         for table in read_columns(self._answers, [*keys, *names]):
             yield from table.to_pylist()
 
 
 def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, Any]]]:
-    """Yields (cluster, line, group) of each line that is an object of JSON."""
+    """Yields (cluster, line, group) of each line that is a JSON object."""
     for file in files:
         for batch in line_batches(file):
             for line in batch.column(0).to_pylist():
@@ -169,7 +169,7 @@ def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, A
 
 
 def _all(kind: type, value: Any) -> list[Any]:
-    """Returns the items of a list of JSON that have this type."""
+    """Returns the items of this type in a JSON list; [] for any other value."""
     return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
 
 

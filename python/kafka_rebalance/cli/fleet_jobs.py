@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of `fleet` on Spark."""
+"""The jobs of `fleet` that run on Spark."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class OnSpark:
-    """The fleet of any INPUT, answered on Spark; `plain` is as in `paths.local`."""
+    """The fleet in any INPUT, answered by Spark; `plain` is that of `paths.local`."""
 
     def __init__(self, args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> None:
         self.args = args
@@ -32,7 +32,7 @@ class OnSpark:
 
     @cached_property
     def _read(self) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-        """The groups to assign, and a function to call after the job: it counts the rest."""
+        """Returns the groups to assign, and a function that counts, after the job, the others."""
         from kafka_rebalance.spark import jobs
 
         args = self.args
@@ -67,7 +67,7 @@ class OnSpark:
         return done, left_out()
 
     def causes(self) -> dict[str, int]:
-        """Returns the causes of errors in records, with their numbers of records."""
+        """Returns each cause of errors in records, with the number of records that have it."""
         from kafka_rebalance.spark.consumer_offsets import count_causes
 
         if self.args.topics is None:
@@ -76,7 +76,7 @@ class OnSpark:
         return {row[0]: row[1] for row in found.groupBy("cause").sum("records").collect()}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields these columns of the answers, after `cluster` if they have it."""
+        """Yields rows with these columns of the answers, after `cluster` if they have it."""
         from kafka_rebalance.spark import schema
 
         answers = self._spark.read.parquet(self.args.output)
@@ -84,7 +84,7 @@ class OnSpark:
         return (row.asDict() for row in found.toLocalIterator())
 
     def endless(self, most: int) -> list[tuple[str | None, str]]:
-        """Returns (cluster, id) of the first groups by id whose assignor never ends."""
+        """Returns (cluster, id) of groups whose assignor never ends: the first `most` by id."""
         from kafka_rebalance.spark import schema
 
         answers = self._spark.read.parquet(self.args.output)
@@ -102,11 +102,11 @@ class OnSpark:
         return jobs.contract_lines(self._read[0], wanted)
 
     def left_out(self) -> dict[str, int]:
-        """Returns how many groups and records the plans left out."""
+        """Returns how many groups and records the plans left out, by reason."""
         return self._read[1]()
 
     def racks(self) -> list[str]:
-        """Returns the racks of members and replicas, sorted."""
+        """Returns at most 1,000 racks of members and replicas, sorted."""
         from kafka_rebalance.spark.summary import racks_of
 
         return sorted(row["rack"] for row in racks_of(self._read[0]).limit(1000).collect())
@@ -119,13 +119,13 @@ class OnSpark:
         args = self.args
         how = {"assignor": args.assignor, "max_partitions": args.max_partitions}
         planned = plan_each_change(self._read[0], changes, **how)
-        # The change is a column, never a directory name: it may contain a rack, any string.
+        # The change is a column, never a directory name: it may contain a rack, and so any text.
         target = f"{output}/plans"
         jobs.write(planned, target, overwrite=args.overwrite, plain=self.plain)
         self._plans = self._spark.read.parquet(target)
 
     def summary(self, output: str, worst: int) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Writes the summary; returns its rows, and the totals of each change over all clusters."""
+        """Writes the summary; returns its rows, and each change's totals over all clusters."""
         from kafka_rebalance.spark.summary import fleet_summary
 
         assert self._plans is not None
@@ -147,12 +147,12 @@ class OnSpark:
         return sorted(rows, key=lambda row: row["low"])
 
     def bins(self, figure: str) -> list[Bin]:
-        """Returns a histogram over all groups, of the next rebalance."""
+        """Returns a histogram of a figure over all groups, for the next rebalance."""
         found = [row for row in self._histogram if row["figure"] == figure]
         return [Bin(row["low"], row["high"], row["groups"]) for row in found]
 
     def most_frequent_error(self) -> dict[str, Any]:
-        """Returns the most frequent error text, and the number of groups that have this error."""
+        """Returns the most frequent error text, and how many groups have that error."""
         from pyspark.sql import functions as f
 
         assert self._plans is not None
@@ -200,7 +200,7 @@ def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool)
 
 
 def _refused(groups: "DataFrame", source: str) -> str | None:
-    """Returns why tasks cannot read these rows from the files, or None."""
+    """Returns why tasks cannot read these rows from the files; None if they can."""
     from kafka_rebalance.bulk import paths
     from kafka_rebalance.spark import schema
 
@@ -214,7 +214,7 @@ def _refused(groups: "DataFrame", source: str) -> str | None:
 
 
 def asked(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the job's parameters that this command has as options: `assign` has no changes."""
+    """Returns the job's parameters that are options of this command; `assign` has no changes."""
     names = ("assignor", "changes", "max_partitions")
     return {name: vars(args)[name] for name in names if name in vars(args)}
 
@@ -225,7 +225,7 @@ def recommendable() -> list[str]:
 
 
 def _counts(word: str) -> "dict[str, Column]":
-    """Returns further columns to count: the command prints them after the groups and errors."""
+    """Returns the columns that the command counts and prints after the groups and errors."""
     from pyspark.sql import functions as f
 
     if word == "assign":

@@ -33,7 +33,7 @@ Fleet: TypeAlias = "OnSpark | Here"
 
 _WORST = 20
 _AT_LEAST = 5
-"""So many groups are listed even if they end as even as possible."""
+"""At least so many groups are listed, even if they end as even as possible."""
 _MOST_RACKS = 12
 _MOST_CLUSTERS = 50
 _USUAL = ("add-members=1", "remove-members=1")
@@ -58,7 +58,7 @@ def summarise(fleet: Fleet) -> int:
 
 
 def write_summary(fleet: Fleet) -> dict[str, Any]:
-    """Runs the job with the command's `args`, writes the page, and returns the counts."""
+    """Runs the job with the command's `args`, and writes the page; returns the counts."""
     args = fleet.args
     here = local(args.output, plain=fleet.plain)
     if args.report is None and here is None:
@@ -82,7 +82,7 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
     changes = list(dict.fromkeys(["", *given, *lost]))
     fleet.plan(changes, output)
     rows, totals = fleet.summary(output, _WORST)
-    # Of equally bad groups, the page shows the change that was named first.
+    # If a group is equally bad after several changes, the page shows the one that was named first.
     rows = sorted(rows, key=lambda row: changes.index(row["change"]))
     now = totals[""] if "" in totals else Counter()
     error = fleet.most_frequent_error() if now["errors"] else None
@@ -126,7 +126,7 @@ def _racks(fleet: Fleet) -> list[str]:
 
 
 def _cause(most: dict[str, Any]) -> str:
-    """Returns a sentence about the most frequent error, with advice if the assignor is missing."""
+    """Returns a sentence on the most frequent error, with advice if the assignor is missing."""
     error = most["error"]
     if error.startswith("assignor: missing"):
         error = "assignor: missing; --assignor NAME plays every group with this assignor"
@@ -160,7 +160,7 @@ def _clusters(rows: Sequence[Totals]) -> list[Totals]:
 
 
 def _keep_worst(fleet: Fleet, rows: Sequence[Any], directory: Path) -> list[WorstGroup]:
-    """Returns the worst groups, and writes the contract line of each to its own file."""
+    """Returns the worst groups, and writes the contract line of each to a file of its own."""
     args = fleet.args
     found = [(row, one) for row in rows for one in row["worst"] or () if any(_badness(one)[:3])]
     has_cluster = bool(rows) and "cluster" in rows[0]

@@ -55,7 +55,7 @@ class BadGroup(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds the options for the input, for changes (`only` as in `add_changes`) and the output."""
+    """Adds the options for input and output, and for changes (`only` is that of `add_changes`)."""
     add_input(parser)
     add_changes(parser, only)
 
@@ -68,7 +68,7 @@ def add_input(
     parser: argparse.ArgumentParser,
     add_group: Callable[[argparse.ArgumentParser], None] = _add_group,
 ) -> None:
-    """Adds the options for the input and the output; `add_group` adds --group."""
+    """Adds the options for input and output; `add_group` adds --group."""
     text = "contract lines, or tables of kafka-consumer-groups.sh or rpk; - for standard input"
     add_table(parser, f"file FILE: {text}", file={"nargs": "?"})
     add_cluster(parser, instead="; its groups are read, not FILE")
@@ -79,7 +79,7 @@ def add_input(
 
 
 def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds options for all verbs (add-members, …), or those in `only`; all append to `changes`."""
+    """Adds an option for each verb (add-members, …), or for those in `only`; all fill `changes`."""
     changes = parser.add_argument_group(
         "changes",
         "Played in the order given; each one settles before the next. MEMBER is a member_id or a "
@@ -103,7 +103,7 @@ def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = N
 
 
 class _Append(argparse.Action):
-    """Appends a change to one list, so that the changes keep the order of the command line."""
+    """Appends a change to one list, so that changes keep the order of the command line."""
 
     def __call__(
         self,
@@ -127,12 +127,12 @@ def read_groups(
     leaderless: Leaderless | None = None,
     on_left_out: Callable[[str, str], None] | None = None,
 ) -> Iterator[GroupSpec | BadGroup]:
-    """Yields every group of the input, or only the one with the id in `--group`.
+    """Yields every group of the input, or only the one whose id `--group` names.
 
-    `on_left_out` is that of `live.snapshot_lines`.
-    The partitions without a leader are kept in `leaderless`. If the file or the cluster lacks the
-    group in `--group`, an error for this group is yielded. If there is no group at all, a sentence
-    on standard error reports this, because nothing else would be printed.
+    `on_left_out` is that of `live.snapshot_lines`. The partitions without a leader are kept in
+    `leaderless`. If the file or the cluster lacks the group that `--group` names, an error for that
+    group is yielded. If there is no group at all, a sentence on standard error reports this,
+    because nothing else would be printed.
     """
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
@@ -161,7 +161,7 @@ def read_groups(
 def one_group(
     args: argparse.Namespace, where: str = "", leaderless: Leaderless | None = None
 ) -> GroupSpec | None:
-    """Returns the only group of the input; None if it cannot be read, which is then reported."""
+    """Returns the only group of the input; reports its error and returns None if it has one."""
     groups = list(islice(read_groups(args, leaderless), 2))
     if len(groups) != 1:
         args.parser.error(f"{where}needs exactly one group; name it with --group")
@@ -176,7 +176,7 @@ _MOST_COMPARED = 10_000
 
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
-    """Returns the error for a group that does not exist; it suggests a similar or other name."""
+    """Returns the error for a group that does not exist; it names similar or other groups."""
     if near := did_you_mean(group_id, there):
         return BadGroup(group_id, f"group_id: no such group in {where}{near}")
     some = there[:_MOST_THERE]
@@ -186,13 +186,13 @@ def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
 
 
 def bad_line(value: Any, error: GroupError, number: int, key: str = "group_id") -> BadGroup:
-    """Returns the error of a line; `value` is None if it cannot be parsed."""
+    """Returns the error of a line; `value` is None if the line cannot be parsed."""
     place = "" if error.path == "line" else f"line {number}: "
     return BadGroup(group_id_of(value, key), line_error(error, number), place=place)
 
 
 def report_bad(group: BadGroup, *, as_json: bool) -> None:
-    """Reports the error of a group at once: as a line of the output, or on standard error."""
+    """Reports a group's error at once: as a line of the output, or on standard error."""
     if as_json:
         print(contract.dumps(group.to_dict()), flush=True)
     else:
@@ -201,7 +201,7 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
 
 
 def _file(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
-    """Yields each group with its line's value, which is None if it cannot be parsed."""
+    """Yields each group with the value of its line; None if the line cannot be parsed."""
     misspelt, weigher = Misspelt(), Weigher(args)
     with open_input(args.file) as source:
         for number, line in group_lines(source, args):
@@ -227,7 +227,7 @@ def cluster_groups(
     on_left_out: Callable[[str, str], None] | None,
     on_listed: Callable[[Mapping[str, "Listed"]], None] | None = None,
 ) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
-    """Yields each group, with its contract line; the parameters are those of `snapshot_lines`."""
+    """Yields each group with its contract line; the parameters are those of `snapshot_lines`."""
     from kafka_rebalance.live import snapshot_lines
 
     lines = snapshot_lines(
@@ -263,13 +263,13 @@ def answers(
     tally: Tally,
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
 ) -> Iterator[tuple[GroupAnswer, list[str], bool]]:
-    """Yields for each group the result of `work`, the changes that do not affect the group, and
+    """Yields, for each group: the result of `work`, the changes that do not affect the group, and
     whether it is the only group. Reports the error of a bad group at once.
 
-    If the only group lacks the topic, member, client or rack of a change or of `--leader`, this is
-    an error. One of several groups is then played without the change, or with its own leader. A
-    group of Kafka Streams that cannot be played is left out; this is an error only if no group has
-    an answer. A group without members after the changes has a result, but no answer.
+    If the only group lacks the topic, member, client or rack that a change or `--leader` names,
+    this is an error. One of several groups is then played without the change, or with its own
+    leader. A group of Kafka Streams that cannot be played is left out; this is an error only if no
+    group has an answer. A group without members after the changes has a result, but no answer.
     """
     groups = read_groups(args, tally.leaderless)
     first = list(islice(groups, 2))
@@ -307,7 +307,7 @@ def answers(
 def _led(
     group: GroupSpec | BadGroup, args: argparse.Namespace, tally: Tally, *, alone: bool
 ) -> GroupSpec | BadGroup:
-    """Returns the group with the leader of `--leader`; if `alone`, a lack of it is an error."""
+    """Returns the group led by the member of `--leader`; an error if it lacks it and is `alone`."""
     member = vars(args).get("leader")
     if member is None or isinstance(group, BadGroup):
         return group
@@ -330,7 +330,7 @@ def answer(
     *,
     alone: bool,
 ) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut | Emptied:
-    """Returns the result of `work` and the changes left out, as `answers`, or why there is none."""
+    """Returns the result of `work` and the changes left out, as `answers`, or why it has none."""
     if isinstance(group, BadGroup):
         return group
 
@@ -372,7 +372,7 @@ def answer(
 
 
 def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    """Returns advice for a field that `snapshot` has, or for an unknown member or rack, or ""."""
+    """Returns advice: on a field of `snapshot`, or on an unknown member or rack; else ""."""
     if error.path.endswith(".topic_id"):
         return "; `snapshot` writes it"
     if not isinstance(error, NotAffected):
@@ -390,7 +390,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
 
 
 def _near(problem: str, known: Iterable[str]) -> str:
-    """Returns the question for a problem that names, in quotes, what is not there."""
+    """Returns the suggestion for a problem that names, in quotes, what does not exist; else ""."""
     found = re.search(r'"(?:[^"\\]|\\.)*"', problem)
     return did_you_mean(json.loads(found[0]), known) if found else ""
 
@@ -398,7 +398,7 @@ def _near(problem: str, known: Iterable[str]) -> str:
 def _lost_already(problem: str, group: GroupSpec) -> str:
     """Returns advice for `remove-rack` of an unknown rack if some replicas' racks are unknown.
 
-    Metadata has no rack for a replica on a broker that is down (MetadataResponse).
+    Metadata holds no rack for a replica on a broker that is down (MetadataResponse).
     """
     replicas = [r for t in group.topics for racks in t.racks or () for r in racks]
     if not problem.startswith("remove-rack=") or None not in replicas:
@@ -430,7 +430,7 @@ def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:
 
 
 def error_text(error: GroupError, changes: Sequence[object]) -> str:
-    """Returns the text of an error; a path such as `changes[0]` is replaced by the change."""
+    """Returns the text of an error, with the change in place of a path such as `changes[0]`."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":
             return f"{change}: {error.problem}"

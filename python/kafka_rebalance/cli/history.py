@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance history`: what rebalanced, why, and what would have helped."""
+"""`kafka-rebalance history`: which groups rebalanced, why, and what would have helped."""
 
 import argparse
 import gzip
@@ -8,14 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.group.model import Topic
 from kafka_rebalance.history.all_groups import (
     Recorded,
     in_time,
-    recorded_generations,
+    recorded_in_files,
     recorded_in_order,
 )
 from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordinator_log
@@ -24,7 +24,6 @@ from kafka_rebalance.history.group_log import RecordedGeneration
 from kafka_rebalance.history.log_causes import with_log
 from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.history.recorded import RecordedRebalance
-from kafka_rebalance.history.records import read_records
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_note
@@ -128,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _why(args: argparse.Namespace) -> str:
-    """Returns a sentence with the reason why a group may be absent from the records."""
+    """Returns a sentence on why the records may lack a group."""
     return _NONE if args.bootstrap_server is not None else f"{_GIVE_ALL}; {_NONE}"
 
 
@@ -138,22 +137,28 @@ def _source(args: argparse.Namespace) -> str:
 
 
 def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
-    """Reads the files, or a live cluster; adds the causes of missing groups to `missing`."""
+    """Reads the files, or a live cluster; adds to `missing` why records of groups are missing."""
     if args.bootstrap_server is None:
-        return recorded_generations(read_records(*args.files))
-    from kafka_rebalance.live import offsets_records
+        return recorded_in_files(*args.files)
+    from kafka_rebalance.live import group_sessions, offsets_records
 
+    configs, sessions = cluster_configs(args), {}
+    try:
+        sessions = group_sessions(args.bootstrap_server, args.group, configs=configs)
+    except ClusterError as error:  # then they are the defaults, if the cluster can be read at all
+        if isinstance(error, NotReachedError) and error.none_answered:
+            raise
     # --replay, --what-if and --output need each generation; rows alone take much less memory.
     needs_all = args.replay or args.what_if or args.output is not None
     with item_progress("records") as advance:
         read = offsets_records(
             args.bootstrap_server,
-            configs=cluster_configs(args),
+            configs=configs,
             groups=None if args.group is None else (args.group,),
             on_progress=advance,
             on_missing=missing.append,
         )
-        rows = recorded_in_order(read, args.group)
+        rows = recorded_in_order(read, args.group, session_ms=sessions)
         recorded = in_time((row, one if needs_all else None) for row, one in rows)
     for problem in missing:
         print_note(f"{problem}, so the groups of these partitions are missing")
@@ -180,7 +185,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     if args.json:
         _print_json(played)
     else:
-        # The row "Recorded" is compared with the played rows, so it counts the same groups.
+        # The row "Recorded" is compared with the played rows, so it counts only played groups.
         rows = [row for row, _ in recorded if row.group_id not in failed]
         print_counterfactuals(rows, played)
     return len(failed)
@@ -209,7 +214,7 @@ def _print_json(answers: Iterable[_Answer]) -> None:
 
 
 def _topics(path: str | None) -> list[Topic]:
-    """Reads JSON lines with name, partitions, and optionally racks."""
+    """Reads topics from JSON lines with name, partitions, and optionally racks."""
     if path is None:
         return []
     found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads input lines, warns of misspelt fields in them, and writes whole output files."""
+"""Reads input lines, warns of misspelt fields in them, and replaces whole output files."""
 
 import argparse
 import json
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def open_input(file: str) -> BinaryIO:
-    """Opens a file, or standard input for "-"."""
+    """Opens a file for reading in binary; "-" is standard input."""
     return sys.stdin.buffer if file == "-" else Path(file).open("rb")
 
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """Yields a path beside `path`, whose file takes the place of `path` when the block ends.
+    """Yields a path beside `path`; when the block ends, the file written there replaces `path`.
 
     After an error, a file that was at `path` before is unchanged. An OSError names `path`.
     """
@@ -52,14 +52,14 @@ def written(path: Path) -> Iterator[Path]:
 
 
 def draw(path: Path, page: str) -> None:
-    """Writes an HTML page, and says so."""
+    """Writes an HTML page, and reports it on standard error."""
     with written(path) as part:
         part.write_text(page, encoding="utf-8")
     print_note(f"drawn to {path}")
 
 
 def numbered(source: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Yields the lines that are not blank, with their numbers; None for one that is too long."""
+    """Yields the lines that are not blank, with their numbers; None for a line that is too long."""
     for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
         if line is None or line.strip():
             yield number, line
@@ -68,10 +68,10 @@ def numbered(source: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
 def group_lines(
     source: BinaryIO, args: argparse.Namespace | None = None, most: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, bytes | None]]:
-    """Yields contract lines as `numbered` does, also those made from tables (docs/paste.md).
+    """Yields contract lines as `numbered` does; pasted tables are converted into lines first.
 
-    A text has tables if its first line that is not blank is not JSON, and a line is the head of a
-    table. It is read as a whole. `args` has the options of `add_pasted`.
+    A text has tables (docs/paste.md) if its first line that is not blank is not JSON, and a line is
+    the head of a table. Such a text is read as a whole. `args` holds the options of `add_pasted`.
     """
     lines = enumerate(read_lines(source, most), 1)
     text, size, is_json = list[tuple[int, bytes | None]](), 0, False
@@ -106,7 +106,7 @@ _IDS = ("name", "member_id", "group_instance_id", "client_id")
 
 
 def _assume(option: str, pasted: "Pasted") -> str:
-    """Sets the field of an `--assume`; returns the field's path if it is set for all, else ""."""
+    """Sets the field that `--assume` names; returns its path if it is set for all, else ""."""
     found = _OPTION.fullmatch(option)
     place, name, key, text = found.groups() if found else (None, None, "", "")
     if key not in FIELDS[place or ""]:
@@ -152,14 +152,14 @@ _CHARACTERS_IN_SENTENCE = 60
 
 @dataclass(slots=True)
 class Leaderless:
-    """The partitions without a leader, by group id; only contract lines contain them."""
+    """The partitions without a leader, by group id, as contract lines list them."""
 
     of_group: dict[str | None, list[TopicPartition]] = field(default_factory=dict)
     applications: dict[str | None, Any] = field(default_factory=dict)
     """The field `application` of the lines of classic Kafka Streams groups, by group id."""
 
     def note(self, group_id: str | None, line: Any) -> None:
-        """Keeps the leaderless partitions of a contract line; the line may be invalid."""
+        """Keeps a line's leaderless partitions and application; the line may be invalid."""
         if isinstance(line, Mapping) and line.get("application") is not None:
             self.applications[group_id] = line["application"]
         topics = line.get("topics") if isinstance(line, Mapping) else None
@@ -202,12 +202,12 @@ FIELDS = {
     place: [*(one.name for one in record.in_lines()), *_OTHERS[place].split()]
     for place, record in (("", GROUP), ("topics", TOPIC), ("members", MEMBER))
 }
-"""The fields of docs/contract.md, also those that only people read, by the list they are in."""
+"""The fields in docs/contract.md, including those for people only, by the list that holds them."""
 
 
 @dataclass(slots=True)
 class Misspelt:
-    """Reports each field whose name is nearly one of the contract's, once, on standard error.
+    """Reports each field whose name nearly equals one of the contract's, once, on standard error.
 
     The contract allows other fields. But with `ownd` in place of `owned_partitions`, a group would
     be planned as if its members owned nothing.
@@ -216,7 +216,7 @@ class Misspelt:
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def note(self, number: int, value: Any) -> None:
-        """Examines the value of line `number`; it may be an invalid group."""
+        """Examines the value of line `number`; it may not be a valid group."""
         for place, path, fields in _objects(value):
             for name in fields.keys() - FIELDS[place]:
                 if (place, name) not in self.seen:

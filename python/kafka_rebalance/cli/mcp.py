@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     return DONE
 
 
-# The types of texts are `str`, not `str | None`: else the library would parse a text that is JSON.
+# The types of texts are `str`, not `str | None`: otherwise the library parses a text that is JSON.
 class _Tools:
     """The tools. Their docstrings are descriptions for the agent."""
 
@@ -115,7 +115,7 @@ class _Tools:
 
 
 async def _ask(command: str, source: list[str], pasted: str = "", **options: _Texts) -> str:
-    """Runs a command. Errors: ToolError with the command's own sentences."""
+    """Runs a command; returns its answers. Errors: ToolError with the command's own sentences."""
     import anyio
     from mcp.server.mcpserver.exceptions import ToolError
 
@@ -144,7 +144,7 @@ async def _ask(command: str, source: list[str], pasted: str = "", **options: _Te
 
 
 def _cut(value: Any, most: int) -> Any:
-    """Returns a value of JSON with visible names, short strings, and at most so many entries."""
+    """Returns a JSON value with escaped names, short strings, and at most `most` entries a list."""
     if isinstance(value, str):
         return shown(value[:_MOST_IN_TEXT]) + ("… and more" if len(value) > _MOST_IN_TEXT else "")
     if not isinstance(value, dict | list):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands have; a value out of range is wrong usage."""
+"""Options that several commands have; a value out of range is reported as wrong usage."""
 
 import argparse
 import re
@@ -12,7 +12,7 @@ from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 
 MOST_DIGITS = 10
-"""The most digits of a number; Python's time to read a number grows as their square."""
+"""The most digits of a number; Python's time to read a number grows with their square."""
 
 
 def whole(least: int) -> Callable[[str], int]:
@@ -28,7 +28,7 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def topic_count(text: str) -> tuple[str, int]:
-    """Parses a topic with its number of partitions. Errors: GroupError."""
+    """Parses a topic with its number of partitions, NAME=N. Errors: GroupError at `--topic`."""
     name, _, count = text.rpartition("=")
     if not name or not count.isascii() or not count.isdigit() or len(count) > MOST_DIGITS:
         raise GroupError("--topic", f"{quoted(text)} is not NAME=N, as orders=6")
@@ -36,7 +36,7 @@ def topic_count(text: str) -> tuple[str, int]:
 
 
 def seconds(text: str) -> float:
-    """Parses a time in seconds, above 0."""
+    """Parses a number of seconds above 0, with or without an `s`."""
     try:
         value = float(text.removesuffix("s"))
     except ValueError:
@@ -47,7 +47,7 @@ def seconds(text: str) -> float:
 
 
 def of_topic(text: str) -> tuple[str, float]:
-    """Parses a number of a topic, such as `orders=1200`."""
+    """Parses a topic with a number, such as `orders=1200`."""
     name, _, number = text.rpartition("=")
     try:
         return name, float(number)
@@ -56,7 +56,7 @@ def of_topic(text: str) -> tuple[str, float]:
 
 
 def member_options(args: argparse.Namespace) -> dict[str, str | bool]:
-    """Returns the settings of `--member` or `--setting` by name: `process=500ms`."""
+    """Returns the settings of `--member` or `--setting`, such as `process=500ms`, by name."""
     found: dict[str, str | bool] = {}
     for text in args.member:
         key, separator, value = text.partition("=")
@@ -68,11 +68,11 @@ def member_options(args: argparse.Namespace) -> dict[str, str | bool]:
 
 _ENTRY = re.compile(r"^(\S+?)(?: (\S+?))?: (.*(?:\n +.*)*)", re.MULTILINE)
 REPEATED: Mapping[str, Any] = {"action": "append", "default": []}
-"""The arguments of an option that may be given again."""
+"""The arguments of an option that may be repeated."""
 
 
 def add_table(parser: Any, table: str, **how: Callable[[str], Any] | Mapping[str, Any]) -> None:
-    """Adds the options of a table: each entry is `--name METAVAR: help`, or `name METAVAR: help`
+    """Adds the options of a table. Each entry is `--name METAVAR: help`, or `name METAVAR: help`
     for an argument without a name. An option without METAVAR is a switch.
 
     `how` maps a name (`max_size` for --max-size) to its type, or to arguments of `add_argument`.
@@ -114,7 +114,7 @@ def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_pasted(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for what the tables of Kafka's command and of rpk do not show."""
+    """Adds the options for facts that the tables of Kafka's command and of rpk do not show."""
     pasted = parser.add_argument_group(
         "tables of kafka-consumer-groups.sh and rpk",
         "FILE may hold these, too (docs/paste.md). What they do not show is assumed, and set here.",
@@ -136,7 +136,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def add_max_partitions(parser: argparse.ArgumentParser) -> None:
-    """Adds the largest number of partitions: a mistyped number must not use up the memory."""
+    """Adds a limit on the number of partitions: a mistyped number must not use up the memory."""
     text = "--max-partitions N: refuse groups with more than N partitions (default: %(default)s)"
     add_table(parser, text, max_partitions={"type": whole(0), "default": MAX_PARTITIONS})
 
@@ -150,7 +150,7 @@ def add_assignor(parser: argparse.ArgumentParser) -> None:
 
 
 def add_objective(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `balanced` and `weighted`."""
+    """Adds the options of the assignors `balanced` and `weighted`."""
     for option, (assignors, metavar, text) in _OBJECTIVE.items():
         names = " or ".join(assignors)
         parser.add_argument(f"--{option}", metavar=metavar, help=f"with --assignor {names}: {text}")
@@ -195,7 +195,7 @@ def name_with_objective(args: argparse.Namespace) -> str | None:
 
 
 def add_leader(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that names the leader; the leader's library has the assignor that runs."""
+    """Adds the option that names the leader; the leader's library decides which assignor runs."""
     text = """--leader MEMBER: as if this member led its group: a member_id, also shortened as in
       the tables, or a group_instance_id (default: the leader in FILE)"""
     add_table(parser, text)

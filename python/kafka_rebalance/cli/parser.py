@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of the command line; a command's own options are in the command's module."""
+"""The parser of the command line; the module of each command adds the command's options."""
 
 from __future__ import annotations
 
@@ -44,8 +44,11 @@ COMMANDS = {
 }
 """Each command with its line in the help; the module of that name has the command's options.
 
-The order is that in which a new user needs the commands.
+The commands are in the order in which a new user needs them.
 """
+
+_RESTARTS = re.compile("restart|rolling")
+"""Options under which people look for --bounce-members have one of these words."""
 
 _LIVE = "--bootstrap-server broker:9092"
 EXAMPLES = {
@@ -96,7 +99,7 @@ EXAMPLES = {
     "mcp": ["mcp groups.jsonl", f"mcp {_LIVE}"],
     "completion": ["completion bash"],
 }
-"""The examples in each command's help; a test parses them."""
+"""The examples in the help of each command; a test parses them."""
 
 
 class _Help(argparse.HelpFormatter):
@@ -135,11 +138,14 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2)  # USAGE
 
     def _near(self, message: str) -> str:
-        """Returns the question for a misspelt option or choice, or ""."""
+        """Returns a suggestion for a misspelt option or choice, or ""."""
         if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             return did_you_mean(found[1], re.findall(r"[\w -]+", found[2]), 0.6)
         found = re.match(r"unrecognized arguments: (--[^\s=]+)", message)
-        return did_you_mean(found[1], self._option_string_actions) if found else ""
+        known = self._option_string_actions
+        if found and _RESTARTS.search(found[1]) and "--bounce-members" in known:
+            return "; did you mean --bounce-members?"
+        return did_you_mean(found[1], known) if found else ""
 
 
 class _Command(_Parser):
@@ -151,7 +157,7 @@ class _Command(_Parser):
         if self._subparsers is not None or self._is_intermixing:  # the second: called from below
             return super().parse_known_args(args, namespace)
         self._is_intermixing = True
-        # parse_known_args alone takes an optional FILE as left out once it meets an option.
+        # parse_known_args alone considers an optional FILE absent as soon as it meets an option.
         found, extra = self.parse_known_intermixed_args(args, namespace)
         self._is_intermixing = False
         if extra:
@@ -160,7 +166,7 @@ class _Command(_Parser):
 
 
 class _Version(argparse.Action):
-    """Prints the version. This loads the compiled core, which the other options need not load."""
+    """Prints the version. It loads the compiled core, which the other options do not need."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         import kafka_rebalance
@@ -183,7 +189,7 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
     is_first = word in COMMANDS and word == given[0]  # else an option before it may ask for all
 
     def command_parser(**how: Any) -> _Command | None:
-        """Returns a parser for the parsed command only; the help names the other commands."""
+        """Returns a parser for the given command; None for others, which the help only lists."""
         return _Command(**how) if how["prog"] == f"{PROG} {word}" else None
 
     own: Any = command_parser

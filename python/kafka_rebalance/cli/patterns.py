@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The option that selects groups by patterns, as a shell selects files."""
+"""The option that selects groups by patterns like those of a shell."""
 
 import argparse
 from collections.abc import Callable
@@ -18,6 +18,6 @@ def is_pattern(name: str) -> bool:
 
 
 def wanted(args: argparse.Namespace) -> Callable[[str], bool]:
-    """Returns whether a group is selected; every group without the option."""
+    """Returns a function: whether a group id fits a pattern; without the option, all do."""
     patterns = args.group
     return lambda name: patterns is None or any(fnmatchcase(name, one) for one in patterns)

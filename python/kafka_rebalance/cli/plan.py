@@ -82,13 +82,13 @@ class _Answer(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """Returns why no member that may lead has an answer."""
+        """Returns why no member that can lead the group has an answer."""
         from kafka_rebalance.report.plans.notes import names_of
 
         return shortened(no_answer(self.led), names_of(self.led))
 
     def leading(self) -> dict[str, Any]:
-        """Returns the leaders for JSON; empty if they are given, or if Kafka's own surely lead."""
+        """Returns the leaders for JSON; {} with --assignor, or if only Kafka's own can lead."""
         by_broker = self.planned.assignor in SERVER_SIDE
         certain = len(self.led) == 1 and (by_broker or not library_of(self.planned.assignor))
         if self.shown is None or certain:

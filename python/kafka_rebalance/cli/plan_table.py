@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the plans of many groups: a row for each, then what their notes have in common."""
+"""Prints the plans of many groups: a row for each, then sentences on their notes."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ from kafka_rebalance.report.text.names import counted
 
 @dataclass(slots=True)
 class PlanTable:
-    """The rows of many groups, with their notes.
+    """The rows of many groups, and the groups' notes.
 
     Three fields count groups. `losing`: the changes remove a rack. `places_guessed`: members have
     racks, and the racks of new partitions' replicas are guessed. `restarts_assumed`: restarts may
@@ -46,7 +46,7 @@ class PlanTable:
         )
 
     def _summary(self) -> str:
-        """Returns the sums of all groups in words."""
+        """Returns a sentence with the totals of all groups."""
         figures = [one for _, _, one in self.rows]
         silent = [one for one in figures if one.unavailable]
         moves = counted(sum(one.moves for one in figures), "move")

@@ -92,7 +92,7 @@ async def _probe(args: argparse.Namespace) -> int:
 
 
 def _case(line: bytes | None, assignor: str | None) -> "ProbeCase | dict[str, Any]":
-    """Returns the case in a line, or a result line with the error if the line is wrong."""
+    """Returns the case in a line; for a wrong line, a result line with the error."""
     from kafka_rebalance.serve.probe_cases import probe_case
 
     try:

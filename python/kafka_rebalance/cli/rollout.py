@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance rollout`: plays a deploy on Kubernetes, or waits until it is as planned."""
+"""`kafka-rebalance rollout`: plays a deploy on Kubernetes, or waits until a group is as planned."""
 
 import argparse
 from functools import partial
@@ -114,7 +114,7 @@ def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) ->
 
 
 def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None) -> int:
-    """Waits for a state of the group without differences, in two descriptions one after another."""
+    """Waits until two descriptions in a row show one group, as planned; returns the exit code."""
     differs = partial(differences, per_pod=args.per_pod, before=before, engine=args.engine)
     ends_s = monotonic() + args.for_s
     found, last = ["it was never seen at rest"], None
@@ -139,7 +139,7 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
 
 
 def _look(args: argparse.Namespace) -> tuple[list[str], GroupSpec | None]:
-    """Returns why the group is not at rest, or its description."""
+    """Returns ([], the group's description), or why the group is not at rest, with None."""
     from kafka_rebalance.follow.cluster import has_target
 
     try:

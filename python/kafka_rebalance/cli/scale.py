@@ -83,7 +83,7 @@ def _scaled(args: argparse.Namespace, group: GroupSpec, *, in_detail: bool) -> S
 
 
 def _weights(group: GroupSpec) -> Mapping[TopicPartition, float] | None:
-    """Returns the known weights, which are taken for records a second; None if there is none."""
+    """Returns the known weights, which are taken for records a second; None if there are none."""
     return {
         TopicPartition(topic.name, p): weight
         for topic in group.topics
@@ -93,7 +93,7 @@ def _weights(group: GroupSpec) -> Mapping[TopicPartition, float] | None:
 
 
 def _lag(args: argparse.Namespace, group: GroupSpec) -> Mapping[TopicPartition, int] | None:
-    """Returns the lag of one live group, whose partitions are not tasks; None otherwise."""
+    """Returns the lag of the only group, if it is live and has no tasks; else None."""
     if args.bootstrap_server is None or args.group is None or group.subtopologies is not None:
         return None
     from kafka_rebalance.live import group_lags
@@ -104,7 +104,7 @@ def _lag(args: argparse.Namespace, group: GroupSpec) -> Mapping[TopicPartition, 
 
 
 def _counts(text: str) -> list[int]:
-    """Parses `1..20`, `4,8,12`, `4..32/4` (every fourth), or a mix of them."""
+    """Parses `1..20`, `4,8,12`, `4..32/4` (every fourth), or several of these with commas."""
     found: list[int] = []
     for part in text.split(","):
         ends, _, every = part.partition("/")

@@ -44,6 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         port={"type": port, "default": 9092},
         initial_delay_ms={"type": whole(0), "default": delay_ms},
         log_dir=Path,
+        auto_create={"type": whole(0), "default": 0},
     )
 
 
@@ -54,6 +55,7 @@ _OPTIONS = """
 --port: 0: any free one (default: %(default)s)
 --initial-delay-ms MS: group.initial.rebalance.delay.ms (default: %(default)s)
 --log-dir DIR: keep groups and offsets in DIR, and read them
+--auto-create N: a client that asks for an unknown topic makes it, with N partitions
 """
 
 
@@ -70,14 +72,19 @@ def run(args: argparse.Namespace) -> int:
 
     config = CoordinatorConfig(group_initial_rebalance_delay_ms=args.initial_delay_ms)
     server = Server(
-        served_topics(args), host=args.host, port=args.port, config=config, log_dir=args.log_dir
+        served_topics(args),
+        host=args.host,
+        port=args.port,
+        config=config,
+        log_dir=args.log_dir,
+        auto_create=args.auto_create,
     )
     asyncio.run(_serve(server))
     return DONE
 
 
 def served_topics(args: argparse.Namespace) -> "list[ServedTopic]":
-    """Returns the topics of --topics-of and --topic; if both name a topic, --topic decides."""
+    """Returns the topics of --topics-of and --topic; --topic decides if both name a topic."""
     from kafka_rebalance.serve.cluster import Cluster, ServedTopic
 
     cluster = Cluster(())

@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         for line in lines(journal):
             print(line)
         return DONE
-    # A run has few reference cycles, but the search for them would take a third of the time.
+    # A run has few reference cycles, but a search for them would take a third of the time.
     gc.set_threshold(200_000)
     scenarios = _scenarios(args, scenario)
     name, first = next(iter(scenarios.items()))
@@ -163,7 +163,7 @@ def _where(args: argparse.Namespace) -> str:
 def _simulate_application(
     args: argparse.Namespace, group: GroupSpec, application: "Replay", noted: Leaderless
 ) -> int:
-    """Simulates the course that `plan` has of a classic Kafka Streams application."""
+    """Simulates the rebalances that `plan` predicts for a classic Kafka Streams application."""
     from kafka_rebalance.report.runs.application import print_application_run, summary
     from kafka_rebalance.simulator.from_application import application_run
 
@@ -353,7 +353,7 @@ def _json(name: str, run: "Run") -> dict[str, Any]:
         "assumed": run.assumed,
         "of_seeds": run.of_seeds or None,
         "run": name or None,
-        "summary": run.summary,
+        "summary": str(run),
         "totals": dataclasses.asdict(totals(run)),
         "settlings": [one._asdict() for one in settlings(run)],
         "rebalances": [

@@ -26,7 +26,7 @@ _MOVING = {
     "assigned_partitions": "the target",
     "target_active_tasks": "the present tasks, which the assignor reads",
 }
-"""A field of members that are not yet at their target -> the state in which a plan begins."""
+"""A field of members that have not reached their target -> the state from which a plan starts."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -83,12 +83,12 @@ def _with_leaders(
 
 
 def note_left_out(group_id: str, why: str) -> None:
-    """Says on standard error why a group of the cluster has no line."""
+    """Reports on standard error why a group of the cluster has no line."""
     print_note(f"{group_id} left out: {why}")
 
 
 class _Counts:
-    """Counts the groups of a snapshot, and warns of groups that `plan` and `compare` refuse."""
+    """Counts the groups of a snapshot, and warns of those that `plan` and `compare` refuse."""
 
     def __init__(self, advance: Callable[[int, int], None]) -> None:
         self._advance = advance

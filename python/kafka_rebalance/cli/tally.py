@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the groups of a command, for the lines below its report and for its exit code."""
+"""Counts a command's groups, for the lines below its report and for its exit code."""
 
 import argparse
 from collections import Counter
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from kafka_rebalance.assignors.registry import FOREIGN, STREAM
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.grown_sources import STOPS
-from kafka_rebalance.notes.note import first_of
 from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.group_kinds import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted
@@ -22,7 +22,7 @@ from .lines import Leaderless
 
 
 class LeftOut(NamedTuple):
-    """A group of Kafka Streams for which nothing is played; `to_dict` is its line of JSON."""
+    """A group of Kafka Streams for which nothing is played; `to_dict` is its JSON line."""
 
     group_id: str
     why: str
@@ -32,7 +32,7 @@ class LeftOut(NamedTuple):
 
 
 class Emptied(NamedTuple):
-    """A group that has no members after the changes, and the sentence that reports this."""
+    """A group that has no members after the changes; `result` is the sentence that reports it."""
 
     group_id: str
     result: str
@@ -47,11 +47,11 @@ class Emptied(NamedTuple):
 
 
 class CannotSwitch(Emptied):
-    """A group that cannot switch its protocol; `result` has the reason."""
+    """A group that cannot switch its protocol; `result` is the reason."""
 
 
 def unchanged(group_id: str, lines: Sequence[str]) -> str:
-    """Returns the sentence about a group that no change affects; a line is `CHANGE: problem`."""
+    """Returns the sentence on a group that no change affects; a line is `CHANGE: problem`."""
     problems = dict.fromkeys(line.partition(": ")[2] for line in lines)
     return f"{group_id}: {'; '.join(problems)}; nothing changes"
 
@@ -63,7 +63,7 @@ _WHY = {
     NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}: {{}}",
     STOPS: f"of Kafka Streams that may stop: {{}}; {STOPS}",
 }
-"""The reason in one group's line -> its text below a report, with {} for the groups' ids."""
+"""The reason in a group's line -> its text below a report, with {} for the groups' ids."""
 
 _GROUPS_NAMED = 3
 
@@ -113,7 +113,7 @@ class Tally:
         return [*lines, *(_left_out(ids, why) for why, ids in self.streams.items())]
 
     def finish(self, args: argparse.Namespace) -> int:
-        """Prints the counts (the number of errors on standard error), and returns the exit code."""
+        """Prints the counts (errors on standard error), and returns the exit code."""
         for library, groups in self.libraries.items():
             has = f"{counted(groups, 'group')} {'has' if groups == 1 else 'have'}"
             print_note(
@@ -135,7 +135,7 @@ class Tally:
         without = self.unaffected + sum(map(len, self.streams.values()))
         if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
-            # The lines below the report have the other reasons already.
+            # The lines below the report already give the other reasons.
             left = [why for why in self.streams if args.json or why not in _WHY[why]]
             none = ": ".join(("no group is left", *filter(None, ["; ".join(left)])))
             if self.switched:

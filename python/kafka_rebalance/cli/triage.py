@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 CONNECT = "connect"
 _NEWEST = 200_000
-"""How many of the newest offsets of `__consumer_offsets` are read: kafka-python takes seconds."""
+"""How many of the newest offsets of `__consumer_offsets` are read; kafka-python takes seconds."""
 _RECENT_MS = 3_600_000
 _APART_S, _MOST_NAMED = 30, 5
-"""The time between two descriptions of groups whose rebalances no record shows."""
+"""The seconds between two descriptions of groups whose rebalances no record shows."""
 _Shows = Callable[[argparse.Namespace, GroupSpec, Leaderless], None]
 
 
@@ -78,7 +78,7 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
 def triaged(
     args: argparse.Namespace, patterns: Sequence[str] | None, *, counts: bool = False
 ) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
-    """Returns the groups that fit a pattern (None: all groups), and the groups without an answer.
+    """Returns the groups that fit a pattern (None: all), and the errors of the others.
 
     With `counts`, the groups of a cluster have their number of rebalances.
     """
@@ -89,7 +89,7 @@ def triaged(
 
 @dataclass(slots=True)
 class _Look:
-    """One look at the groups that fit a pattern; `listed` are all groups of the cluster."""
+    """One reading of the groups that fit a pattern; `listed` are all groups of the cluster."""
 
     args: argparse.Namespace
     patterns: Sequence[str] | None
@@ -120,7 +120,7 @@ class _Look:
         return (_with_records(self.args, rows) if self.listed else rows), bad
 
     def counted_again(self, rows: Sequence[triage.TriagedGroup]) -> list[triage.TriagedGroup]:
-        """Returns the groups; those whose rebalances no record shows are described once more."""
+        """Returns the groups; those without records are described again, to count rebalances."""
         seen = {
             one.group_id: one.described.group
             for one in rows
@@ -160,7 +160,7 @@ class _Look:
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
 
     def _of_cluster(self) -> Iterator[GroupSpec | BadGroup]:
-        """Yields the groups but Connect's; one without members is an error with its state."""
+        """Yields all groups but Connect's; one without members is an error with its state."""
         named = self.patterns is not None and not any(map(is_pattern, self.patterns))
         left: list[BadGroup] = []
 
@@ -192,7 +192,7 @@ class _Look:
 
 
 def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
-    """Returns how many rebalances two descriptions show, at least: of a classic group, one."""
+    """Returns how many rebalances two descriptions show at least; of a classic group, 0 or 1."""
     if not isinstance(after, GroupSpec):
         return 1
     if before.assignor in SERVER_SIDE:
@@ -220,7 +220,7 @@ def _connect_rows(
 def _with_records(
     args: argparse.Namespace, groups: Sequence[triage.TriagedGroup]
 ) -> list[triage.TriagedGroup]:
-    """Returns the groups with what the newest records show of the last hour, if they are read."""
+    """Returns the groups with the rebalances and patterns of the last hour, if records are read."""
     from kafka_rebalance.history.all_groups import recorded_in_order
     from kafka_rebalance.history.patterns import find_patterns
     from kafka_rebalance.live import NoLogError, NoTopicError, offsets_records
@@ -270,7 +270,7 @@ def _show_rows(
 def described(
     args: argparse.Namespace, groups: Sequence[GroupSpec], noted: Leaderless
 ) -> list[Description]:
-    """Returns the descriptions of the groups; with the lags, if they are of a cluster."""
+    """Returns the descriptions of the groups; with lags, if they are of a cluster."""
     read: dict[str, Iterable[TopicPartition] | None] = {
         group.group_id: [
             tp for owned in Assignment.owned(group).values() for tp in read_partitions(group, owned)
@@ -287,7 +287,7 @@ def described(
 
 
 def _weighed(args: argparse.Namespace, one: Description) -> Description:
-    """Returns the description; the commands that show more of its loads have the weights, too."""
+    """Returns the description; the command to ask about loads gets the weights' options, too."""
     given = [(f"--{name}", vars(args).get(name)) for name in ("weights", "capacity")]
     options = [shell_option(option, value) for option, value in given if value is not None]
     return replace(
@@ -306,7 +306,7 @@ def _lags(
     read: Mapping[str, Iterable[TopicPartition] | None],
     leaderless: list[TopicPartition],
 ) -> Mapping[str, "Lags"]:
-    """Returns the lags by group id, and adds the partitions without a leader; empty for a file."""
+    """Returns the lags by group id, and adds the partitions without a leader; {} for a file."""
     if args.bootstrap_server is None:
         return {}
     from kafka_rebalance.live import group_lags
@@ -316,7 +316,7 @@ def _lags(
 
 
 def _lags_of_others(args: argparse.Namespace, group_ids: Sequence[str]) -> Mapping[str, "Lags"]:
-    """Returns the lags of groups that only offsets show; a refused group is left out."""
+    """Returns the lags of groups that cannot be described here; leaves out those refused."""
     try:
         return _lags(args, dict.fromkeys(group_ids), []) if group_ids else {}
     except NotReachedError:

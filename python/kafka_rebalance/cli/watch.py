@@ -37,11 +37,11 @@ from .patterns import add_patterns, is_pattern, wanted
 from .tally import OF_APPLICATION
 
 _Events = queue.SimpleQueue[tuple[str, tuple[Any, ...], dict[str, Any]]]
-"""Calls of a listener: the method and its arguments."""
+"""Calls of a listener: the method, and its arguments by position and by name."""
 PATIENCE_S = 60.0
 """For how many seconds a cluster may be silent; a broker restarts in less time."""
 _OF_NAMED_S, _OF_ALL_S = 0.5, 5.0
-"""How often named groups, and all groups, are described."""
+"""The seconds between two descriptions of named groups, and of all groups."""
 _WITHOUT_MEMBERS = (EMPTY, "state: Dead", NO_SUCH_GROUP)
 
 
@@ -101,7 +101,7 @@ class _Queued:
 
 @dataclass
 class _Watch:
-    """Prints what happens to the groups; `names` is None for groups by pattern."""
+    """Prints what happens to the groups; `names` is None if patterns select them."""
 
     args: argparse.Namespace
     names: list[str] | None
@@ -118,7 +118,7 @@ class _Watch:
     has_begun: bool = False
 
     def run(self) -> int:
-        """Prints until the end. Errors: ClusterError if no other attempt is worth it."""
+        """Prints until the end; returns the exit code. Errors: ClusterError if retries fail."""
         began_s = time.monotonic()
         while not self.refused and self.seen != (self.args.rebalances or -1):
             left_s = (self.args.for_s or 1e9) - (time.monotonic() - began_s)
@@ -225,7 +225,7 @@ class _Watch:
                 raise error
 
     def _refusal(self, group: GroupSpec) -> str:
-        """Plans the changes. Returns why this is not possible; "" if it is.
+        """Plans the changes. Returns why they cannot be planned; "" if they can.
 
         Without changes, only an error at `assignor` counts: then no plan is possible. But an
         assignor that throws now may answer later, and the causes of a Kafka Streams group's
@@ -263,7 +263,7 @@ def _document(one: FollowedRebalance, far: int | None) -> dict[str, Any]:
 
 
 def _beginning(group: GroupSpec, source: str) -> str:
-    """Returns a line about the state in which the watch begins."""
+    """Returns a line on the state in which the watch begins."""
     size = f"{counted(len(group.members), 'member')}, {counted(len(owners(group)), _noun(group))}"
     return f"watching {group.group_id} by its {source}: {group.assignor}, {size}"
 
@@ -297,7 +297,7 @@ def _line(one: FollowedRebalance, far: int | None) -> str:
 
 
 def _event(one: JudgedRebalance, after: GroupSpec) -> str:
-    """Returns the event; if no event is visible, how many partitions were revoked and gained."""
+    """Returns the event; if none is visible, how many partitions were revoked and gained."""
     moves = [(one.revoked, "revoked"), (one.gained, "gained")]
     moved = [f"{counted(number, _noun(after))} {what}" for number, what in moves if number]
     if one.event != NO_CHANGE or not moved:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options `--weights` and `--capacity`: where the loads of partitions and members come from.
+"""The options `--weights` and `--capacity`: the sources of the loads of partitions and members.
 
 load     records a second that arrive, and the lag divided by `CATCH_UP_S`
 rate     records a second that arrive: the ends of the partitions are read twice
@@ -33,7 +33,7 @@ _LIVE = ("load", "rate", "lag")
 
 
 def add_weights(parser: argparse.ArgumentParser, *, of_members: bool = True) -> None:
-    """Adds the options for the weights of partitions and, if `of_members`, for the capacities."""
+    """Adds the options for the weights of partitions and, if `of_members`, for capacities."""
     given = parser.add_argument_group(
         "weights", "What partitions carry, for all that looks at load (docs/balance.md)."
     )
@@ -52,7 +52,7 @@ _SECONDS = "--seconds S: measure load and rate for S seconds (default: %(default
 
 
 def only_weighted(args: argparse.Namespace) -> None:
-    """Raises a GroupError if weights are given, but another assignor is asked."""
+    """Raises GroupError if weights are given, but the assignor is not `weighted`."""
     name = (args.assignor or "").partition("?")[0]
     for option in ("weights", "capacity"):
         if getattr(args, option) is not None and name != WEIGHTED:
@@ -81,7 +81,7 @@ class Weigher:
             )
 
     def __call__(self, group: GroupSpec) -> GroupSpec:
-        """Returns the group with the weights. Errors: ClusterError; GroupError."""
+        """Returns the group with the weights. Errors: ClusterError, GroupError."""
         if self.source in _LIVE and group.group_id == self._only and not self._has_read:
             self._given.weights, self._has_read = self._measured(group), True
         for topic in group.topics:
@@ -89,7 +89,7 @@ class Weigher:
         return self._given.put_in(group) if self._given.weights or self._given.capacities else group
 
     def line(self, line: bytes) -> bytes:
-        """Returns the contract line with the weights; a wrong line unchanged."""
+        """Returns the contract line with the weights; a wrong line is returned unchanged."""
         if not (self._given.weights or self._given.capacities):
             return line
         try:

@@ -8,13 +8,14 @@ Each rebalance is answered in these steps:
    claims only what the last target gives it or what it claimed before, that target is used again.
    So the second round of a cooperative rebalance takes no further partition from a member.
 2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
-   nothing from its owner; it assigns only partitions without an owner, and evens out how many each
-   member has. With weights, members without any partition first get an equal number of partitions,
-   whatever the budget: else members that join late would wait for many rebalances. The leader
-   requests that rebalance as soon as it has weights, once for the same members.
-3. In a cooperative group, a partition is withheld (assigned to nobody in this round) if its new
-   owner does not claim it and another member does, however old that claim is: the other member may
-   still read it.
+   nothing from its owner; it hands out partitions without an owner, by their number. With weights,
+   members without any partition first get an even share, by number, whatever the budget: else
+   those that join late would wait for many rebalances. The leader requests that rebalance as soon
+   as it has weights, once for these members. A new leader, which finds partitions without an owner,
+   may be in another leader's second round: within a budget or by weights, it takes nothing.
+3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
+   member does, however old that claim is: the other member may still read it. A claim that a member
+   repeats after two answers against it is ignored, or it would be withheld for ever.
 
 While the consumer leads, a thread reads the weights. A consumer that led the last rebalance but not
 this one ends its thread, so a group's offsets are read by one member only.
@@ -28,10 +29,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kafka_rebalance.assignors.registry import BALANCED, LISTED, row_of
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 
 from .caller import ConsumerMemory, log
@@ -45,6 +47,8 @@ COOPERATIVE, EAGER = (
 FREEZE_S = 60.0
 MAX_AGE_S = 600.0
 READ_EVERY_S, FIRST_AFTER_S = 60.0, 10.0
+BEGINS_AFTER_S = 1.0
+"""The rebalance that the leader has just decided ends before the leader begins to read."""
 PAYS_IN_A_ROW = 3
 _MOST_WEIGHT = 2**53
 
@@ -53,8 +57,7 @@ Source = Weights | Callable[[str, Sequence[TopicPartition]], Weights]
 """Weights by (topic, partition), or a function of group id and partitions that reads them."""
 
 
-@dataclass(frozen=True)
-class PlugInOptions:
+class PlugInOptions(Frozen):
     """The options of a plug-in. Times are in seconds.
 
     `settings` are those of an assignor's name, as "budget=3&tolerance=5%". `rebalance_every` is the
@@ -79,9 +82,14 @@ class PlugInOptions:
     def named(self) -> str:
         return f"{self.assignor}?{self.settings}" if self.settings else self.assignor
 
+    @property
+    def taking_nothing(self) -> str:
+        """The assignor with a budget of 0 in place of the given one."""
+        others = [one for one in self.settings.split("&") if one and not one.startswith("budget=")]
+        return f"{self.assignor}?{'&'.join([*others, 'budget=0'])}"
 
-@dataclass(frozen=True, slots=True)
-class LastAnswer:
+
+class LastAnswer(Frozen):
     """The last answer, and the topics and members for which the leader computed it."""
 
     group_id: str
@@ -122,6 +130,7 @@ class Leading:
         self._last: LastAnswer | None = None
         self._read: tuple[Weights, float] | None = None
         self._shared: set[str] | None = None
+        self._against: dict[tuple[str, TopicPartition], int] = {}
         self._has_led = False
         self._pays = 0
         self._stop = threading.Event()
@@ -130,9 +139,9 @@ class Leading:
     def decide(
         self, group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], _listed: str
     ) -> LegalAnswer:
-        """Returns each member's partitions; has the parameters of `leader.legal`."""
+        """Returns each member's partitions; the parameters are those of `leader.legal`."""
+        members = self._without_repeated(tuple(map(_with_history, members)))
         self._has_led = True
-        members = tuple(map(_with_history, members))
         last, now = self._last, time.monotonic()
         # 1.
         frozen = last is not None and last.is_of(topics, members)
@@ -171,11 +180,42 @@ class Leading:
         self._stop.set()
         self._read = self._last = None
 
+    def _without_repeated(self, members: tuple[Member, ...]) -> tuple[Member, ...]:
+        """Returns the members without the claims that a third answer would withhold.
+
+        A member that missed an answer still claims what it had, so one such claim is no error. An
+        answer that did not reach even its leader does not count.
+        """
+        if self._last is None or self._has_led or not self.options.is_cooperative:
+            return members
+        newest = max((one.generation_id or 0 for one in members), default=0)
+        self._against = {
+            (one.member_id, tp): self._against.get((one.member_id, tp), 0) + 1
+            for one in members
+            if one.generation_id == newest
+            for tp in set(one.owned_partitions).difference(self._last.target.get(one.member_id, ()))
+        }
+        ignored = {claim for claim, answers in self._against.items() if answers > 2}
+        for who, tp in sorted(ignored):
+            log.error("%s claims %s-%s after two answers against it; ignored", who, *tp)
+        return tuple(
+            replace(
+                one,
+                owned_partitions=tuple(
+                    tp for tp in one.owned_partitions if (one.member_id, tp) not in ignored
+                ),
+            )
+            for one in members
+        )
+
     def _target(
         self, group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], known: Weights
     ) -> LegalAnswer:
+        is_new = self._last is None and _unclaimed(topics, members)
+        named = self.options.taking_nothing if is_new else self.options.named
         if self.options.assignor == BALANCED:
-            return legal(group_id, topics, members, self.options.named)
+            is_limited = "budget=" in self.options.settings
+            return legal(group_id, topics, members, named if is_limited else self.options.named)
         if not any((topic.name, p) in known for topic in topics for p in range(topic.partitions)):
             log.info("group %s: no fresh weights; no partition is taken from its owner", group_id)
             return legal(group_id, topics, members, f"{BALANCED}?budget=0")
@@ -183,8 +223,9 @@ class Leading:
             replace(one, weights=tuple(known.get((one.name, p)) for p in range(one.partitions)))
             for one in topics
         )
-        members = _with_shares(group_id, topics, members)
-        return legal(group_id, weighed, members, self.options.named)
+        if not is_new:
+            members = _with_shares(group_id, topics, members)
+        return legal(group_id, weighed, members, named)
 
     def _start(self) -> None:
         is_running = (
@@ -244,11 +285,7 @@ def _with_shares(
     They first get partitions without an owner, so a second round takes nothing from a member. If no
     partition has to be taken, the result is `members` itself.
     """
-    read = {name for one in members for name in one.topics}
-    every = {
-        TopicPartition(t.name, p) for t in topics if t.name in read for p in range(t.partitions)
-    }
-    free = len(every.difference(*(one.owned_partitions for one in members)))
+    every, free = _read(topics, members), len(_unclaimed(topics, members))
     idle = [one.member_id for one in members if not one.owned_partitions]
     most = len(idle) * (len(every) // len(members)) - free
     if most <= 0:
@@ -268,7 +305,19 @@ def _with_shares(
     )
 
 
+def _read(topics: Sequence[Topic], members: Sequence[Member]) -> set[TopicPartition]:
+    read = {name for one in members for name in one.topics}
+    return {
+        TopicPartition(t.name, p) for t in topics if t.name in read for p in range(t.partitions)
+    }
+
+
+def _unclaimed(topics: Sequence[Topic], members: Sequence[Member]) -> set[TopicPartition]:
+    return _read(topics, members).difference(*(one.owned_partitions for one in members))
+
+
 def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> None:
+    stop.wait(BEGINS_AFTER_S)
     while (one := leading()) is not None and not stop.is_set():
         one.read()
         wait_s = READ_EVERY_S if one.fresh(time.monotonic()) else min(FIRST_AFTER_S, READ_EVERY_S)
@@ -331,7 +380,8 @@ class Load:
     (`pip install 'kafka-rebalance[kafka]'`). The first call returns no weights, because a rate
     needs two readings. `configs` are kafka-python's client settings, such as those for TLS.
 
-    Errors   ClusterError if the cluster cannot be read; the leader logs it and tries again.
+    Errors   MissingExtra without kafka-python. ClusterError if the cluster cannot be read; the
+             leader logs it and tries again.
     """
 
     def __init__(
@@ -341,6 +391,9 @@ class Load:
         catch_up: float = 300.0,
         configs: Mapping[str, Any] | None = None,
     ) -> None:
+        from kafka_rebalance.live.cluster import kafka_module
+
+        kafka_module()  # imported now: a thread that imports it delays the rebalance of its leader
         self._server, self._configs, self._catch_up = bootstrap_server, configs, catch_up
         self._before: dict[str, tuple[float, dict[TopicPartition, int]]] = {}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation if the broker assigns: uniform, range, and tasks of Streams.
 
-For uniform and unequal subscriptions, the facts are recorded while uniform runs. The other facts
+For uniform with unequal subscriptions, the facts are recorded while uniform runs. The other facts
 follow from the group and the answer.
 """
 
@@ -37,7 +37,7 @@ class Quotas(Fact):
 class Keeps(Fact):
     """The partition's owner (None: no owner) keeps `kept` of its `owned` partitions.
 
-    `is_kept` is True if the explained partition is one of those that it keeps.
+    `is_kept` is True if the explained partition is one of the kept ones.
     """
 
     owner: str | None
@@ -80,7 +80,7 @@ class Fewest(Fact):
 
 
 class Evened(Fact):
-    """A move to a member with fewer partitions; `…_holds` are the numbers before the move."""
+    """A move to a member with fewer partitions; `…_holds` are the two numbers before the move."""
 
     source: str
     source_holds: int
@@ -117,7 +117,7 @@ class GivenTask(Fact):
 
 
 def uniform_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
-    """Returns uniform's steps; None if `tp` has several owners."""
+    """Returns the facts of uniform's steps; None if `tp` has several owners."""
     view = view_of(group, uniform.NAME)
     owners = holders(Assignment.owned(group), tp)
     if len(owners) > 1:
@@ -189,7 +189,7 @@ def _unequal(group: GroupSpec, build: _Watched, owners: Sequence[str]) -> Iterat
 
 
 def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
-    """Returns the steps of the brokers' range; this assignor ignores racks and present owners."""
+    """Returns the facts of the brokers' range, which ignores racks and present owners."""
     members = static_first(one.member for one in view_of(group, ranges.NAME).members)
     order = [one.member_id for one in members if tp.topic in one.topics]
     share, extras = divmod(partitions := group.partition_counts()[tp.topic], len(order))
@@ -203,7 +203,7 @@ def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
 
 
 def task_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
-    """Returns the fact that explains why an active task is assigned to its member."""
+    """Returns the single fact that explains why an active task is assigned to its member."""
     owner = next(reversed(holders(Assignment.owned(group), tp)), None)
     (holder,) = holders(assign(group, sticky.NAME), tp)
     return [GivenTask(all_tasks(group.subtopologies or (), 0), len(group.members), owner, holder)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation: each is a sentence about one step of an assignor; `step` names it.
 
-`reasons.py` finds them; `tests/test_explanations_are_true.py` compares each with another run.
+`reasons.py` finds them; `tests/test_explanations_are_true.py` checks each by another run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from kafka_rebalance.group.spec import counted
 
 @dataclass_transform(frozen_default=True)
 class Fact:
-    """One step of an algorithm; each subclass is a frozen dataclass from its first object on.
+    """One step of an algorithm; each subclass becomes a frozen dataclass with its first object.
 
-    To make all of these dataclasses takes longer than an explanation, which has few kinds of facts.
+    To make all of these dataclasses takes longer than an explanation, which needs few of them.
 
     `text` is a format string for the sentence, unless the subclass has its own `__str__`.
     """
@@ -39,8 +39,8 @@ class Fact:
 class Unknown(Fact):
     """The assignor's steps are unknown, and no other assignor's steps are shown instead.
 
-    `page` is the page that describes the assignor, or empty. `kafkas` is Kafka's assignor of the
-    same name, if this one can be explained; `agrees` is True if both choose the same member.
+    `page` is the page that describes the assignor, or "". `kafkas` is Kafka's assignor of the same
+    name, if that one can be explained; `agrees` is True if both choose the same member.
     """
 
     assignor: str
@@ -62,7 +62,7 @@ class Unknown(Fact):
 
 
 class Remembered(Fact):
-    """The leader computes nothing in this round: it gives the rest of its earlier answer."""
+    """The leader computes nothing in this round: it assigns what it withheld before."""
 
     assignor: str
     step = "assignor"
@@ -71,7 +71,7 @@ class Remembered(Fact):
 
 
 class Alike(Fact):
-    """The steps are unknown. Kafka's assignor `kafkas` has the same answer; its facts follow.
+    """The steps are unknown. Kafka's assignor `kafkas` has an equal answer; its facts follow.
 
     `reads_other_claims` is True for a class that reads its own library's user data.
     """
@@ -96,7 +96,7 @@ class Alike(Fact):
 class NotAlike(Fact):
     """The steps are unknown, and the most similar assignor, `kafkas`, has another answer.
 
-    `where` is the page that describes the assignor, in brackets, or empty.
+    `where` is the page that describes the assignor, in brackets, or "".
     """
 
     assignor: str
@@ -139,7 +139,7 @@ class Outcome(Fact):
 
 
 class GivenToNobody(Fact):
-    """The steps are unknown, and no member gets the partition; other assignors' steps name one."""
+    """The steps are unknown, and no member gets the partition, although others' steps name one."""
 
     assignor: str
     where: str
@@ -172,7 +172,7 @@ class FairShares(Fact):
 
 
 class RackPass(Fact):
-    """The member of the rack pass, or None; `alone`: this topic is co-partitioned with no other."""
+    """The member of the rack pass, or None; `alone`: no topic is co-partitioned with this one."""
 
     member_id: str | None
     alone: bool
@@ -193,7 +193,7 @@ class NoRackPass(Fact):
 
 
 class RangeOf(Fact):
-    """The member whose range has the partition; `place` is its number in the order, from 1 on."""
+    """The member whose range holds the partition; `place` is its number in the order, from 1."""
 
     member_id: str
     place: int
@@ -212,7 +212,7 @@ class RangeOf(Fact):
 
 
 class Dealt(Fact):
-    """The place `at` (from 1 on) of the partition in the sorted list of all partitions (`of`)."""
+    """The partition's place `at` (from 1 on) in the sorted list of all `of` partitions."""
 
     members: int
     at: int
@@ -227,9 +227,9 @@ class Dealt(Fact):
 
 
 class NextInCircle(Fact):
-    """The member that gets the partition; the circle left out `passed` members before it.
+    """The member that gets the partition; the circle passed over `passed` members before it.
 
-    `before` is the partition before it in the row, with its member; None for the first one.
+    `before` is the partition before it in the row, with its member; None for the first partition.
     """
 
     member_id: str
@@ -250,5 +250,5 @@ def holders(assignment: Mapping[str, Sequence[TopicPartition]], tp: TopicPartiti
 
 
 def lines(facts: Sequence[Fact]) -> list[str]:
-    """Returns a line for each fact: its number, its step and its text."""
+    """Returns a line for each fact: its number, the name of its step and its sentence."""
     return [f"{n}. {fact.step}: {fact}" for n, fact in enumerate(facts, 1)]

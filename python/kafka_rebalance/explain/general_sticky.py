@@ -55,7 +55,7 @@ class _Watched:
 
 
 class WatchedGeneral(_Watched, general.GeneralBuild):
-    """Kafka's algorithm, which also records the steps of the watched partition."""
+    """Kafka's algorithm; also records the steps of the watched partition."""
 
     def _assign_smallest(self, tp: TopicPartition, racks: Racks | None) -> bool:
         given = super()._assign_smallest(tp, racks)
@@ -69,14 +69,14 @@ class WatchedGeneral(_Watched, general.GeneralBuild):
 
 
 class WatchedLibrdkafka(_Watched, librdkafka.LibrdkafkaBuild):
-    """librdkafka's algorithm, which also records the steps of the watched partition."""
+    """librdkafka's algorithm; also records the steps of the watched partition."""
 
     @property
     def topics_of(self) -> dict[str, frozenset[str]]:
         return self.topics
 
     def remember_previous(self) -> None:
-        """Does nothing when `general_steps` calls it: the claims contain the previous owners."""
+        """Does nothing when `general_steps` calls it: the claims hold the previous owners."""
 
     def _assign_smallest(self, tp: TopicPartition, racks: librdkafka.SentRacks | None) -> bool:
         given = super()._assign_smallest(tp, racks)
@@ -117,7 +117,7 @@ class SameInstance(Fact):
 
 
 def librdkafka_steps(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
-    """Yields the steps of librdkafka's cooperative-sticky."""
+    """Yields the facts of the steps of librdkafka's cooperative-sticky."""
     members = members_with_topics(group)
     claims = librdkafka_claims.settle(members)
     listed = tuple(
@@ -140,7 +140,7 @@ def librdkafka_steps(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
 
 
 def general_steps(build: WatchedGeneral | WatchedLibrdkafka, tp: TopicPartition) -> Iterator[Fact]:
-    """Yields the facts of a build; its claims are already compared, and it has not run yet."""
+    """Runs a build whose claims are already settled, and yields the facts of its steps."""
     build.watch(tp)
     build.sort_partitions()
     build.remember_previous()

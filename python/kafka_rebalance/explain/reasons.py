@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds why an assignor gave a partition to a member, by a run of the reference algorithm."""
+"""Finds why an assignor gave a partition to a member, by running the reference algorithm."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -61,7 +61,7 @@ _PAGES = {
     "librdkafka": "docs/behaviour/librdkafka.md",
     **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
 }
-"""An assignor, or the library or kind of group in its name -> the page that describes it."""
+"""An assignor, or the part of its name before the slash -> the page that describes it."""
 
 
 _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
@@ -70,7 +70,7 @@ _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
 def _by_most_like(
     group: GroupSpec, assignor: str, kafkas: str, tp: TopicPartition
 ) -> Iterator[Fact]:
-    """Yields the steps of the most similar assignor, if both make exactly the same assignment."""
+    """Yields the facts of the most similar assignor, if it makes exactly the same assignment."""
     mine = assign(group, assignor)
     where = f" ({page})" if (page := _page(assignor)) else ""
     if not holders(mine, tp):
@@ -217,7 +217,7 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
 
 
 def _imported(module: str, name: str) -> _Steps:
-    """Returns a function of this room, whose module is imported when it is called."""
+    """Returns a function of the room `explain`; a call of it imports the function's module."""
     return lambda group, tp: getattr(import_module(f".{module}", __package__), name)(group, tp)
 
 
@@ -232,11 +232,11 @@ _STEPS: dict[str, _Steps] = {
     "share/simple": _imported("share", "share_steps"),
     "streams/sticky": _imported("broker", "task_steps"),
 }
-"""Assignor -> the function that returns the facts; None from one that cannot explain a group."""
+"""Assignor -> the function that returns the facts; it returns None if it cannot explain a group."""
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
-    """Yields the claims to one partition, each with its outcome; other partitions do not matter."""
+    """Yields the claims to one partition, in order, each with the outcome of its comparison."""
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]
@@ -251,7 +251,7 @@ def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
 
 
 class _WatchedConstrained(constrained.ConstrainedBuild):
-    """The constrained algorithm, which also records the members that get the watched partition."""
+    """The constrained algorithm; also records the members that get the watched partition."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
         super().__init__(name, claims, racks)

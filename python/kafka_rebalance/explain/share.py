@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation in a share group: who reads a partition, and why.
 
-The assignor itself runs (`assignors/share/simple.py`), in the pool of the partition: the topic, or
+The assignor itself runs (`assignors/share/simple.py`), in the pool of the partition: its topic, or
 the whole group if all members subscribe to the same topics.
 """
 
@@ -40,8 +40,8 @@ class Shared(Fact):
 
 
 class FormerReader(Fact):
-    """The outcome for a former reader of the partition, which `had` partitions of the pool `topic`
-    (None: all topics) and now `wants` that many.
+    """The outcome for a former reader of the partition. It `had` so many partitions of the pool
+    `topic` (None: all topics), and now `wants` so many.
     """
 
     member_id: str
@@ -85,8 +85,8 @@ class Filled(Fact):
 
 
 class TooFew(Fact):
-    """The partition gets fewer readers than `wanted`: the circle came back to the member `again`,
-    which had just got it; None means that no other member with too few was left.
+    """The partition gets fewer readers than `wanted`, because the circle came back to the member
+    `again`, which had just got it; None: because no other member with too few was left.
     """
 
     readers: int
@@ -123,8 +123,8 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 
 class _Watched(simple.Pool):
-    """A pool that records who loses the watched partition and why, and who gets it and held how
-    many; members are numbered.
+    """A pool that records which members lose the watched partition and why, and which gain it, with
+    the number that they held before; members are numbers.
     """
 
     reason: Outcome = "given up"
@@ -168,7 +168,7 @@ class _OfTopic(_Watched, simple.TopicPool):
 
 
 def _had(view: View, topic: Uuid) -> list[int]:
-    """Returns each member's number of partitions of the pool's topics, also uninitialised ones."""
+    """Returns each member's number of partitions of the pool's topics, uninitialised ones too."""
     topics = view.members[0].topics if view.homogeneous else {topic}
     return [
         sum(len(numbers) for topic, numbers in one.target.items() if topic in topics)

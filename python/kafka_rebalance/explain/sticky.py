@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts about the steps of the sticky assignors; `facts.py` defines those of other assignors."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from kafka_rebalance.assignors.classic.claims import NO_GENERATION
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
 
@@ -13,9 +13,8 @@ from .facts import Fact
 Outcome = Literal["first", "newer", "equal", "older"]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A claim to the partition, compared with the generation `against` of an earlier claim."""
+class Claim(Frozen):
+    """A claim to the partition; `outcome` compares it with the generation `against`."""
 
     member_id: str
     generation: int
@@ -36,7 +35,7 @@ _CLAIMED: dict[Outcome, str] = {
 
 
 class ClaimFacts(Fact):
-    """All claims to a partition, in the order in which the leader reads them."""
+    """All claims to the partition, in the order in which the leader reads them."""
 
     claims: tuple[Claim, ...]
     step = "claims"
@@ -50,8 +49,8 @@ def _generation(generation: int | None) -> str:
 
 
 class Algorithm(Fact):
-    """The algorithm that runs: `found_equal` is the result of Kafka's test for equal subscriptions,
-    which counts a topic that a member lists twice as two; `equal` is the fact.
+    """The algorithm that runs. `found_equal` is the result of Kafka's test for equal subscriptions,
+    which counts a topic that a member lists twice as two; `equal` is whether they are equal.
     """
 
     found_equal: bool
@@ -71,8 +70,7 @@ _ALGORITHM = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Frozen):
     """The number of partitions that each member may have in the constrained algorithm."""
 
     partitions: int
@@ -123,7 +121,7 @@ _GIVEN_UP = {
 
 
 class Unassigned(Fact):
-    """The partition is one of `unassigned` partitions; `again` is True if a member keeps it too.
+    """The partition is one of `unassigned` partitions; `again` is True if a member also keeps it.
 
     `short` members have fewer than `least` partitions, `one_more` members may have one more.
     """
@@ -219,7 +217,7 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 
 
 class Moved(Fact):
-    """A move during balancing, with the reason; `…_holds` are the numbers before the move.
+    """A move during balancing, with its reason; `…_holds` are the two numbers before the move.
 
     `instead` is the partition that should have moved, if this one moved back in its place.
     """

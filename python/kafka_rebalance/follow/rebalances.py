@@ -11,6 +11,7 @@ Differs  two descriptions show neither when the rebalance happened nor why a mem
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import Engine
@@ -25,7 +26,7 @@ from kafka_rebalance.history.recorded import CAUSE_RANK, Cause, RecordedRebalanc
 from kafka_rebalance.history.replayed import recorded_group
 from kafka_rebalance.live.classic_groups import subscribed_protocol
 from kafka_rebalance.watch.owners import Owners, owners_in
-from kafka_rebalance.watch.verdict import JudgedRebalance, differences, judged_rebalance
+from kafka_rebalance.watch.verdict import UNKNOWN, JudgedRebalance, differences, judged_rebalance
 
 BETWEEN = "between two descriptions"
 _CAUSES = {
@@ -60,14 +61,35 @@ def topics_read(found: FollowedRow) -> frozenset[str]:
 def from_record(
     found: FollowedRow, topics: Mapping[str, Mapping[str, Any]], engine: Engine = "rust"
 ) -> FollowedRebalance:
-    """Judges a row with the present `topics`: name -> topic, as in a line of docs/contract.md."""
-    row, before, after = found
+    """Judges a row with the present `topics`: name -> topic, as in a line of docs/contract.md.
+
+    A topic may have grown since then: if the present counts do not predict the rebalance, those
+    that the record shows are tried, too.
+    """
+    row, _, after = found
     if after is None or not after.members or after.protocol_type != CONSUMER:
         return FollowedRebalance(row)
     if not {tp.topic for tp in after.owners} <= topics.keys():
         return FollowedRebalance(row)
+    one = _judged(found, topics, {}, engine)
+    if one.judged is None or one.judged.is_predicted:
+        return one
+    again = _judged(found, topics, after.partition_counts, engine)
+    return one if again.judged is None or again.judged.cause == UNKNOWN else again
+
+
+def _judged(
+    found: FollowedRow,
+    topics: Mapping[str, Mapping[str, Any]],
+    at_most: Mapping[str, int],
+    engine: Engine,
+) -> FollowedRebalance:
+    """Judges a row by topics with at most so many partitions."""
+    row, before, after = found
+    assert after is not None
     try:
-        known = {name: topic(dict(one), "topics") for name, one in topics.items()}
+        present = {name: topic(dict(one), "topics") for name, one in topics.items()}
+        known = {name: _smaller(one, at_most.get(name, 0)) for name, one in present.items()}
         now, sent = _states(after, known)
         if row.cause == "started":
             judged = judged_rebalance(now, now, sent=sent, was_empty=True, engine=engine)
@@ -79,6 +101,12 @@ def from_record(
     except KafkaRebalanceError:  # a record may hold any bytes and numbers
         return FollowedRebalance(row)
     return FollowedRebalance(row, judged, then, now)
+
+
+def _smaller(one: Topic, at_most: int) -> Topic:
+    if not 0 < at_most < one.partitions:
+        return one
+    return replace(one, partitions=at_most, racks=one.racks and one.racks[:at_most])
 
 
 def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupSpec, GroupSpec]:

@@ -327,3 +327,9 @@ def partition_or_task_counts(group: GroupSpec) -> dict[str, int]:
 def counted(number: int, noun: str = "member") -> str:
     """Returns `1 member` or `2 members`, for sentences about one group."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """Returns the first `most` names as text, and how many more there are, as `a, b and 2 more`."""
+    more = len(names) - most
+    return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -15,6 +15,8 @@ target. So:
    each had done so, when all had their targets, and how long a partition was between two owners.
 4. A static member that comes back under a new id has a record, but no epoch, if nothing else
    changes. The generation is then written again.
+5. If no record shows why a member is gone, and its client is back in the next epoch, less than a
+   quarter of a session later, the member has left.
 
 In a streams group, a partition is an active task, with its subtopology's id as the topic. In a
 share group, several members own a partition, and nobody revokes.
@@ -23,9 +25,9 @@ A topic's name is in the records of committed offsets (Kafka 4.4) and of share g
 without one, the topic is shown by its id.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
@@ -64,18 +66,27 @@ from .epoch_inputs import (
 )
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, RecordedMember
-from .recorded import Cause, NamedMember, RecordedRebalance, Revocation
+from .recorded import CAUSE_RANK, Cause, NamedMember, RecordedRebalance, Revocation
 from .records import OffsetsRecord
 
 SESSION_MS = 45_000
 """The default of `group.consumer.session.timeout.ms`, and of the same settings of share and streams
 groups; no record contains a group's session timeout."""
 
+Sessions = int | Mapping[str, int]
+"""The session of all groups in ms, or group -> session; other groups have the default."""
+
 _TYPES = {int(one): one for one in RecordType}
 _STATIC_LEAVE = -2  # the member epoch of a static member that has left and may come back
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 _Partitions = frozenset[TopicPartition]
+
+
+class _Client(NamedTuple):
+    client_id: str
+    client_host: str
+    instance_id: str | None
 
 
 @dataclass(slots=True)
@@ -107,14 +118,14 @@ class GroupEpochs:
     """
 
     def __init__(
-        self, history: GroupHistory, names: MutableMapping[Uuid, str], session_ms: int
+        self, history: GroupHistory, names: MutableMapping[Uuid, str], sessions: Sessions
     ) -> None:
-        self._history, self._names, self._session_ms = history, names, session_ms
+        self._history, self._names, self._sessions = history, names, sessions
         self._begin()
 
     def _begin(self) -> None:
         self._members: dict[str, AnyMember] = {}
-        self._clients: dict[str, str] = {}  # member id -> client id, also of former members
+        self._clients: dict[str, _Client] = {}  # of each member id, also of former members
         self._rewritten: dict[str, None] = {}  # members with other records than at the last epoch
         self._most = 0  # the largest number of members
         self._targets: dict[str, AnyTarget] = {}
@@ -184,7 +195,7 @@ class GroupEpochs:
         yield from self._close()
 
     def _of_epoch(self, read: BrokerRecord, record: OffsetsRecord) -> Iterator[_Row]:
-        yield from self._close()
+        yield from self._close(record.timestamp_ms)
         self._replaced = None
         converted = self._history.broker_group(read.key, record)
         if read.value is None:
@@ -214,7 +225,8 @@ class GroupEpochs:
             self._replaced = record if replaced else self._replaced
         if not is_new and value != self._members[name]:
             self._rewritten[name] = None
-        self._members[name], self._clients[name] = value, value.client_id
+        self._members[name] = value
+        self._clients[name] = _Client(value.client_id, value.client_host, instance_of(value))
         self._most = max(self._most, len(self._members))
         self._history.heard(name, record.timestamp_ms)
 
@@ -321,13 +333,17 @@ class GroupEpochs:
         for commits in epoch.commits:
             self._history.commit(*commits)
 
-    def _close(self) -> Iterator[_Row]:
+    def _close(self, next_ms: int | None = None) -> Iterator[_Row]:
+        """Yields the row of the last epoch; at `next_ms`, the next one begins."""
         if self._open is not None:
             self._complete(self._open.record.timestamp_ms)
         if self._row is None:
             return
         row, generation = self._row
         self._row = None
+        soon_ms = row.time_ms + self._session_ms(row.group_id) / 4
+        if next_ms is not None and next_ms < soon_ms and not row.gap:
+            row = self._with_returns(row, next_ms)
         row = replace(
             row,
             revocations=tuple(self._way.revocations),
@@ -336,10 +352,26 @@ class GroupEpochs:
         )
         yield self._with_clients(row), generation
 
+    def _with_returns(self, row: RecordedRebalance, now_ms: int) -> RecordedRebalance:
+        """Names departures whose clients are back so soon: they left to be restarted.
+
+        If its session had expired, a client would be back before that, or at any later time.
+        """
+        there = {} if self._last is None else self._last.members
+        new = {self._clients[name] for name in self._members if name not in there}
+        told = f"it came back {(now_ms - row.time_ms) / 1000:.1f} s later"
+        causes = [
+            Cause("left", "likely", one.members, told)
+            if one.kind == "gone" and {self._clients.get(name) for name in one.members} <= new
+            else one
+            for one in row.causes
+        ]
+        return replace(row, causes=tuple(sorted(causes, key=lambda one: CAUSE_RANK[one.kind])))
+
     def _with_clients(self, row: RecordedRebalance) -> RecordedRebalance:
         named = {one: None for cause in row.causes for one in cause.members}
         named |= {one.member_id: None for one in row.revocations}
-        known = (NamedMember(one, self._clients[one]) for one in named if one in self._clients)
+        known = (NamedMember(m, self._clients[m].client_id) for m in named if m in self._clients)
         return replace(row, clients=tuple(known))
 
     def _written_again(self, record: OffsetsRecord) -> Iterator[_Row]:
@@ -369,7 +401,7 @@ class GroupEpochs:
             epoch.value.epoch,
             assignors[0].partition("/")[2] if is_named else None,
             None,
-            tuple(self._member(name, one) for name, one in members),
+            tuple(self._member(name, one, key.group_id) for name, one in members),
             group_type=key.type.group_type,
             metadata_hash=epoch.value.metadata_hash,
             settings=settings_of(epoch.value),
@@ -378,7 +410,11 @@ class GroupEpochs:
             assignors=assignors,
         )
 
-    def _member(self, name: str, value: AnyMember) -> RecordedMember:
+    def _session_ms(self, group_id: str) -> int:
+        of = self._sessions
+        return of if isinstance(of, int) else of.get(group_id, SESSION_MS)
+
+    def _member(self, name: str, value: AnyMember, group_id: str) -> RecordedMember:
         current, target = self._current.get(name), self._targets.get(name)
         classic = value.classic if isinstance(value, MemberValue) else None
         # A pattern counts as a topic: other topics that match it are no other subscription.
@@ -388,7 +424,7 @@ class GroupEpochs:
             instance_of(value),
             value.client_id,
             value.client_host,
-            classic.session_timeout_ms if classic else self._session_ms,
+            classic.session_timeout_ms if classic else self._session_ms(group_id),
             rebalance_timeout_ms(value),
             Subscription(topics, None, tuple(self._partitions(given(current)))),
             AssignmentData(tuple(self._partitions(given(target)))),

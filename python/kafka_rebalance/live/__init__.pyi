@@ -2,6 +2,7 @@
 
 from kafka_rebalance.errors import ClusterError as ClusterError
 
+from .broker_groups import group_sessions as group_sessions
 from .client_properties import client_configs as client_configs
 from .client_properties import read_properties as read_properties
 from .committed_offsets import group_lags as group_lags

@@ -44,6 +44,7 @@ from kafka_rebalance.wire.streams_groups import (
     StreamsGroupDescribeResponse,
 )
 
+from .cluster import admin_client
 from .raw_requests import ask_broker
 
 AWAY = -2
@@ -193,6 +194,31 @@ def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, Stream
         )
         for group_id, found in settings.get("group", {}).items()
         if STANDBY_REPLICAS in found
+    }
+
+
+def group_sessions(
+    bootstrap_server: str, group_id: str | None = None, *, configs: Mapping[str, Any] | None = None
+) -> dict[str, int]:
+    """Returns group -> session timeout in ms, of groups whose broker assigns, or of one of them.
+
+    Groups whose settings this user may not read are left out. Errors: ClusterError.
+    """
+    resource = importlib.import_module("kafka.admin").ConfigResource
+    with admin_client(bootstrap_server, configs) as admin:
+        names = {
+            one["group_id"]: f"{kind}.session.timeout.ms"
+            for one in admin.list_groups()
+            if (kind := (one.get("group_type") or "").lower()) in DESCRIBE_APIS
+            and group_id in (None, one["group_id"])
+        }
+        wanted = [resource("GROUP", one, [name]) for one, name in names.items()]
+        read = admin.describe_configs(wanted, config_filter="all") if wanted else {}
+    settings: Mapping[str, Any] = read.get("group", {})
+    return {
+        one: int(found[names[one]]["value"])
+        for one, found in settings.items()
+        if names[one] in found
     }
 
 

@@ -39,9 +39,9 @@ def plan_notes(
     """Returns the notes on a plan: its assumptions, its risks, and the facts that are unknown.
 
     `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them.
-    `draws` limits how often each rebalance beside the plan is played; None: a limit by the group's
-    size. `is_own` is False if the group runs another assignor than the plan's. With `cheap`, no
-    rebalance is played, and the notes that need one are left out.
+    `draws` limits how often each rebalance beside the plan is played; None means a limit by the
+    group's size. `is_own` is False if the group runs an assignor other than the plan's. With
+    `cheap`, no rebalance is played, and the notes that need one are left out.
     """
     found: list[Note] = []
     if has_no_answer(led):
@@ -65,14 +65,14 @@ def plan_notes(
 
 
 def _idle(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note for programs: the plan's first sentence says it to people."""
+    """Yields a note for programs: the members that own nothing at the end of the plan."""
     idle = tuple(member_id for member_id, owned in plan.after.items() if not owned)
     if idle and len(idle) < len(plan.after):
         yield Note("idle", "they own nothing at the end", idle)
 
 
 def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields where an answer of `balanced` or `weighted` can be run."""
+    """Yields a note that names the clients and brokers that can run `balanced` or `weighted`."""
     name = plan.assignor.partition("?")[0]
     if name in OURS:
         may_list, words = who_lists_ours(plan.group)
@@ -90,7 +90,7 @@ def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _loads(plan: RebalancePlan) -> str:
-    """Returns a sentence on the loads before and after the rebalances of `weighted`."""
+    """Returns a sentence on the fullest member's load before and after a plan of `weighted`."""
     from kafka_rebalance.assignors.balance.weights import loads_of
 
     def of_mean(group: GroupSpec, assignment: Assignment) -> str:
@@ -116,7 +116,7 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
         return
     further = None
     if extra.cause == "subscriptions" and not cheap:
-        from .met_apart import played_apart
+        from .mixed_subscriptions import played_apart
 
         further = played_apart(plan, draws)
     elif extra.cause == "metadata" and extra.may_move and not cheap:
@@ -127,7 +127,7 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
 def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
     shown = next((one for one in led if one.plan is plan), None)
     found = [] if shown is None else list(leading(led, shown))
-    # If the plan has no rebalance, no leader assigns.
+    # A plan without a rebalance has no leader that assigns.
     if not found and plan.rounds and not (shown is not None and shown.leaders):
         found += foreign_leader(plan.group, plan.assignor)
     yield from found
@@ -140,7 +140,7 @@ def comparison_notes(
     group, changes = compared.group, compared.changes
     found: list[Note] = []
     if not cheap:
-        # Calls that never end, of the group's own assignor or of the recommended one.
+        # The rebalances that never end, of the group's own assignor and of the recommended one.
         names = dict.fromkeys([group.assignor, compared.recommended])
         ends = [_endless_with(name, compared) for name in names if name]
         found += [endless_note(one) for one in ends if one is not None]

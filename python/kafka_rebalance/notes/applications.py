@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The findings on a classic Kafka Streams application; a partition of a finding is a task."""
+"""The findings on a classic Kafka Streams application; their partitions are tasks."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,8 +14,8 @@ from .note import Note
 
 
 def application_findings(one: Replay, rates: Rates | None = None) -> Iterator[Note]:
-    """Yields what is wrong with an application: standbys, copies, threads, end points. With the
-    measured `rates`, also whether its warm-ups are stuck.
+    """Yields the findings: on standby tasks, copies of tasks, threads and end points. If `rates`
+    were measured, also on warm-up tasks that never catch up.
     """
     yield from _never_warm(one, rates)
     yield from _without_standby(one)
@@ -64,7 +64,7 @@ def _waiting(one: Replay) -> Iterator[Note]:
 
 
 def _uneven(one: Replay) -> Iterator[Note]:
-    """Yields that threads differ by more than one active task, or else by stateful ones."""
+    """Yields a finding if threads differ by 2 or more in active (or else in stateful) tasks."""
     if one.rebalances_at_once:
         return
     tasks, stateful = one.tasks, {*one.topology.stateful}

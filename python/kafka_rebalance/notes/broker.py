@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on a plan of a group that the broker assigns, or that switches to or from such a protocol.
+"""Notes on plans of groups that the broker assigns, and on switches to or from such a protocol.
 
 Source   GroupMetadataManager, CurrentAssignmentBuilder, StickyTaskAssignor, AssignmentRefiner,
          GroupCoordinatorConfig (Kafka 4.4.0), KIP-848, KIP-1071. Libraries: Kafka 4.0's upgrade
@@ -15,7 +15,7 @@ from kafka_rebalance.assignors.registry import (
     shares_partitions,
 )
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.group.spec import GroupSpec, counted, first_of
 from kafka_rebalance.plans.broker_rounds import joined_together
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
@@ -25,14 +25,14 @@ from kafka_rebalance.plans.clients import lacks_consumer_protocol, library_evide
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
 from .consumer_protocol import doctor_notes
-from .note import Note, first_of
+from .note import Note
 from .other_courses import OtherPause, other_order, other_pause
 
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
 
 
 def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
-    """Returns the notes; none for a plan in which only leaders assign."""
+    """Returns the notes on a plan in which the broker assigns; none if only leaders do."""
     switches = [one for one in plan.changes if isinstance(one, SwitchProtocol)]
     found = [*_switch(plan, switches[-1])] if switches else []
     names = {one.assignor for one in plan.rounds}
@@ -56,7 +56,7 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
 
 
 def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if topics are created: members may begin to read them at different times."""
+    """Yields a note if topics are created and members may begin to read them at different times."""
     if plan.topic_ids_guessed and len(plan.group.members) > 1:
         yield Note(
             "new topics",
@@ -67,7 +67,7 @@ def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _pause(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if members restart, and the course that they take is uncertain."""
+    """Yields a note if members restart and another course of these restarts is possible."""
     if (other := other_pause(plan)) is None:
         return
     if other.chance is None:
@@ -94,7 +94,7 @@ def _pause(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def other_course(plan: RebalancePlan, other: OtherPause) -> str:
-    """Returns a sentence without its period, with the figures of the other course."""
+    """Returns a sentence, without its period, with the figures of the other course."""
     by_broker = plan.group.assignor in SERVER_SIDE
     what = "another member's heartbeat" if by_broker else "all others have joined again"
     when = "are back before" if other.is_sooner else "come back after"
@@ -148,13 +148,13 @@ def _of_consumers(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _has_pair(group: GroupSpec) -> bool:
-    """Returns whether the group has only two members at some time of a rolling change."""
+    """Returns whether the group has only two members at some moment of a rolling change."""
     a_dynamic = any(member.group_instance_id is None for member in group.members)
     return len(group.members) == 2 or (len(group.members) == 3 and a_dynamic)
 
 
 def _together(plan: RebalancePlan) -> str:
-    """Returns a text on the result if all new members of a step join within one interval."""
+    """Returns a text about the result if all members that a step adds join within one interval."""
     others = 0
     for step in plan.steps:
         if len(step.rounds) > 1 and step.rounds[0].kind == "broker":
@@ -344,7 +344,7 @@ def _named(members: list[str], one: str, more: str) -> str:
 
 
 def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
-    """Yields (partition, owner before, after); a member that came back is the same owner."""
+    """Yields (partition, owner before, after); a member that came back has its first id."""
     origins = plan.steps[-1].origins
     before = {tp: member for member, owned in plan.before.items() for tp in owned}
     after = {

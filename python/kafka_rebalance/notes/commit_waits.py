@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.plans.changes.topics import RemoveTopics
 from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Step
 
-from .note import Note, first_of
+from .note import Note
 
 _MOST_NAMED = 6
 _TIMES = {1: "", 2: "up to two times "}
@@ -28,8 +29,8 @@ _TIMES = {1: "", 2: "up to two times "}
 def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
     """Yields a note if members delay rebalances of the plan.
 
-    The waits of `java` members take at most `intervals` times `max.poll.interval.ms`: 2 times if
-    the leader and another member may wait; 0 times without a Java member.
+    Members of Java wait at most `intervals` times `max.poll.interval.ms`: 2 times if the leader and
+    another member may wait; 0 times without a Java member.
     """
     topics: dict[str, None] = {}
     java: dict[str, None] = {}

@@ -16,7 +16,7 @@ from .note import Note
 
 
 class KnownBug(NamedTuple):
-    """A bug of groups of the consumer protocol. `of` is a client library, or "brokers"."""
+    """A bug in groups of the consumer protocol. `of` is a client library or "brokers"."""
 
     of: str
     versions: str
@@ -57,7 +57,7 @@ KNOWN_BUGS = (
 
 
 def doctor_notes(plan: RebalancePlan, libraries: Collection[str]) -> Iterator[Note]:
-    """Yields the notes; `libraries` are those of the members, "" for one that is not known."""
+    """Yields the notes; `libraries` names those of the members, with "" for an unknown one."""
     named = ("brokers", *KNOWN_LIBRARIES) if "" in libraries else ("brokers", *libraries)
     bugs = [one for one in KNOWN_BUGS if one.of in named]
     text = "\n".join(["Known bugs, with the versions that have them:", *map(str, bugs)])

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds groups that can have more rebalances than a plan counts.
 
-kafka-python: if a rebalance ends between two calls of `poll`, the next `poll` joins again. If this
-is the leader, the group rebalances; another member with an unchanged subscription starts none.
+kafka-python: if a rebalance ends between two calls of `poll`, the next `poll` joins again. The
+group then rebalances if the leader joins, but not if another member with an unchanged subscription
+does.
 
 librdkafka: each member joins again when its own metadata shows that a topic has grown, or that
 racks of its brokers are gone; in Java only the leader does. If this member owns other partitions by
 then, the group rebalances again. `played_further` plays these rebalances.
 
 All members: in a plan they change their subscriptions at one moment. In most groups that do not
-subscribe by a pattern, they change them one after another. `met_apart.py` plays this.
+subscribe by a pattern, they change them one after another. `mixed_subscriptions.py` plays this.
 
 Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` that is done);
          librdkafka (rd_kafka_cgrp_metadata_update_check); Kafka 4.4.0
@@ -36,7 +37,7 @@ from .never_ends import MOST_WORK, work
 from .note import Note
 
 _MOST_REJOINS = 8
-"""The limit of rebalances played in a row; in some groups, every rebalance moves partitions."""
+"""The largest number of rebalances played in a row; in some groups, every one moves partitions."""
 
 _MOST_NAMED = 6
 
@@ -57,17 +58,17 @@ _MOVES_TOO = (
 
 
 class ExtraRebalances(NamedTuple):
-    """Why the number of rebalances is a lower bound, and whether partitions may move too."""
+    """The cause of additional rebalances, and whether these may also move partitions."""
 
     cause: Literal["polls", "metadata", "subscriptions"]
     may_move: bool
 
 
 class Further(Frozen):
-    """Up to `rejoins` further rebalances, played after the plan and after `draws` draws.
+    """The result of up to `rejoins` additional rebalances, after the plan and after `draws` draws.
 
-    `moves` are the fewest and the most moves that these add to those of the plan. `partitions` end
-    at another member because of these rebalances, after the plan or a draw.
+    `moves` are the fewest and the most moves that they add to those of the plan. `partitions` end
+    at another member because of them, after the plan or a draw.
     """
 
     rejoins: int
@@ -85,7 +86,7 @@ class Further(Frozen):
 
 
 def extra_rebalances(group: GroupSpec, changes: Sequence[Change]) -> ExtraRebalances | None:
-    """Returns the reason if a member may join once more than planned, else None."""
+    """Returns the cause if a member may join more often than planned, else None."""
     if group.assignor in SERVER_SIDE:
         return None
     if len(group.members) > 1 and any(map(changes_all, changes)):
@@ -105,7 +106,7 @@ def extra_rebalances(group: GroupSpec, changes: Sequence[Change]) -> ExtraRebala
 
 
 def changes_all(change: Change) -> bool:
-    """Returns whether all members change their subscriptions; a plan plays this as one moment."""
+    """Returns whether all members change their subscriptions; a plan plays this as one event."""
     if isinstance(change, Resubscribe):
         return change.member is None
     return isinstance(change, AddTopics | RemoveTopics)
@@ -117,7 +118,7 @@ def _has_racks(group: GroupSpec) -> bool:
 
 
 def played_further(plan: RebalancePlan, draws: int | None = None) -> Further:
-    """Plays the further rebalances of a group of librdkafka, after the plan and after its draws.
+    """Plays additional rebalances of a group of librdkafka, after the plan and after its draws.
 
     Cost     a plan and up to 8 rebalances for each draw; large groups have fewer draws.
     """
@@ -148,7 +149,7 @@ def _draws(plan: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
 
 
 def _rejoined(plan: RebalancePlan, rejoins: int) -> tuple[RebalancePlan, int]:
-    """Plays up to `rejoins` rebalances, until one moves nothing; returns the last and all moves."""
+    """Plays up to `rejoins` rebalances until one moves nothing; returns the last, and all moves."""
     moves = 0
     for _ in range(rejoins):
         try:
@@ -169,7 +170,7 @@ def extra_note(
     further: Further | None = None,
     readers: Mapping[TopicPartition, str] = {},
 ) -> Note:
-    """Returns the note; `readers` maps partitions to their members at the plan's end."""
+    """Returns the note. `readers` maps partitions to their readers at the end of the plan."""
     text = f"The number of rebalances is a lower bound: {_BECAUSE[extra.cause]}"
     partitions = () if further is None else further.partitions
     there = [(tp, (readers or {})[tp]) for tp in partitions]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The findings of `describe`: their severity, their order and their meaning.
+"""The kinds of findings of `describe`: their severity, their order and their meaning.
 
-This is the only list. Reports sort groups and findings by it, programs read `severity` and `see`
-in JSON, and docs/findings.md has a heading for each kind. A finding is computed from what the
-group shows. It is not always a fault: a member may be idle on purpose.
+This is the only list. Reports sort groups and findings by it, programs read `severity` and `see` in
+JSON, and docs/findings.md has a heading for each kind. A finding is computed from what the group
+reports. It is not always a fault: a member may be idle on purpose.
 
-    error      records wait and nobody reads them, or a member cannot do what it should
-    warning    the group works, but less well than it could, or not for sure after the next change
-    info       a state that passes, or a fact that costs something
+    error      records wait that nobody reads, or a member cannot do what it should
+    warning    the group works, but worse than it could, or may not work after the next change
+    info       a temporary state, or a fact that has a cost
 """
 
 from collections.abc import Collection, Sequence
@@ -26,9 +26,9 @@ FindingKind = Literal[
 
 
 class Finding(NamedTuple):
-    """A kind of finding. `meaning` is one sentence without a full stop.
+    """A kind of finding. `meaning` is one sentence without its full stop.
 
-    `groups` says it of groups, after their number: "3 uneven", "1 with idle members".
+    `groups` follows a number of groups that have the finding: "3 uneven", "1 with idle members".
     """
 
     severity: Severity
@@ -95,26 +95,33 @@ FINDINGS: dict[FindingKind, Finding] = {
     "one subscriber": Finding("info", "with a topic of one subscriber",
         "only one member subscribes to a topic"),
 }  # fmt: skip
-"""Kind -> severity and meaning; worst first."""
+"""Each kind's severity and meaning; worst first."""
 
 _RANKS = {kind: rank for rank, kind in enumerate(FINDINGS)}
 PAGE = "docs/findings.md"
 
 
 def rank(kind: str) -> int:
-    """Returns the place of a kind in `FINDINGS`, from 0 for the worst; other kinds come last."""
+    """Returns a kind's index in `FINDINGS`, 0 for the worst; kinds of other notes come last."""
     return _RANKS.get(kind, len(_RANKS))  # type: ignore[call-overload, no-any-return]
 
 
 def severity_of(kind: str) -> Severity | None:
-    """Returns the severity of a kind of finding; None for other notes."""
+    """Returns the severity of a kind of finding; None for a kind of note on a plan."""
     found = FINDINGS.get(kind)  # type: ignore[call-overload]
     return None if found is None else found.severity
 
 
 def see(kind: str) -> str | None:
-    """Returns the place in the docs that explains a kind of finding; None for other notes."""
+    """Returns the link into the docs for a kind of finding; None for a kind of note on a plan."""
     return f"{PAGE}#{kind.replace(' ', '-')}" if kind in FINDINGS else None
+
+
+def summary(group_id: str, kinds: Collection[str], *, empty: bool = False) -> str:
+    """Returns a sentence: the meanings of these kinds of findings, worst first."""
+    told = [one.meaning.partition(";")[0] for kind, one in FINDINGS.items() if kind in kinds]
+    fine = "it has no members" if empty else "nothing is wrong"
+    return f"{group_id}: {'; '.join(told) or fine}."
 
 
 def with_worse(names: Collection[str]) -> Sequence[Severity]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds applications of Kafka Streams that stop if a topic that they read grows.
+"""Finds applications of Kafka Streams that stop if a topic that they read gets more partitions.
 
 The source topics decide the number of tasks, which is also the number of partitions of changelog
 topics and of most repartition topics. Kafka Streams creates these topics once. If the numbers
@@ -41,7 +41,7 @@ def check_sources(group: GroupSpec, changes: Sequence[Change]) -> None:
 
 
 def may_stop(group: GroupSpec, changes: Sequence[Change]) -> bool:
-    """Returns whether the group is a Streams application that a change stops, or may stop."""
+    """Returns whether the group is a Streams application that a change stops or may stop."""
     grown = [one for one in changes if isinstance(one, AddPartitions)]
     if group.assignor == STREAM:
         read = {topic for member in group.members for topic in member.topics}
@@ -50,7 +50,7 @@ def may_stop(group: GroupSpec, changes: Sequence[Change]) -> bool:
 
 
 def _outgrows(group: GroupSpec, change: AddPartitions) -> bool:
-    """Returns whether the change adds tasks, and existing topics depend on the number of tasks."""
+    """Returns whether the change adds tasks although existing internal topics fix their number."""
     subtopologies = group.subtopologies or ()
     more = [
         one
@@ -61,7 +61,7 @@ def _outgrows(group: GroupSpec, change: AddPartitions) -> bool:
 
 
 def _repartitions(group: GroupSpec) -> bool:
-    """Returns whether the application reads a repartition topic that has Kafka Streams' name."""
+    """Returns whether the application reads a repartition topic that Kafka Streams named."""
     names = [name for one in group.subtopologies or () for name in one.source_topics]
     start, end = f"{group.group_id}-", "-repartition"
     return any(name.startswith(start) and name.endswith(end) for name in names)

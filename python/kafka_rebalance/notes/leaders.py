@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on the leader: other libraries have their own assignors with the names of Kafka's."""
+"""Notes on the leader: other client libraries have assignors of their own under Kafka's names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,7 +21,7 @@ _DIALECTS = {
 
 
 def leading(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[Note]:
-    """Yields notes about the leaders of the shown plan, and about each other leader's plan."""
+    """Yields notes on the leaders of the shown plan, and on the plan of each other leader."""
     if has_no_answer(led):
         return  # the note "no answer" has the reason
     lead = f"{_members(shown)} {'leads' if len(shown.leaders) == 1 else 'may lead'}"
@@ -33,7 +33,7 @@ def leading(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[Note]:
 
 
 def no_answer(led: Sequence[LedPlan]) -> str:
-    """Returns the reasons why no possible leader has an answer (`has_no_answer`)."""
+    """Returns the reasons why no possible leader has an answer (see `has_no_answer`)."""
     each = "; ".join(_if_leads(one).replace("If", "if", 1) for one in led if one.plan is None)
     return f"no member that may lead has an answer: {each}"
 
@@ -78,7 +78,7 @@ def _answer(one: LedPlan) -> str:
 def foreign_leader(
     group: GroupSpec, assignor: str | None, shown: Iterable[str] = ()
 ) -> Iterator[Note]:
-    """Yields a warning if another library led last; `shown` are the assignors of a comparison."""
+    """Yields a warning if another library led last; `shown` are the assignors compared."""
     library = group.leader_library
     if library in (None, "", "java") or library_of(assignor):
         return
@@ -93,7 +93,7 @@ def foreign_leader(
 
 
 def own_rows(assignor: str | None) -> Iterator[Note]:
-    """Yields a note about the rows of a Python library's own assignors."""
+    """Yields a note on the rows of a comparison that show a Python library's own assignors."""
     library = library_of(assignor)
     if library in ("kafka-python", "aiokafka"):
         yield Note(

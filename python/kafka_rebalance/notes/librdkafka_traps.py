@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds rebalances that kill a leader with librdkafka's cooperative-sticky, or that never settle.
 
-No rule is known for which groups this happens (docs/behaviour/librdkafka.md). So the rebalances of
-`never_ends.py` are played. If subscriptions differ, another one is played: a new member joins with
-the topics of all members.
+No rule is known for the groups in which this happens (docs/behaviour/librdkafka.md). So the
+rebalances of `never_ends.py` are played. If subscriptions differ, one more is played: a new member
+joins with the topics of all members.
 
 Cost     a plan for each change; `most_plays` and `most_work` limit them.
 Differs  from a live group in the ids of new members; with other ids the rebalance may settle.
@@ -15,12 +15,12 @@ from typing import Literal, NamedTuple
 
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows, GroupError
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, first_of
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
 from .never_ends import MOST_PLAYS, MOST_WORK, simple_changes, work
-from .note import Note, first_of
+from .note import Note
 
 DIALECT = "librdkafka/cooperative-sticky"
 NEWCOMER = "a new member with all topics"
@@ -29,8 +29,8 @@ When = Literal["next", "planned", "following"]
 
 
 class Trap(NamedTuple):
-    """A rebalance with a bad end. `when` is "next" for the group's next rebalance, "planned" for
-    one of the given changes, and "following" for the simple change `change` after all of these.
+    """A rebalance that ends badly. `when` is "next" for the group's next rebalance, "planned" for
+    one of the given changes, "following" for the simple change `change` after all of these.
     """
 
     end: Literal["dies", "never settles"]
@@ -47,8 +47,8 @@ _ENDS: dict[Literal["dies", "never settles"], str] = {
 
 
 def trap_notes(traps: Sequence[Trap]) -> Iterator[Note]:
-    """Yields a note for each trap of the next rebalance or the given changes. The traps of
-    following changes have one note for each kind of end.
+    """Yields a note for each trap of the next rebalance or of the given changes. Traps of following
+    changes share one note for each kind of end.
     """
     for end, when, change in traps:
         if when != "following":
@@ -78,7 +78,7 @@ def librdkafka_traps(
     most_work: int = MOST_WORK,
 ) -> tuple[Trap, ...]:
     """Returns the traps of a group that is planned with librdkafka's cooperative-sticky, or with
-    cooperative-sticky while its last leader, or a member, uses librdkafka. Other groups: none.
+    cooperative-sticky while its last leader, or a member, uses librdkafka; none for other groups.
     """
     name = group.assignor if assignor is None else assignor
     libraries = {group.leader_library, *(member.client_library for member in group.members)}

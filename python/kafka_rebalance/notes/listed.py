@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds out whether a cooperative group's members also list an eager assignor, and so are eager.
 
-Brokers show only the selected assignor. A group's line has `rebalance_protocol`: a person sets it,
-or a snapshot sets it if the members' last subscriptions show it (`live/classic_groups.py`).
+Brokers report only the selected assignor. A group's line has `rebalance_protocol`: a person sets
+it, or a snapshot sets it if the members' last subscriptions show it (`live/classic_groups.py`).
 
 Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all listed assignors
          support; kafka-python 3.0.12 too (ConsumerCoordinator._validate_rebalance_protocol).
@@ -45,7 +45,7 @@ def lists_notes(group: GroupSpec, assignor: str | None) -> Iterator[Note]:
 
 
 def may_list_eager(group: GroupSpec, assignor: str | None) -> bool:
-    """Returns whether the rounds of this group's plans depend on lists that are unknown."""
+    """Returns whether the rounds of this group's plans depend on unknown lists of assignors."""
     if group.rebalance_protocol is not None or not is_cooperative(assignor):
         return False
     return any(may_mix(member, group.group_id) for member in group.members)
@@ -59,8 +59,8 @@ def is_cooperative(assignor: str | None) -> bool:
 
 
 def may_mix(member: Member, group_id: str) -> bool:
-    """Returns whether a member's client allows eager and cooperative assignors in one list: Java's
-    does, and kafka-python with this project's plug-ins, which send Java's bytes.
+    """Returns whether a member's client allows eager and cooperative assignors in one list: Java
+    does, and so does kafka-python with this project's plug-ins, which send Java's bytes.
     """
     client = client_of(member, group_id)
     if member.client_library is None:

@@ -17,21 +17,21 @@ BEFORE = "Before the changes, "
 
 
 def lost_rack_of_plan(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if the racks of members are unknown when a rack is lost."""
+    """Yields a note if a step of the plan removes a rack while racks of members are unknown."""
     ids = [member_id for step in plan.steps for member_id in at_step(step)]
     if unknown := tuple(dict.fromkeys(ids)):
         yield Note("lost rack", lost_rack_text(len(unknown)), unknown)
 
 
 def lost_rack(group: GroupSpec, changes: Iterable[str]) -> Iterator[Note]:
-    """Yields a note if a rack is lost, and the given group has members with unknown racks."""
+    """Yields a note if a change removes a rack and racks of the group's members are unknown."""
     unknown = tuple(_without_rack(group)) if loses_rack(changes) else ()
     if unknown:
         yield Note("lost rack", f"{BEFORE}{lost_rack_text(len(unknown))}", unknown)
 
 
 def lost_rack_text(unknown: int, where: str = "") -> str:
-    """Returns the sentence for a number of members whose racks are unknown."""
+    """Returns the sentence for this number of members whose racks are unknown."""
     have, ran = ("has", "it ran") if unknown == 1 else ("have", "they ran")
     return (
         f"{counted(unknown, 'member')}{where} {have} no client.rack. The figures are as if {ran} "
@@ -40,7 +40,7 @@ def lost_rack_text(unknown: int, where: str = "") -> str:
 
 
 def step_note(step: Step) -> str | None:
-    """Returns the note that follows a step's cause; None if the step loses no rack."""
+    """Returns the text to append to a step's cause; None if no rack is unknown or lost."""
     unknown = len(at_step(step))
     if not unknown:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on events that can happen in a plan's rebalances, but that the plan does not play.
+"""Notes on events that can happen in a plan's rebalances but that the plan does not play.
 
-A member that revokes partitions joins again at once. If a slower member has not yet read its answer
-of this generation, it joins with the claims of the generation before. It then revokes one
+A member that revokes partitions joins again at once. A slower member that has not yet received its
+assignment of this generation then joins with the claims of the generation before. It revokes one
 generation later, and joins once more. This needs two members that revoke in one generation.
 
 Source   ConsumerCoordinator.onJoinComplete, ClassicGroup (Kafka 4.4.0: SyncGroup is answered with
@@ -19,7 +19,7 @@ from .note import Note
 
 
 def may_happen(plan: RebalancePlan) -> tuple[Note, ...]:
-    """Returns these notes on a plan; none if it has no rebalance in which a leader assigns."""
+    """Returns these notes on a plan; none if no leader assigns in any of its rebalances."""
     is_led = any(one.kind != "broker" for one in plan.rounds)
     return tuple(_of(plan)) if is_led else ()
 

@@ -2,11 +2,11 @@
 """Finds whether a group's leader would hang: now, after given changes, or after one more change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics
-(docs/never-ends.md). No rule is known for which groups this happens, so each rebalance is played:
+(docs/never-ends.md). No rule is known for these groups, so each rebalance is played:
 
 1. The next rebalance without changes, then the given changes.
-2. Each simple change alone, after the given changes (or without them, if they hang). Of members
-   with equal topics and one rack, only one is copied or subscribes to other topics.
+2. Each simple change alone, after the given changes (or without them, if they hang). Of several
+   members with equal topics and one rack, only one is copied or changes its topics.
 3. Ways out of the first group that hangs, each alone.
 
 Cost     a few rebalances for each change; `most_plays` and `most_work` limit them. Without given
@@ -19,8 +19,9 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
-from kafka_rebalance.errors import GroupError, NeverEnds, shown
+from kafka_rebalance.errors import AssignorThrows, GroupError, NeverEnds, shown
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -28,18 +29,19 @@ from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.bounces import BounceMembers
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
-from kafka_rebalance.plans.changes.made_up import MadeUp
+from kafka_rebalance.plans.changes.made_up import PLANNED, MadeUp
 from kafka_rebalance.plans.changes.members import AddMembers, RemoveMembers
 from kafka_rebalance.plans.changes.other_assignor import restarted_with, run_by
 from kafka_rebalance.plans.changes.topics import Resubscribe
+from kafka_rebalance.plans.core_plan import CorePlan
 from kafka_rebalance.plans.playing import at_change, play_led
-from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, is_built_in, parse_changes
 
 from .note import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit of partitions and subscriptions, summed over all groups played: some seconds."""
+"""The limit on the partitions plus subscriptions of all groups played, which takes some seconds."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -48,7 +50,7 @@ _MOST_NAMED = 5
 
 
 class WayOut(Frozen):
-    """A change after which a hanging group's rebalance ends; `for_good`: all later ones end too."""
+    """A change after which a hanging group's rebalance ends; `for_good`: all later ones, too."""
 
     change: str
     for_good: bool
@@ -58,7 +60,7 @@ class WayOut(Frozen):
 
 
 class Endless(Frozen):
-    """The played rebalances that never end, and the ways out.
+    """The played rebalances that never end, and the changes that avoid them (ways out).
 
     `now`        whether the next rebalance never ends, without any change.
     `after`      the first event of the given changes whose rebalance never ends, or None.
@@ -78,7 +80,7 @@ class Endless(Frozen):
 
     @property
     def hangs(self) -> bool:
-        """Returns whether any rebalance that was played never ends."""
+        """Returns whether any played rebalance never ends."""
         return self.now or self.after is not None or bool(self.following)
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +89,7 @@ class Endless(Frozen):
 
 
 STOP_ALL = "stop all members, then start them"
-"""A way out that is not one of the changes: all members come back at once and own nothing."""
+"""A way out that is not a change: all members come back at once and own nothing."""
 
 
 def endless(
@@ -99,11 +101,11 @@ def endless(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> Endless | None:
-    """Plays the rebalances in which the group's leader could hang.
+    """Plays the rebalances in which the group's leader could hang, and returns those that do.
 
-    If `assignor` is None, the group's own assignor is used; members send the data for the assignor,
-    as in `plan`. Returns None if no played rebalance hangs, and no later one can: after the
-    changes, the general algorithm does not assign the group.
+    If `assignor` is None, the group's own assignor is used. Members send the data for the assignor,
+    as in `plan`. Returns None if no played rebalance hangs and no later one can: Kafka's general
+    algorithm does not assign the group after the changes.
 
     Errors   those of `plan`, except NeverEnds.
     """
@@ -113,7 +115,7 @@ def endless(
     group = group if name is None else run_by(group, name)
     player = _Player(engine, most_plays, most_work, MadeUp(group.group_id))
     # 1.
-    as_it_is = player.play(group, [AS_IT_IS]) if may_never_end(group) else _Ended(group)
+    as_it_is = player.play_alone(group) if may_never_end(group) else _Ended(group)
     asked = player.play_asked(group, parsed)
     last = group if asked.hung else asked.group
     hung = as_it_is.hung or asked.hung
@@ -127,7 +129,7 @@ def endless(
         if player.is_spent(last):
             break
         tried += 1
-        ended = player.play(last, change.events(last), deepcopy(player.ids))
+        ended = player.play_alone(last, change)
         if ended.hung is not None:
             following.append(str(change))
             hung = hung or ended.hung
@@ -144,14 +146,14 @@ def endless(
 
 
 def endless_plan(plan: RebalancePlan) -> Endless | None:
-    """Returns `endless` for a plan's group and changes; None at once if no call can hang."""
+    """Returns the result of `endless` for a plan; None at once if no call in it can hang."""
     if not may_never_end(plan.group) and not may_never_end(plan.steps[-1].before):
         return None
     return endless(plan.group, plan.assignor, plan.changes, engine=plan.engine)
 
 
 def endless_note(found: Endless) -> Note:
-    """Returns the note on the played rebalances: a line for each sentence and each change."""
+    """Returns the note on the played rebalances, with a line for each sentence and each change."""
     return Note("hangs", "\n".join(map(shown, _sentences(found))), detail=found.to_dict())
 
 
@@ -188,14 +190,14 @@ def _sentences(found: Endless) -> Iterator[str]:
 
 
 def may_never_end(group: GroupSpec) -> bool:
-    """Returns whether Kafka's general algorithm assigns this group; all other algorithms end."""
-    # Kafka's test for equal lists counts entries: a topic that is listed twice makes them unequal.
+    """Returns whether Kafka's general algorithm assigns this group; all others always end."""
+    # Kafka's test for equal lists counts entries: a topic that is listed twice makes lists unequal.
     lists = {(len(member.topics), frozenset(member.topics)) for member in group.members}
     return group.assignor in _MAY_NEVER_END and len(lists) > 1
 
 
 class _Ended(NamedTuple):
-    """The group after events; in `hung`, a rebalance never ends, and `cause` is its event."""
+    """A group after events. In `hung`, a rebalance never ends; `cause` is its event."""
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -205,7 +207,7 @@ class _Ended(NamedTuple):
 
 @dataclass(slots=True)
 class _Player:
-    """Plays rebalances; each reduces the remaining `plays` by 1 and `work` by the group's size."""
+    """Plays rebalances. Each play reduces `plays` by 1, and `work` by the group's size."""
 
     engine: Engine
     plays: int
@@ -213,12 +215,24 @@ class _Player:
     ids: MadeUp
 
     def is_spent(self, group: GroupSpec) -> bool:
-        """Returns whether the remaining limits are too small for another group of this size."""
+        """Returns whether too little of `plays` or `work` is left for a group of this size."""
         return self.plays < 1 or self.work < work(group)
 
-    def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
-        """Plays the changes one after another, with the ids that a plan makes up."""
+    def play_asked(self, group: GroupSpec, changes: tuple[Change, ...]) -> _Ended:
+        """Plays the changes one after another, with the made-up ids of a plan."""
         ended = _Ended(group)
+        if changes and self.engine == "rust" and is_built_in(group, changes):
+            where = (group.interned(), group.generation_id, group.assignor or "", changes)
+            try:
+                core = _core.plan(*where, PLANNED)
+            except AssignorThrows:
+                core = None
+            if core is not None:
+                plan = CorePlan(core, group, changes, self.ids)
+                ended = _Ended(plan.after(len(plan.steps) - 1))
+                for before in (plan.before(i).group for i, step in enumerate(plan.rounds) if step):
+                    self.spend(work(before))
+                return ended
         for i, change in enumerate(changes):
             try:
                 events = change.renamed(self.ids).events(ended.group)
@@ -229,6 +243,27 @@ class _Player:
                 break
         return ended
 
+    def play_alone(self, group: GroupSpec, change: Change | None = None) -> _Ended:
+        """Plays a change with one event, or the next rebalance (None), after those asked.
+
+        The returned group is of use only if its rebalance hangs.
+        """
+        changes = () if change is None else (change,)
+        if self.engine == "rust" and is_built_in(group, changes):
+            where = (group.interned(), group.generation_id, group.assignor or "")
+            played = _core.play_alone(*where, changes, self.ids.count)
+            if played is not None:
+                rebalances, size = played
+                if rebalances:
+                    self.spend(size)
+                return _Ended(group)
+        events = [AS_IT_IS] if change is None else change.events(group)
+        return self.play(group, events, deepcopy(self.ids))
+
+    def spend(self, size: int) -> None:
+        self.plays -= 1
+        self.work -= size
+
     def play(
         self, group: GroupSpec, events: Iterable[GroupEvent], ids: MadeUp | None = None
     ) -> _Ended:
@@ -238,8 +273,7 @@ class _Player:
             group = edited.group
             if not edited.rebalances:
                 continue
-            self.plays -= 1
-            self.work -= work(group)
+            self.spend(work(group))
             try:
                 group = play_led(edited, self.engine).group
             except NeverEnds:
@@ -280,7 +314,7 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    # Rebalances that hang before the new assignor takes over only delay the switch.
+    # Rebalances that hang before the new assignor is selected only delay the switch.
     ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
     ends_always += Resubscribe(topics).events(hung)
     for event in ends_always:

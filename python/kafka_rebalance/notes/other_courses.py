@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays other courses of a plan: members leave in another order, or are back at another time."""
+"""Plays other courses of a plan: members leave in another order, or return at another time."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,11 +15,11 @@ from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, replay
 
 _MOST_PERMUTED = 3
-"""If more members than this leave in a row, only the opposite order is played."""
+"""If more members than this leave one after another, only the reverse order is played."""
 
 
 class OtherOrder(NamedTuple):
-    """Of all `orders` other orders of leaving, the one with the most partitions at other members.
+    """Of all `orders` other orders of leaving, the one with most partitions at other members.
 
     `elsewhere` is the number of these partitions, `moves` the number of moves in this order.
     """
@@ -30,7 +30,7 @@ class OtherOrder(NamedTuple):
 
 
 def other_order(plan: RebalancePlan) -> OtherOrder | None:
-    """Returns the other order that differs most from the plan's; None if there is none.
+    """Returns the order of leaving whose end differs most from the plan's; None if none differs.
 
     Cost     a plan for each other order: up to 5 for three members in a row.
     """
@@ -48,10 +48,10 @@ def other_order(plan: RebalancePlan) -> OtherOrder | None:
 
 
 class OtherPause(NamedTuple):
-    """The course of restarts that the plan does not play; if `is_sooner`, members return at once.
+    """The course of restarts that the plan does not play; if `is_sooner`, members return sooner.
 
-    `elsewhere` counts partitions that end at another member than in the plan. `chance` is the
-    chance (0 to 1) of the plan's own course at each restart; None if the plan assumes the time.
+    `elsewhere` is the number of partitions that end at another member than in the plan. `chance` is
+    the chance (0 to 1) of the plan's own course at each restart; None if the plan assumes the time.
     """
 
     is_sooner: bool
@@ -62,7 +62,7 @@ class OtherPause(NamedTuple):
 
 
 def other_pause(plan: RebalancePlan) -> OtherPause | None:
-    """Returns the other course of restarts; None if the plan's is certain. Cost: one more plan."""
+    """Returns the other course of restarts; None if the plan's is certain. Cost: up to 2 plans."""
     bounces = [one for one in plan.changes if isinstance(one, BounceMembers)]
     groups = (plan.group, plan.final) if bounces else ()
     doubtful = [one for one in bounces if not all(map(one.is_certain_in, groups))]
@@ -88,13 +88,13 @@ def other_pause(plan: RebalancePlan) -> OtherPause | None:
 
 
 def _by_origin(plan: RebalancePlan) -> set[tuple[str, TopicPartition]]:
-    """Returns (owner, partition) at the end; owners have their ids from the beginning."""
+    """Returns (owner, partition) at the plan's end; owners have their first ids."""
     origins = plan.steps[-1].origins
     return {(origins.get(member_id, member_id), tp) for member_id, tp in _ends(plan)}
 
 
 def _orders(changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
-    """Yields `changes` in other orders: in each, one row of adjacent removals is permuted."""
+    """Yields `changes` in other orders: each permutes one run of consecutive removals."""
     start = 0
     for is_removal, members in groupby(changes, _names_who_leaves):
         row = tuple(members)
@@ -108,7 +108,7 @@ def _orders(changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
 
 
 def _names_who_leaves(change: Change) -> bool:
-    """Returns whether a change removes members by name, so that any order removes the same ones."""
+    """Returns whether a change removes members by name: then its place in a row does not matter."""
     if not isinstance(change, RemoveMembers):
         return False
     return change.member is not None or change.client_id is not None

@@ -36,7 +36,7 @@ TOGETHER = "The members run several clients: stop all of them together."
 
 
 class Switched(NamedTuple):
-    """A switch from `old` to `new`; `recipes` has one for each client that needs another way."""
+    """A switch from `old` to `new`; `recipes` are those of clients that need another way."""
 
     old: str
     new: str
@@ -44,8 +44,8 @@ class Switched(NamedTuple):
 
 
 def switch_notes(plan: RebalancePlan, *, is_own: bool) -> Iterator[Note]:
-    """Yields notes on the clients that can make the plan's switches, and how they make them. Lines
-    with settings begin with 5 spaces.
+    """Yields notes on the clients that can make the plan's switches, and on how they make them.
+    Lines with settings begin with 5 spaces.
 
     `is_own` is True if the group runs the plan's assignor: then `compare` shows these switches.
     """
@@ -145,8 +145,8 @@ def not_rolling(
 ) -> tuple[Switched, ...]:
     """Returns the planned switches that some member certainly cannot make by a rolling bounce.
 
-    It cannot if no client that it may run can; the result has recipes for these clients. `assignor`
-    is the one at the beginning of the plan (None: the group's).
+    It cannot if none of the clients that it may run can; the result holds recipes for these
+    clients. `assignor` is the one at the beginning of the plan; None means the group's.
     """
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []
@@ -163,7 +163,7 @@ def not_rolling(
 def by_plug_ins(
     group: GroupSpec, changes: Iterable[Change], assignor: str | None = None
 ) -> tuple[Switched, ...]:
-    """Returns the switches that need this project's plug-ins, for members of Python libraries."""
+    """Returns the switches that need this project's plug-ins in members of Python libraries."""
     python = {KAFKA_PYTHON, AIOKAFKA}
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = [one for one in may_run if KAFKA_PYTHON in one and python.issuperset(one)]
@@ -178,7 +178,7 @@ def by_plug_ins(
 
 
 def _switches(assignor: str | None, changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """Yields (old, new) for each switch of assignor; leaves out custom ones (unknown settings)."""
+    """Yields (old, new) for each switch; not for custom assignors, whose settings are unknown."""
     for change in changes:
         if isinstance(change, SwitchAssignor):
             if {assignor, change.assignor} <= {*BUILT_IN, *PYTHON_LIBRARIES}:
@@ -195,7 +195,7 @@ def way_back_lines(group_id: str) -> Iterator[str]:
 
 
 def copy_commands(group_id: str) -> tuple[str, str]:
-    """Returns Kafka's commands that copy a stopped group's offsets to another group, GROUP-2."""
+    """Returns Kafka's two commands that copy a stopped group's offsets to the group GROUP-2."""
     command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
     old, new = (shell_option("--group", one) for one in (group_id, f"{group_id}-2"))
     return (
@@ -219,7 +219,7 @@ def way_text(one: Recipe, old: str, new: str) -> str:
 
 
 def stop_lines(one: Recipe, old: str, new: str) -> Iterator[str]:
-    """Yields the recipe of a client that cannot change by rolling bounces."""
+    """Yields the lines of a recipe for a client that cannot change by rolling bounces."""
     if one.way == "none":
         kafkas = protocol_name(new)
         (client,) = (client for client in CLIENTS if client.name == one.client)

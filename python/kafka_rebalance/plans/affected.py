@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies one list of changes to many groups; each group gets only the changes that affect it.
 
-A change is left out for a group that lacks its topic, member, client or rack, or that has already
-the assignor to which the change switches (NotAffected). A group is not affected either if no
-rebalance follows any change of its topics or subscriptions. Mirror: `as_far_as_affected` in
+A change is left out for a group that does not have its topic, member, client or rack, or that
+already has the assignor to which the change switches (NotAffected). A group is also not affected if
+only its topics or subscriptions change and no rebalance follows. Mirror: `as_far_as_affected` in
 `src/bulk/batch.rs`.
 """
 
@@ -31,11 +31,12 @@ def as_far_as_affected(
     *,
     alone: bool = False,
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` for the changes that affect a group; other changes as strings.
+    """Returns the result of `work` for those changes that affect a group, and the others as
+    strings.
 
-    The result is None if `changes` has changes, but none affects the group. If the group was asked
-    for `alone`, only a switch to what it has already is left out. Errors: those of `work`; the path
-    of an error contains the index of the change in `changes`.
+    The result is None if no change affects the group, unless there are no changes. If the user
+    asked for this group `alone`, only a switch to what it already has is left out. Errors: those of
+    `work`; the path of an error contains the index of the change in `changes`.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []
@@ -59,12 +60,12 @@ def as_far_as_affected(
 
 
 def is_already(problem: str) -> bool:
-    """Returns whether this problem of a switch is that the group has the asked assignor."""
+    """Returns whether the problem of a switch is that the group already has the new assignor."""
     return problem.endswith(" already")
 
 
 def is_idle(group: GroupSpec, changes: Sequence[Change]) -> bool:
-    """Returns whether all changes edit topics or subscriptions, and none starts a rebalance."""
+    """Returns whether all changes edit topics or subscriptions and none starts a rebalance."""
     ids = MadeUp(group.group_id)
     for change in changes:
         if not isinstance(change, AddPartitions | RemoveTopics | Resubscribe):

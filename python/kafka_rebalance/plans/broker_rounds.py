@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the rounds of a group that the broker assigns: a new target, and the moves to reach it.
+"""Plays rounds of a group that the broker assigns: it computes a target, and members move to it.
 
-A member keeps the partitions that its old and new target contain. It revokes the others at its next
-heartbeat. The new owner gets them at its own next heartbeat. In a share group, no member waits.
+A member keeps the partitions that both its old and its new target contain. It revokes the others at
+its next heartbeat. Their new owner gets them at its own next one. In a share group, nobody waits.
 
-1. A heartbeat finds a new group epoch and computes the target: the assignor sees the members in the
-   order of the broker's table, a new member last, but in a share group in its place in the table.
-   Members that join with more than `group.consumer.assignment.interval.ms` (1 s) between them each
-   get a target; the play lets the group reach each before the next member joins.
+1. A heartbeat finds a new group epoch and computes the target: the assignor visits the members in
+   the order of the broker's table, a new member last (in a share group, at its place in the table).
+   Of members that join more than `group.consumer.assignment.interval.ms` (1 s) apart, each gets a
+   target of its own; the play lets the group reach each target before the next member joins.
 2. Compare the new target with the old one.
 3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
    partition, or one of a member that left, is unavailable until its owner's heartbeat. A member
@@ -46,11 +46,11 @@ def play_by_broker(
     held: Assignment | None = None,
     most: int = 0,
 ) -> Played:
-    """Plays a round for each new member (without a generation), or one round if no member is new.
+    """Plays a round for each new member (one without a generation); without new members, one round.
 
-    `most` is the largest number of members that the group has had. `eager` are ids of classic
+    `most` is the largest number of members that the group has had. `eager` holds the ids of classic
     members that revoke all partitions in each round. `held` are the partitions that members hold;
-    None: those in `group`.
+    None means those in `group`.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
@@ -100,7 +100,7 @@ def _read_counts(group: GroupSpec) -> dict[str, int]:
 
 
 def _with_new(group: GroupSpec, new: Member, most: int) -> tuple[Member, ...]:
-    """Returns the members in the order in which the assignor sees them after `new` has joined."""
+    """Returns the members in the order in which the assignor visits them after `new` has joined."""
     if shares_partitions(group.assignor) and not assigns_tasks(group.assignor):
         return tuple(in_table_order([new, *group.members], has_joined=False, most=most))
     return (*group.members, new)
@@ -179,5 +179,5 @@ def _with_target(one: Round) -> GroupSpec:
 
 
 def _entries(targets: Assignment, member_id: str) -> tuple[set[TopicPartition], set[str]]:
-    """Returns a member's target: its partitions, and its topics if a topic has no partitions."""
+    """Returns a member's target: its partitions, and its topics, if any topic has no partitions."""
     return set(targets[member_id]), set(targets.owned_topics.get(member_id, ()))

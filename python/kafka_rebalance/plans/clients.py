@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the client library of a group's members, and how members change to another assignor.
+"""Finds the client libraries of a group's members, and how members change to another assignor.
 
     client          assignors                                    eager and cooperative in one list
     Java            all four                                     allowed; members are then eager
@@ -8,8 +8,8 @@
     librdkafka      range, roundrobin, cooperative-sticky        refused when a consumer starts
 
 A client is recognised by its default client id; a member with another id may run any client. The
-Python libraries also have their own classes ("kafka-python/range"): kafka-python refuses a list of
-its own cooperative class and an eager one.
+Python libraries also have classes of their own ("kafka-python/range"): kafka-python refuses a list
+with its own cooperative class and an eager one.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
@@ -39,8 +39,8 @@ from kafka_rebalance.group.spec import GroupSpec
 class ClientLibrary(Frozen):
     """A client library. `assignors/registry.py` lists the libraries that have each assignor.
 
-    `mixes` means that a list may have eager and cooperative assignors. If `joins_once` is False, a
-    member joins separately for each listed assignor, so it cannot change from one to the other.
+    `mixes` means that one list may contain eager and cooperative assignors. If `joins_once` is
+    False, a member joins once for each listed assignor, so it cannot change from one to the other.
     """
 
     name: str
@@ -49,13 +49,13 @@ class ClientLibrary(Frozen):
 
     @property
     def assignors(self) -> frozenset[str]:
-        """Returns the assignors that members can have: Kafka's, and the library's own classes."""
+        """Returns the assignors that members can list: Kafka's, and the library's own classes."""
         kafkas = [name for name, row in BUILT_IN.items() if self.name in row.clients]
         own = [name for name in PYTHON_LIBRARIES if library_of(name) == self.name]
         return frozenset([*kafkas, *own])
 
     def setting(self, assignors: Sequence[str]) -> str:
-        """Returns the configuration line to paste for a list of assignors."""
+        """Returns the configuration line that lists these assignors, ready to paste."""
         if self is JAVA:
             package = "org.apache.kafka.clients.consumer"
             return "partition.assignment.strategy=" + ",".join(
@@ -66,7 +66,7 @@ class ClientLibrary(Frozen):
         return f"partition_assignment_strategy=[{', '.join(map(self._written, assignors))}]"
 
     def needs(self, assignors: Sequence[str]) -> str | None:
-        """Returns the Python import lines that the setting needs, or None."""
+        """Returns the lines of Python imports that the setting needs; None if it needs none."""
         if self in (JAVA, LIBRDKAFKA):
             return None
         names: dict[str, list[str]] = {}
@@ -82,7 +82,7 @@ class ClientLibrary(Frozen):
         return self._class(assignor)[1] + (f"({', '.join(given)})" if given else "")
 
     def _class(self, assignor: str) -> tuple[str, str]:
-        """Returns the module and the name of a Python library's class, its own or our plug-in."""
+        """Returns the module and the name of a Python class: the library's own or our plug-in."""
         if assignor not in PYTHON_LIBRARIES:
             module = f"kafka_rebalance.clients.{self.name.replace('-', '_')}"
             name = bare(assignor)
@@ -99,13 +99,13 @@ CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)
 
 
 def clients_of(group: GroupSpec) -> tuple[ClientLibrary, ...]:
-    """Returns the libraries that the members' client ids reveal."""
+    """Returns the libraries that the members' default client ids reveal."""
     found = {client_of(member, group.group_id) for member in group.members}
     return tuple(client for client in CLIENTS if client in found)
 
 
 def client_of(member: Member, group_id: str) -> ClientLibrary | None:
-    """Returns the library that a member's client id reveals, or None."""
+    """Returns the library that a member's default client id reveals; None if it has another id."""
     client_id = member.client_id or ""
     if python := re.match(r"(kafka-python|aiokafka)-[0-9]", client_id):
         return KAFKA_PYTHON if python[1] == KAFKA_PYTHON.name else AIOKAFKA
@@ -123,7 +123,7 @@ LACK_CONSUMER_PROTOCOL = {
     "aiokafka": "aiokafka lacks it (0.14.0)",
     "python": "kafka-python (3.0.12) and aiokafka (0.14.0) lack it",
 }
-"""A library as in `client_library`, without the consumer protocol (KIP-848) -> a sentence."""
+"""Libraries (as in `client_library`) that lack the consumer protocol (KIP-848) -> a sentence."""
 
 HAVE_CONSUMER_PROTOCOL = (JAVA, LIBRDKAFKA)
 """The libraries that have the consumer protocol."""
@@ -132,10 +132,10 @@ _OLDEST_SUBSCRIPTION = 3
 
 
 def lacks_consumer_protocol(member: Member, group_id: str) -> str | None:
-    """Returns a sentence if the member's library, or its version, certainly lacks the protocol."""
+    """Returns a sentence if the member's library, or its version, certainly lacks KIP-848."""
     library, _ = library_evidence(member, group_id) or ("", "")
     if library == "java" and member.version < _OLDEST_SUBSCRIPTION:
-        # Kafka 3.4.0 was the first to send version 3 of ConsumerProtocolSubscription.
+        # Kafka 3.4.0 is the first version that sends version 3 of ConsumerProtocolSubscription.
         return f"its subscription has version {member.version}: a client before Kafka 3.4 lacks it"
     return LACK_CONSUMER_PROTOCOL.get(library)
 
@@ -153,7 +153,7 @@ _BY_BYTES = {
 
 
 def clients_that_fit(group: GroupSpec) -> tuple[ClientLibrary, ...]:
-    """Returns the libraries that can have sent the members' bytes; all if one is unknown."""
+    """Returns the libraries that may have sent the members' bytes; all if a member's is unknown."""
     fit = [_that_fit_bytes(member) for member in group.members]
     return tuple(client for client in CLIENTS if not fit or any(client in one for one in fit))
 
@@ -171,7 +171,7 @@ def _that_fit_bytes(member: Member) -> tuple[ClientLibrary, ...]:
 def class_name(group: GroupSpec, assignor: str | None) -> str | None:
     """Returns an assignor's name for tables: "python/range" if either Python library may run it.
 
-    Most groups run one library: if one member's library is known, the others are taken to run it.
+    Most groups run one library: if one member's library is known, the others count as running it.
     """
     library, _, name = (assignor or "").partition("/")
     both = all(f"{one.name}/{name}" in PYTHON_LIBRARIES for one in EITHER_PYTHON)
@@ -182,20 +182,20 @@ def class_name(group: GroupSpec, assignor: str | None) -> str | None:
 
 
 def run_several(group: GroupSpec) -> bool:
-    """Returns whether the members certainly run several libraries: two members share none."""
+    """Returns whether the members certainly run several libraries: two members can share none."""
     may_run = [frozenset(one) for one in _libraries(group)]
     return any(one.isdisjoint(other) for one in may_run for other in may_run)
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns the `names` that a member may run, if it can run no library outside of `names`."""
+    """Returns the libraries among `names` that members may run who can run no other library."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]
 
 
 def in_python(group: GroupSpec) -> bool:
-    """Returns whether all members certainly run a Python library, and not one each of both."""
+    """Returns whether all members certainly run Python libraries, and may all run one of them."""
     may_run = _libraries(group)
     return all({*one} <= {*EITHER_PYTHON} for one in may_run) and not run_several(group)
 
@@ -206,17 +206,21 @@ def lists_eager_plug_in(group: GroupSpec, assignor: str) -> bool:
 
 
 def who_lists_ours(group: GroupSpec) -> tuple[bool, str]:
-    """Returns whether members may list OURS of the registry, which only Python plug-ins have, and
-    the reason in words.
+    """Returns whether members may list OURS of the registry, which only Python plug-ins provide,
+    and the reason in words.
     """
     others = sure_to_run(group, [JAVA.name, LIBRDKAFKA.name])
     if others:
-        return False, f"{' and '.join(others)} cannot list it, so brokers would refuse the members"
+        names = " and ".join(others)
+        return (
+            False,
+            f"{names} cannot list this project's plug-in: brokers would refuse the members",
+        )
     if {*EITHER_PYTHON} <= {*clients_of(group)}:
         return False, (
             "kafka-python's plug-in is cooperative and aiokafka's eager: brokers refuse the mix"
         )
-    return True, "only members of kafka-python or aiokafka can list its plug-in (docs/balance.md)"
+    return True, "only kafka-python and aiokafka can list this project's plug-in (docs/balance.md)"
 
 
 def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
@@ -224,13 +228,13 @@ def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
 
 
 def unknown_libraries(group: GroupSpec) -> tuple[str, ...]:
-    """Returns the names of unknown libraries (of the last leader and of members), each once."""
+    """Returns the unknown names of libraries (of the last leader and of members), each once."""
     named = (group.leader_library, *(member.client_library for member in group.members))
     return tuple(name for name in dict.fromkeys(named) if name and name not in _BY_BYTES)
 
 
 def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:
-    """Returns a member's library (`client_library`) and the evidence; None if there is none."""
+    """Returns a member's library (`client_library`) and the evidence for it; None without."""
     client = client_of(member, group_id)
     if client is not None:
         return client.name.lower(), f"client id {member.client_id}"
@@ -241,10 +245,10 @@ def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:
 
 
 class Recipe(Frozen):
-    """The steps by which members of one client change to another assignor.
+    """The steps by which members of one client library change to another assignor.
 
     `way`       "rolling": restart one after another, once for each of `settings`; "stop all": stop
-                all, then start all with the only setting; "none": the client lacks the assignor.
+                  all, then start all with the only setting; "none": the client lacks the assignor.
     `settings`  configuration lines, in order; `needs` is the Python import that they require.
     """
 
@@ -260,8 +264,8 @@ class Recipe(Frozen):
 def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     """Returns the recipe for a change of assignor with this client.
 
-    If only another library has `old`, the recipe begins with the client's assignor of that name.
-    One rolling bounce is enough if `old` and `new` have the same name in JoinGroup.
+    If only another library has `old`, the recipe begins with this client's assignor of that name.
+    One rolling bounce is enough if `old` and `new` have one name in JoinGroup.
     """
     if bare(new) not in client.assignors:
         return Recipe(client.name, "none")
@@ -281,7 +285,7 @@ def remote_recipe(client: ClientLibrary, new: str) -> Recipe:
 
 
 def refuses(client: ClientLibrary, *assignors: str) -> bool:
-    """Returns whether the client refuses this list because it mixes eager and cooperative ones."""
+    """Returns whether the client refuses this list because eager and cooperative are mixed."""
     if len({protocol_of(name) for name in assignors}) == 1:
         return False
     own = any(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that Rust has played, as `Step`s and `Round`s whose fields are made at their first use.
+"""A plan that Rust has played, as `Step`s and `Round`s whose fields are computed at first use.
 
-Rust returns no groups. For the group of a step, Python repeats the edits of all events up to this
+Rust returns no groups. To get the group of a step, Python repeats the edits of all events up to the
 step, and reads the members' partitions from the core's columns. No assignor runs again.
 """
 
@@ -21,7 +21,7 @@ from .rounds import Round, Step, as_claimed, claiming, lists_eager
 
 
 class CorePlan:
-    """The core's steps, and the group before and after each; `ids` makes up the core's ids."""
+    """The core's steps, and the group before and after each; `ids` must make up the core's ids."""
 
     def __init__(
         self, core: "_core.Plan", group: GroupSpec, changes: tuple[Change, ...], ids: MadeUp
@@ -49,7 +49,7 @@ class CorePlan:
         return self._edited[step]
 
     def after(self, step: int, rounds: int | None = None) -> GroupSpec:
-        """Returns the group after the first `rounds` rounds of a step (None: all rounds)."""
+        """Returns the group after the first `rounds` rounds of a step (None means all rounds)."""
         group = self.before(step).group
         played = self.rounds[step][:rounds]
         if not played:
@@ -68,7 +68,7 @@ class CorePlan:
 
 
 def core_step(plan: CorePlan, step: int) -> Step:
-    """Makes a step that Rust played; each field is computed when it is first read."""
+    """Returns a step that Rust played; each field is computed when it is first read."""
     core = plan.steps[step]
     rounds = range(len(plan.rounds[step]))
     change = AS_IT_IS.cause if core.change is None else str(plan.changes[core.change])

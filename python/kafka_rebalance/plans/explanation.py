@@ -14,13 +14,13 @@ from kafka_rebalance.group.spec import GroupSpec, counted, partition_or_task_cou
 from .rounds import Round, Step
 
 _TASK = re.compile(r"(.+)_([0-9]+)")
-"""A task as TaskId.toString writes it: 0_3 is task 3 of subtopology 0."""
+"""A task as TaskId.toString formats it: 0_3 is task 3 of subtopology 0."""
 
 
 def partition_from_text(text: str) -> TopicPartition:
     """Parses `payments-3`, or `payments[3]` as in printed plans; a task is `0-3` or `0[3]`.
 
-    Errors: GroupError at `partition`; TypeError for anything but a string.
+    Errors: GroupError at `partition`; TypeError if `text` is not a string.
     """
     if not isinstance(text, str):
         raise TypeError(f"partition: {a_type(text)} is not a text, as payments-3")
@@ -34,7 +34,7 @@ def partition_from_text(text: str) -> TopicPartition:
 
 
 class Explanation(list[str]):
-    """The lines of an explanation; `summary` is the answer in words."""
+    """The lines of an explanation; `summary` is its result in one sentence."""
 
     summary = ""
 
@@ -48,7 +48,7 @@ class Explanation(list[str]):
 def explain(
     group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str
 ) -> Explanation:
-    """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
+    """Returns the explanation of `RebalancePlan.explain` for the steps of a plan of this group."""
     from kafka_rebalance.explain.facts import holders  # imported here: most plans explain nothing
 
     tp = _partition(partition, group)
@@ -73,7 +73,7 @@ def explain(
 
 
 def outcome(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> str:
-    """Returns the answer in words: who owns the partition at the end, and who owned it before."""
+    """Returns a sentence: who owns the partition at the end of the plan, and who did before."""
     from kafka_rebalance.explain.facts import holders
 
     tp = _partition(partition, group)
@@ -81,12 +81,13 @@ def outcome(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
     rounds = sum(len(step.rounds) for step in steps)
     silent = sum(tp in one.unavailable for step in steps for one in step.rounds)
     moves = f"{tp} stays with {after}" if before == after else f"{tp} goes from {before} to {after}"
-    without = f", nobody reads it in {silent}" if silent else ""
+    of_them = "meanwhile" if silent == rounds else f"in {silent} of them"
+    without = f"; nobody reads it {of_them}" if silent else ""
     return f"{moves} in {counted(rounds, 'rebalance')}{without}."
 
 
 def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
-    """Returns the given partition; for a streams group, parses also a task as Streams prints it."""
+    """Returns the partition; for a streams group, also parses a task as Streams prints it."""
     if isinstance(given, str):
         task = _TASK.fullmatch(given)
         if task is not None and group.subtopologies is not None:

@@ -3,9 +3,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance, Delta
@@ -20,8 +21,7 @@ Reader = tuple[str, str | None, Iterable[TopicPartition]]
 """A member's id, its rack, and the partitions that it reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Frozen):
     """The costs and results of a plan, and the best possible result.
 
     `rounds`              rebalances until the group has settled.
@@ -70,7 +70,7 @@ class Figures:
 
 
 def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
-    """Returns rows (name, before, after, best possible); `members` counts them before and after."""
+    """Returns rows (name, before, after, best possible); `members` are their two numbers."""
     one = figures
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     rows: list[tuple[str, ...]] = [
@@ -86,7 +86,7 @@ def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, .
 
 
 def count_rows(figures: Figures) -> list[tuple[str, ...]]:
-    """Returns the rows below those of `figure_rows`: rebalances and partitions without a reader."""
+    """Returns the rows below those of `figure_rows`: rebalances, partitions without a reader."""
     rounds = str(figures.rounds) + ("" if figures.settled else ", unsettled")
     counts = (
         ("partitions that wait while their member is down", figures.waiting),
@@ -106,7 +106,7 @@ def share_text(share: float | None) -> str:
 def rack_share(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> float | None:
-    """Returns the share of partitions that are read in the rack of a replica: `share_in_racks`."""
+    """Returns the share of partitions read in a replica's rack; see `share_in_racks`."""
     readers = (
         (one.member_id, one.rack, assignment.get(one.member_id, ())) for one in group.members
     )
@@ -115,7 +115,7 @@ def rack_share(
 
 def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float | None:
     """Returns the share (0 to 1) of partitions that are read in the rack of a replica. It counts
-    only partitions for which the racks of the reader and of a replica are known; None: no such one.
+    only partitions for which the racks of the reader and of a replica are known; None if none are.
     """
     racks = {topic.name: topic.racks for topic in topics if topic.racks is not None}
     known = near = 0
@@ -149,7 +149,7 @@ def topic_balances(
 
 
 def as_dict(plan: "RebalancePlan") -> dict[str, Any]:
-    """Returns the figures of a plan, then all its steps and rounds."""
+    """Returns the figures of a plan, and all its steps and rounds."""
     return {
         "group_id": plan.group.group_id,
         "assignor": plan.assignor,

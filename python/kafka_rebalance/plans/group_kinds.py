@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the assignors that groups of each kind can run; a broker never changes a group's kind.
+"""Lists the assignors that each kind of group can run; a broker never changes a group's kind.
 
 A consumer group runs an assignor of the leader (classic protocol) or consumer/… (KIP-848), and
 `SwitchProtocol` changes it from one to the other. A share group runs share/… (KIP-932), a streams
-group streams/… (KIP-1071).
+group runs streams/… (KIP-1071).
 """
 
 from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE, in_core, library_of
@@ -24,7 +24,7 @@ def protocol_kind(assignor: str) -> str:
 
 
 def never_runs(group: GroupSpec, assignor: str) -> str | None:
-    """Returns the text of an error if the group's kind can never run this assignor, else None.
+    """Returns the text of an error if a group of this kind can never run the assignor, else None.
 
     Without an assignor, the group's kind is unknown, and the result is None.
     """
@@ -38,7 +38,8 @@ def never_runs(group: GroupSpec, assignor: str) -> str | None:
 
 
 def by_switch_protocol(old: str, new: str) -> str | None:
-    """Returns the value of `switch-protocol` for a change from `old` to `new`; None if none fits.
+    """Returns the value of `switch-protocol` for a change from `old` to `new`; None if there is
+    none.
 
     >>> by_switch_protocol("range", "consumer/uniform"), by_switch_protocol("range", "sticky")
     ('consumer/uniform', None)

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans with the assignor of the leader's library: each library has its own version ("dialect").
+"""Plans with the assignor of the leader's library: each library has its version, its "dialect".
 
 1. The leader is `group.leader`. If that is unknown, it is any member whose library can have written
    the last assignments (`group.leader_library`), or any member if none can. If the group has no
    `leader_library` and its members have no `client_library`, it is the first member.
-2. A leader leads until it leaves. Then the coordinator takes the first member of its hash map. A
-   static member that restarts still leads, under its new id.
-3. Each of these leaders has the dialect of its library; the prefix "" is Kafka's own assignor, also
-   for this project's plug-ins. A member of an unknown library is taken to run the last leader's.
-4. If several dialects remain, each has a plan of all the changes. Plans with equal rounds and equal
-   ends become one plan, with the name of the first.
+2. A leader leads until it leaves. Then the coordinator appoints the first member of its hash map. A
+   static member that restarts stays the leader, under its new id.
+3. Each of these leaders runs the dialect of its library; the prefix "" is Kafka's own assignor,
+   also that of this project's plug-ins. A member of an unknown library counts as running the last
+   leader's.
+4. If several dialects remain, each gets a plan of all changes. Plans with equal rounds and equal
+   ends become one plan, under the name of the first.
 
 Source   GroupMetadata, in Kafka 4.4.0 ClassicGroup: remove, replaceStaticMember.
 Cost     one plan with Kafka's own assignor, to know the members, and one for each other dialect.
@@ -30,9 +31,9 @@ from kafka_rebalance.group.spec import GroupSpec
 from .changes.assignor import SwitchAssignor
 from .changes.change import Change
 from .changes.edits import find_member
-from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by
 from .changes.protocol import SwitchProtocol, lacking
+from .changes.short_names import was_made_up
 from .clients import LACK_CONSUMER_PROTOCOL, client_of, library_evidence
 from .group_kinds import CONSUMER
 from .rebalance_plan import RebalancePlan, parse_changes, plan
@@ -59,7 +60,7 @@ class LedPlan(Frozen):
 
     @property
     def answering(self) -> tuple[str, ...]:
-        """Returns the assignors that leaders run in the rounds: after a switch, the new one."""
+        """Returns the assignors that leaders run in the rounds: both, after a switch."""
         steps = () if self.plan is None else self.plan.steps
         return tuple(dict.fromkeys(step.before.assignor or "" for step in steps if _is_led(step)))
 
@@ -75,10 +76,9 @@ class LedPlan(Frozen):
 
 
 def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
-    """Returns the group with the leader `member`: a member_id (may be short) or group_instance_id.
+    """Returns the group led by `member`: a member_id (may be short) or group_instance_id.
 
     None keeps the group's leader.
-
     Errors   NotAffected without such a member, GroupError if a short id fits several members.
     """
     if member is None:
@@ -106,11 +106,11 @@ def plans_by_leader(
 ) -> tuple[LedPlan, ...]:
     """Plans the changes once for each version of the group's assignor that a leader may run.
 
-    The first entry with a plan is that of the present leader's library. One entry means that the
-    library is certain, or that the plans of all possible leaders are equal. If no leader's assignor
-    has a plan, the first entry is that of Kafka's own assignor, without leaders.
+    The first entry with a plan is that of the present leader's library. A single entry means that
+    the library is certain, or that the plans of all possible leaders are equal. If no leader's
+    assignor has a plan, the first entry is that of Kafka's own assignor, without leaders.
 
-    Errors   those of `plan`, if Kafka's own assignor raises one too.
+    Errors   those of `plan`, if Kafka's own assignor also raises one.
     """
     parsed = parse_changes(changes)
     own = _led(group, assignor_of(group, None), (), parsed, engine)
@@ -133,13 +133,13 @@ def plans_by_leader(
 
 
 def has_no_answer(led: Sequence[LedPlan]) -> bool:
-    """Returns whether each possible leader's assignor failed: the only plan is that of Kafka's."""
+    """Returns whether all possible leaders' assignors failed: only Kafka's own has a plan."""
     planned = [one for one in led if one.plan is not None]
     return len(led) > 1 and len(planned) == 1 and not planned[0].leaders
 
 
 def as_led(group: GroupSpec, led: Sequence[LedPlan]) -> GroupSpec:
-    """Returns the group with the assignor of the first plan in `led`."""
+    """Returns the group with the assignor of the first entry in `led` that has a plan."""
     name = next((one.assignor for one in led if one.plan is not None), group.assignor)
     return run_by(group, name) if name is not None and library_of(name) else group
 
@@ -154,7 +154,7 @@ def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
 
 
 def _name_at_rest(group: GroupSpec) -> str:
-    """Returns the name to use for the assignor if the plan has no rebalance, so that none leads."""
+    """Returns the assignor's name for a plan without a rebalance, in which no member leads."""
     names = list(possible_dialects(group)) or [group.assignor or ""]
     return next((name for name in names if library_of(name) is None), names[0])
 
@@ -174,7 +174,7 @@ def possible_dialects(group: GroupSpec, steps: Sequence[Step] = ()) -> dict[str,
 
 
 def library(group: GroupSpec, member: Member) -> str | None:
-    """Returns a member's library, from its bytes, else its client id, else the last leader's."""
+    """Returns a member's library: by its bytes, else by its client id, else the last leader's."""
     client = client_of(member, group.group_id)
     by_id = None if client is None else client.name.lower()
     return member.client_library or by_id or group.leader_library
@@ -197,7 +197,7 @@ def _can_have_written(member: str | None, wrote: str) -> bool:
 
 # 2.
 def _leaders(leader: Member, steps: Sequence[Step]) -> Iterator[Member]:
-    """Yields the leader of each step in which a leader assigns; without steps, `leader`."""
+    """Yields the leader of each step in which a leader assigns; without steps, only `leader`."""
     if not steps:
         yield leader
         return
@@ -221,7 +221,7 @@ def _is_led(step: Step) -> bool:
 
 # 3.
 def _dialects(group: GroupSpec, member: Member, assignor: str, shown: set[str]) -> list[str]:
-    """Returns the assignors of a member's library; first those whose prefix is in `shown`."""
+    """Returns the assignors of a member's library, first those whose prefix is in `shown`."""
     prefixes = sorted(
         _DIALECTS.get(library(group, member) or "", ("",)), key=lambda prefix: prefix not in shown
     )
@@ -238,7 +238,7 @@ def _led(
     engine: Engine,
 ) -> LedPlan:
     try:
-        # Only the leader's class assigns, so the libraries of the other members do not matter.
+        # Only the leader's class assigns, so the other members' libraries do not matter.
         led = run_by(group, name)
         own = tuple(_of_library(group, name, change) for change in changes)
         return LedPlan(name, leaders, plan(led, changes=own, engine=engine))
@@ -251,7 +251,7 @@ def _led(
 def _after_switches(
     group: GroupSpec, changes: tuple[Change, ...], engine: Engine
 ) -> Iterator[LedPlan]:
-    """Yields a plan for each library whose own class may answer after a switch of assignor."""
+    """Yields a plan for each library whose own class may assign after a switch of assignor."""
     for at, change in enumerate(changes):
         if not isinstance(change, SwitchAssignor) or change.assignor in SERVER_SIDE:
             continue
@@ -267,7 +267,7 @@ def _after_switches(
 
 
 def _of_library(group: GroupSpec, name: str, change: Change) -> Change:
-    """Returns the change; if all members run librdkafka, a switch leads to librdkafka's class."""
+    """Returns the change; if all members run librdkafka, a switch leads to its own class."""
     only = all(library(group, member) == "librdkafka" for member in group.members)
     if not isinstance(change, SwitchAssignor) or library_of(name) != "librdkafka" or not only:
         return change

@@ -27,7 +27,7 @@ def play_changes(
     ids: MadeUp,
     possible: Possible | None = None,
 ) -> tuple[tuple[Step, ...], Possible]:
-    """Returns the steps, and the best result: `possible`, or computed; `ids` names newcomers."""
+    """Plays the changes; returns the steps, and the best result (`possible`, if it is given)."""
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []
@@ -51,7 +51,7 @@ def play_changes(
             raise at_change(error, i) from None
     # 3.
     if possible is None and shares_partitions(group.assignor):
-        # No bound is known for share groups and tasks: the plan's own end counts as the best one.
+        # No bound is known for share groups and tasks: the plan's end counts as the best result.
         after = Assignment.owned(steps[-1].after)
         possible = Possible(after.balance, None, (), after, {}, {})
     if possible is None:
@@ -62,7 +62,7 @@ def play_changes(
 def is_played(group: GroupSpec, change: Change) -> bool:
     """Returns whether a plan can play the change; it cannot change topics of a streams group.
 
-    A switch of the protocol itself says that it concerns no streams group.
+    A switch of the protocol is let through: it raises its own error for a streams group.
     """
     if not assigns_tasks(group.assignor) or isinstance(change, SwitchProtocol):
         return True
@@ -71,7 +71,7 @@ def is_played(group: GroupSpec, change: Change) -> bool:
 
 
 def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
-    """Returns the group with owned partitions in the order that the leader wrote."""
+    """Returns the group with owned partitions in the order in which the leader wrote them."""
     if not step.rounds or step.rounds[-1].kind == "broker":
         return group
     return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)
@@ -112,7 +112,7 @@ def _step_of(
 
 
 def play_led(edited: Edited, engine: Engine) -> Played:
-    """Plays the rounds after an event in a group that a leader assigns."""
+    """Plays the rounds that follow an event in a group that a leader assigns."""
     group, starts_over = edited.group, edited.starts_over
     where = group, group.assignor or ""
     return play(*where, starts_over=starts_over, forgets=edited.forgets, engine=engine)
@@ -136,7 +136,7 @@ def as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
 
 
 def at_change(error: GroupError, i: int) -> GroupError:
-    """Returns an error whose path has the index of its change."""
+    """Returns an error of a change with the change's index in its path; other errors unchanged."""
     if error.path != "change":
         return error
     return type(error)(f"changes[{i}]", error.problem)

@@ -5,9 +5,9 @@
 2. After each event that starts a rebalance, the group plays rounds until it has settled
    (`rounds.py`).
 3. The plan compares its last group with the best result possible from the beginning (`possible`).
-   For share and streams groups no such result is known: the last group itself is used instead.
+   For share and streams groups no such result is known: the last group counts as the best.
 
-`playing.py` does this in Python; engine "rust" plays whole plans in the core: `core_plan.py`.
+`playing.py` does this in Python; with engine "rust", the core plays whole plans (`core_plan.py`).
 Mirror: `src/plans/rebalance_plan.rs`.
 
 >>> from kafka_rebalance import AddMembers, GroupSpec, Member, Topic, TopicPartition, plan
@@ -104,14 +104,14 @@ class RebalancePlan(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns the answer in words: who gets nothing, what moves, and what has no reader."""
+        """Returns one or two sentences: who gets nothing, what moves, and what has no reader."""
         return summary(self)
 
     def __hash__(self) -> int:
         return hash((self.group, self.assignor, self.changes))  # these determine the other fields
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the fields for a copy or a pickle; without `_core`, a copy computes in Python."""
+        """Returns the fields for a copy or a pickle, without `_core`: a copy computes in Python."""
         return vars(self) | {"_core": None}
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class RebalancePlan(Frozen):
         return f"<RebalancePlan {clipped(self.title)}: {rounds}, {moves}>"
 
     def __str__(self) -> str:
-        """Returns the answer in words, the title and the table of figures, for `print`."""
+        """Returns the summary, the title and the table of figures, for `print`."""
         rows = [("", "before", "after", "best possible"), *self._rows()]
         names, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = (
@@ -139,7 +139,7 @@ class RebalancePlan(Frozen):
 
     @property
     def curve(self) -> "Curve | None":
-        """Returns how even the last group could be for each number of taken partitions, from the
+        """Returns how even the last group could be for each number of partitions taken from the
         owners at the beginning. None if members share partitions, or if no member is left.
         """
         if self.possible.least_moves is None or not self.steps[-1].after.members:
@@ -171,7 +171,7 @@ class RebalancePlan(Frozen):
 
     @property
     def after(self) -> Assignment:
-        """Returns the partitions that the members own at the end."""
+        """Returns the partitions that the members own at the end of the plan."""
         if self._core is None:
             return Assignment.owned(self.final)
         return from_columns(self._core.steps[-1].member_ids, self._core.after)
@@ -188,19 +188,19 @@ class RebalancePlan(Frozen):
 
     @property
     def moves(self) -> int:
-        """Returns how many partitions members gain in all rounds."""
+        """Returns the number of partitions that members gain, added up over all rounds."""
         if self._core is None:
             return sum(one.moves for one in self.rounds)
         return self._core.moves
 
     @property
     def unavailable(self) -> dict[TopicPartition, int]:
-        """Returns partition -> number of rounds in which it is unavailable (never 0)."""
+        """Returns partition -> number of rounds in which it is unavailable (only if not 0)."""
         if self._core is None:
             return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
         found = self._core.unavailable
         counts: Counter[TopicPartition] = Counter()
-        # The core lists a topic twice if it was deleted and created again.
+        # The core lists a topic twice if a plan deletes it and creates it again.
         rounds = memoryview(found.rounds).cast("I")
         for tp, times in zip(partitions_from(found.partitions), rounds, strict=True):
             counts[tp] += times
@@ -208,17 +208,17 @@ class RebalancePlan(Frozen):
 
     @property
     def waiting(self) -> tuple[TopicPartition, ...]:
-        """Returns the partitions that wait while their member is down, each once."""
+        """Returns the partitions that wait while their member is down, each of them once."""
         return tuple(dict.fromkeys(tp for step in self.steps for tp in step.waiting))
 
     @property
     def leaderless(self) -> tuple[TopicPartition, ...]:
-        """Returns the partitions that lose all their replicas, each once."""
+        """Returns the partitions that lose all their replicas, each of them once."""
         return tuple(dict.fromkeys(tp for step in self.steps for tp in step.leaderless))
 
     @property
     def knows_generation(self) -> bool:
-        """Returns whether the group's generation is known; if not, rounds are numbered +1, +2, …"""
+        """Returns whether the group's generation is known; else rounds are numbered +1, +2, …"""
         members = self.group.members
         return any(
             one is not None
@@ -250,7 +250,7 @@ class RebalancePlan(Frozen):
         )
 
     def sample(self, draws: int | None = None) -> Samples:
-        """Plays the plan again `draws` times, each time (a draw) with other ids.
+        """Plays the plan again `draws` times, each time (a draw) with other made-up ids.
 
         None means 8 draws, or up to 32 if the plan guesses more than UUIDs. For a given group, draw
         i of n always has the same ids. Errors: TypeError; GroupError at `draws` below 1.
@@ -275,7 +275,7 @@ class RebalancePlan(Frozen):
 
         Each round has a heading, the assignor's steps, and the owners before and after it.
 
-        Errors   GroupError at `partition` if no group of the plan has it.
+        Errors   GroupError at `partition` if no group of the plan has this partition.
         """
         return explain(self.group, self.steps, partition)
 
@@ -294,7 +294,7 @@ def plan(
     """Plays changes one after another, each until the group has settled.
 
     If `assignor` is None, the plan uses the group's own assignor. Any other assignor is planned as
-    if the group already used it, and its members send the data for it (`other_assignor.py`);
+    if the group already used it and its members sent the data for it (`other_assignor.py`);
     `SwitchAssignor` plans the change of assignor itself. Changes may be strings such as
     `add-members=2`. Without changes, the next rebalance of the group is planned.
 
@@ -309,7 +309,7 @@ def plan(
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
-    """Parses the changes that are strings. Errors: GroupError at `changes[i]`; TypeError."""
+    """Parses those changes that are strings. Errors: GroupError at `changes[i]`; TypeError."""
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     if not isinstance(changes, Iterable):
@@ -325,7 +325,7 @@ def replay(
     possible: Possible | None = None,
 ) -> RebalancePlan:
     """Plays changes with the made-up ids of `draw`; `possible` is the best result, if known."""
-    if check_engine(engine) == "rust" and _is_built_in(group, changes):
+    if check_engine(engine) == "rust" and is_built_in(group, changes):
         where = (group.generation_id, group.assignor or "", changes)
         core = _core.plan(group.interned(), *where, draw)
         if core is not None:
@@ -340,7 +340,7 @@ def played(
     ids: MadeUp,
     possible: Possible | None = None,
 ) -> RebalancePlan:
-    """Plays changes round by round in Python; `ids` makes up the names of newcomers."""
+    """Plays changes round by round in Python; `ids` makes up the ids of newcomers."""
     steps, best = play_changes(group, changes, engine, ids, possible)
     return RebalancePlan(
         group,
@@ -357,8 +357,8 @@ def played(
     )
 
 
-def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
-    """Returns whether the core can play the plan: it ignores leaders, and lacks some assignors."""
+def is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
+    """Returns whether the core can play the plan: it knows no leaders, and not all assignors."""
     if any(isinstance(change, SwitchProtocol) for change in changes):
         return False
     later = [change.assignor for change in changes if isinstance(change, SwitchAssignor)]

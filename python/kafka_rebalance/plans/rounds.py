@@ -7,16 +7,16 @@
 
 1. Cooperative members revoke partitions of topics to which they no longer subscribe, and claim the
    others. Eager members claim their whole last assignment. Members claim nothing after a change of
-   assignor, or if they are eager with an assignor that also supports the cooperative protocol: this
-   assignor reads claims from the subscription's own field, which is then empty. During a bounce
-   to another assignor, the members in `forgets` are eager in a cooperative group.
-2. The leader's assignor computes the answer. Another library's assignor sees the members in the
+   assignor, or if they are eager with an assignor that also supports the cooperative protocol: it
+   reads claims from the subscription's own field, which is then empty. During a bounce to another
+   assignor, the members in `forgets` are eager in a cooperative group.
+2. The leader's assignor computes the answer. Another library's assignor visits the members in the
    order of the broker's hash map. `balanced` and `weighted` withhold nothing themselves: the leader
-   withholds what another member claims. The next round assigns that, and takes nothing more.
-   Members of aiokafka are eager with both.
+   withholds what another member claims. The next round assigns only that. Members of aiokafka are
+   eager with both.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
-4. Find the partitions that no member reads in this round: all in an eager round, those that no
-   member claims in a cooperative one.
+4. Find the partitions that no member reads in this round: all in an eager round, the unclaimed ones
+   in a cooperative round.
 5. The members hold the answer's partitions, in a new generation. A cooperative member that loses
    some of its claims joins again.
 
@@ -56,7 +56,7 @@ MOST_ROUNDS = 100
 
 
 class LazyFields:
-    """The base of frozen dataclasses with slots, whose fields are computed at their first use."""
+    """The base of frozen dataclasses with slots whose fields are computed at their first use."""
 
     __slots__ = ("_computed",)
 
@@ -91,8 +91,8 @@ class Round(LazyFields):
     `generation_id`  the generation that the rebalance creates.
     `held`           the partitions that the members held at the beginning; `delta` is the
                      difference between them and `assignment`.
-    `withheld`       partitions that are revoked in this round and assigned in the next one, by the
-                     member that gains them in the next one.
+    `withheld`       partitions that are revoked in this round, by the member that gains them in
+                     the next one.
     `unavailable`    the partitions that no member reads during the round, by topic and partition.
     """
 
@@ -118,27 +118,27 @@ class Round(LazyFields):
 
     @property
     def moves(self) -> int:
-        """Returns how many partitions members gain in this round."""
+        """Returns the number of partitions that members gain in this round."""
         return self.delta.moves
 
     @property
     def kept(self) -> Assignment:
-        """Returns partitions held before and after; during the round, eager members revoke them."""
+        """Returns partitions held both before and after; eager members revoke them in between."""
         return self.delta.kept
 
     @property
     def revoked(self) -> Assignment:
-        """Returns partitions held before the round and not after it."""
+        """Returns the partitions held before the round and not after it, by member."""
         return self.delta.revoked
 
     @property
     def gained(self) -> Assignment:
-        """Returns partitions held after the round and not before it."""
+        """Returns the partitions held after the round and not before it, by member."""
         return self.delta.gained
 
     @property
     def standby(self) -> Delta | None:
-        """Returns the changes of standby tasks; None outside of streams groups."""
+        """Returns the changes of standby tasks; None if the group is not a streams group."""
         held, assigned = self.held.standby, self.assignment.standby
         return None if held is None or assigned is None else assigned - held
 
@@ -174,7 +174,7 @@ class Played(NamedTuple):
 def lists_eager(group: GroupSpec, assignor: str) -> bool:
     """Returns whether members are eager although this assignor supports the cooperative protocol.
 
-    False if the group's assignor has another protocol name: members then list only this assignor.
+    False if the group's own assignor has another protocol name: members then list only this one.
 
     Errors   GroupError at `rebalance_protocol` if the group is cooperative and the assignor eager.
     """
@@ -255,7 +255,7 @@ def _answer(sent: GroupSpec, group: GroupSpec, assignor: str, engine: Engine) ->
 
 
 def _withholding(group: GroupSpec, target: Assignment) -> Assignment:
-    """Returns the target without partitions that a member gains while another one claims them."""
+    """Returns the target without those partitions that a member gains and another one claims."""
     claimed = {tp for member in group.members for tp in member.owned_partitions}
     given = {
         one.member_id: (claimed.difference(one.owned_partitions), target[one.member_id])
@@ -294,7 +294,7 @@ def claiming(
 def as_claimed(
     assignor: str | None, assignment: Assignment
 ) -> Mapping[str, Sequence[TopicPartition]]:
-    """Returns the assignment with each member's partitions in the order of its next claim."""
+    """Returns the assignment, with each member's partitions in the order of its next claim."""
     if library_of(assignor) != "librdkafka":
         return assignment
     return {member_id: reported(owned) for member_id, owned in assignment.items()}
@@ -320,7 +320,7 @@ def without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartitio
 def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
     """Yields every partition whose topic has a subscriber, in the group's order of topics.
 
-    For a streams group, yields every task.
+    For a streams group, yields every task instead.
     """
     for one in group.subtopologies or ():
         for number in range(one.tasks):
@@ -333,7 +333,7 @@ def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
 
 
 def next_generation(group: GroupSpec) -> int:
-    """Returns the generation, or group epoch, of the next rebalance."""
+    """Returns the number of the next rebalance's generation, or of its group epoch."""
     known = [group.generation_id, *(member.generation_id for member in group.members)]
     return min(1 + max(0, *(generation_id or 0 for generation_id in known)), MAX_INT32)
 

@@ -5,12 +5,12 @@ Member ids break ties: by name for range and roundrobin, in Java's hash order fo
 assignors. A plan uses made-up ids for new members. Each *draw* plays the plan again with other ids,
 chosen at random from a seed. Then a partition
 
-    is certain   if its last owner is the same member in the plan and in every draw, or always a new
+    is certain   if its last owner in the plan and in every draw is one member, or always a new
                  member
     depends      if its last owner differs
 
-A draw changes the UUIDs. If the name before a new member's UUID is a guess, a draw changes it too:
-the draws spread it over the positions among the sorted names of the other members
+A draw changes the UUIDs. If the name before a new member's UUID is a guess, a draw also changes
+this name: the draws spread it over the positions among the sorted names of the other members
 (`changes.made_up`). A name that is given, or that all members share, is certain. A draw also lists
 the topics of new subscriptions in another order, if the answer can depend on it
 (`changes.topic_order`). All new members count as one, because nothing distinguishes them.
@@ -46,9 +46,9 @@ class Samples(LazyFields):
 
     `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
     the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last
-    owner in the plan itself, which is not among the draws. `depends` has the partitions whose last
-    owner is not the same in the plan and all draws. `moves` lists the moves of each draw.
-    `varied` is True if the draws change names before the UUID too, `has_newcomers` if they change
+    owner in the plan itself, which is not among the draws. `depends` holds the partitions whose
+    last owner is not equal in the plan and all draws. `moves` lists the moves of each draw.
+    `varied` is True if the draws also change names before the UUID, `has_newcomers` if they change
     any id, `places_guessed` if they change racks of new partitions' replicas, `topics_guessed` the
     order of topics in new subscriptions, and `topic_ids_guessed` ids of new topics. `throws` has an
     error for each further draw in which the leader's assignor throws.
@@ -69,7 +69,7 @@ class Samples(LazyFields):
 
     @property
     def summary(self) -> str:
-        """Returns in words how much of the plan depends on what is guessed."""
+        """Returns a sentence: how much of the plan depends on its guesses."""
         samples = f"{counted(self.draws, 'sample')} of {' and '.join(self._guessed())}"
         depends, moves = len(self.depends), sorted(self.moves)
         if not self.draws:
@@ -85,7 +85,7 @@ class Samples(LazyFields):
         )
 
     def _guessed(self) -> list[str]:
-        """Returns in words what differs between the samples."""
+        """Returns the guessed facts in which the samples differ, by name."""
         guessed = ["racks of new replicas"] if self.places_guessed else []
         if self.has_newcomers:
             guessed += ["client ids", "UUIDs"] if self.varied else ["UUIDs"]
@@ -173,7 +173,7 @@ def count_ends(plan: "RebalancePlan", draws: Iterable["Callable[[], RebalancePla
 
 
 def counted_in_core(plan: "RebalancePlan", core: "_core.Ends") -> Samples:
-    """Returns the same counts as `count_ends`, for draws that the core has played."""
+    """Returns what `count_ends` returns, for draws that the core has played."""
     names = defaultdict(lambda: NEW, enumerate(one.member_id for one in plan.group.members))
 
     @cache
@@ -186,7 +186,7 @@ def counted_in_core(plan: "RebalancePlan", core: "_core.Ends") -> Samples:
     def ends() -> dict[TopicPartition, Counter[str]]:
         owners = map(names.__getitem__, numbers(core.owners))
         counts = [*zip(owners, numbers(core.draws), strict=True)]
-        # Counter() takes five times longer.
+        # To call Counter() would take five times longer.
         ends = {tp: Counter.__new__(Counter) for tp in partitions()}
         for each, (start, end) in zip(ends.values(), pairwise(numbers(core.offsets)), strict=True):
             dict.update(each, counts[start:end])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer of a plan in words: the first line of `plan`, and `summary` in JSON."""
+"""The result of a plan in words: the first line of `plan`, and `summary` in JSON."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def summary(plan: "RebalancePlan") -> str:
     """Returns one or two sentences: who gets nothing, what moves, and what has no reader.
 
-    Names of members and topics are in it as the changes have them: escape them before printing.
+    Names of members and topics are as the changes have them: escape them before printing.
     """
     figures, counts = plan.figures(), plan.after.counts()
     noun = "partition" if plan.group.subtopologies is None else "task"
@@ -31,23 +31,23 @@ def summary(plan: "RebalancePlan") -> str:
 
 
 def in_words(changes: "Iterable[Change]") -> str:
-    """Returns the subject of a sentence about a plan."""
+    """Returns the changes as the subject of a sentence about a plan."""
     return " and ".join(change.in_words() for change in changes) or "the next rebalance"
 
 
 def _unknown_racks(plan: "RebalancePlan") -> str:
-    """Returns a sentence about members that a lost rack may have, too; else an empty text."""
+    """Returns a sentence on members that may also be in a lost rack; "" if there are none."""
     lost = any(isinstance(change, RemoveMembers) and change.rack for change in plan.changes)
     unknown = sum(not member.rack_id for member in plan.group.members) if lost else 0
     if not unknown:
         return ""
-    of = f"{unknown} of {counted(len(plan.group.members))}"
-    have, their = ("has", "its") if unknown == 1 else ("have", "their")
-    return f"{of} {have} no client.rack, so {their} rack is not known. "
+    have, them = ("has", "it") if unknown == 1 else ("have", "them")
+    of = f"{unknown} of {counted(len(plan.group.members))} {have} no client.rack"
+    return f"{of}; whether the rack holds {them} is not known, and this plan keeps {them}. "
 
 
 def _taken(plan: "RebalancePlan") -> str:
-    """Returns how even `balanced` makes the group, and within which budget; else an empty text."""
+    """Returns a sentence on how even `balanced` makes the group within its budget; else ""."""
     if plan.assignor.partition("?")[0] != BALANCED or (curve := plan.curve) is None:
         return ""
     from kafka_rebalance.assignors.balance.balanced import objective_of
@@ -57,7 +57,7 @@ def _taken(plan: "RebalancePlan") -> str:
 
 
 def _idle(plan: "RebalancePlan", figures: "Figures", counts: list[int], noun: str) -> str:
-    """Returns a sentence about the members that get nothing; empty if there are none."""
+    """Returns a sentence on the members that get nothing; "" if there are none."""
     idle = counts.count(0)
     if not idle or (figures.owns_nothing and not figures.rounds):
         return ""
@@ -88,7 +88,7 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
 
 
 def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
-    """Returns how many partitions have no reader for a time, and how many wait or have no leader.
+    """Returns clauses: how many partitions have no reader for a time, wait, or have no leader.
 
     `figures.unavailable` counts partitions that existed before, so it can be above `total`.
     """
@@ -108,7 +108,7 @@ def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
         said.append(f"{then}{every} {have} no reader meanwhile")
     elif silent:
         of_them = counted(silent, noun) if then else f"{silent} of them"
-        said.append(f"{then}{of_them} {have} no reader for one rebalance, the others are read on")
+        said.append(f"{then}{of_them} {have} no reader for one rebalance, the others keep theirs")
     if figures.leaderless:
         said.append(f"{counted(figures.leaderless, noun)} without a leader")
     still = f"every {noun} has a reader all the time" if figures.rounds else "nothing moves"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the commands of a trace on a coordinator, and returns the effects as lines of the trace.
 
-Members have short names such as `c0`, in place of the ids that the coordinator chooses for them.
+Members have short names such as `c0` instead of the ids that the coordinator chooses for them.
 `join c0` sends the id that c0 already has, if any; `join c0 new` sends no id.
 
     config initial_delay=3s max_size=4 min_session=6s metadata=4096 retention=7d
@@ -15,7 +15,7 @@ Members have short names such as `c0`, in place of the ids that the coordinator 
     advance 3s (tick 3000)         expire                   delete-topic t
     hold / release / fail-next NOT_ENOUGH_REPLICAS / reload max_size=2 / unload
 
-Every command but `config` takes `group=` (default: g). Commands of members also take `id=`,
+Every command except `config` takes `group=` (default: g). Commands of members also take `id=`,
 `generation=` and `instance=`, which override the member's own values.
 """
 
@@ -36,7 +36,7 @@ _NOBODY = "nobody"
 
 @dataclass(slots=True)
 class _Client:
-    """A member of the trace: its own id, generation and instance id."""
+    """A member in the trace: its present member id, generation and instance id."""
 
     member_id: str = ""
     generation_id: int = -1
@@ -53,7 +53,7 @@ class Tracer:
     _names: IdNames = field(default_factory=IdNames)
 
     def step(self, command: Command) -> list[str]:
-        """Plays one command. Errors: GroupError with the line, if the command cannot be read."""
+        """Plays one command. Errors: GroupError with the line if the command cannot be read."""
         read = _COMMANDS.get(command.words[0])
         if read is None:
             known = ", ".join(_COMMANDS)
@@ -69,7 +69,7 @@ class Tracer:
         else:
             play(self.broker, played, number)
         happened = self.broker.take()
-        # Learn all names first: the leader's response lists members whose own responses come later.
+        # Learn all names first: the leader's response lists members that get their responses later.
         for _, effect in happened:
             self._learn(effect)
         return [f"{at(now_ms)} {self._line(effect)}" for now_ms, effect in happened]
@@ -140,7 +140,7 @@ class Tracer:
         return {"op": "leave", "client": members[0]["client"], "members": members}
 
     def commit(self, command: Command) -> Json:
-        """Reads `commit c0 t-0=5` and `commit nobody t-0=5`, also with `txn-commit`."""
+        """Reads `commit c0 t-0=5` and `commit nobody t-0=5`; also `txn-commit` in their place."""
         name = _one_word(command, "NAME or nobody")
         return {
             "op": "commit" if command.words[0] == "commit" else "txncommit",
@@ -182,7 +182,7 @@ class Tracer:
                 return f"the load fails at record {position}: {problem}"
 
     def _learn(self, effect: interface.Effect | interface.AppendFailed) -> None:
-        """Stores the member id and the generation that a JoinGroup response gives to its sender."""
+        """Stores the member id and generation that a JoinGroup response assigns to its sender."""
         if not isinstance(effect, interface.Respond):
             return
         response, name = effect.response, self._senders[effect.request_id]
@@ -208,7 +208,7 @@ def _end_transaction(_: Tracer, command: Command) -> Json:
 
 
 def _fetch(_: Tracer, command: Command) -> Json:
-    """Reads `fetch t-0 t-1 stable=yes`; without names it fetches all offsets."""
+    """Reads `fetch t-0 t-1 stable=yes`; without partitions, it fetches all offsets."""
     stable = command.option("stable") == "yes"
     named = _partitions(command) or None
     return {"op": "fetch", "client": "fetch", "partitions": named, "stable": stable}
@@ -249,7 +249,7 @@ def _reload(tracer: Tracer, command: Command) -> Json:
 
 
 def _fixed(op: str, client: str = "") -> Callable[[Tracer, Command], Json]:
-    """Returns the function that reads a command without words or options of its own."""
+    """Returns a function that reads a command without words or options of its own."""
     return lambda *_: {"op": op, "client": client}
 
 

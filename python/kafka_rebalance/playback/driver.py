@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver protocol: each line is a JSON command, answered by a JSON line, in virtual time.
+"""The driver protocol: each line is a JSON command, answered by a line of JSON, in virtual time.
 
     {"op": "join", "g": "g", "protos": [["range", "meta"]], "v": 3}
     {"id": 2, "now": 0, "events": [...]}
 
-A program that runs Kafka's own coordinator reads this protocol too, so one script tests both.
-`init` starts a new coordinator, `state` and `mstate` return a group's state; `driver_commands` has
-the other commands. The answer to an unknown command is {"bad": op}, that to a wrong command
+A program that runs Kafka's own coordinator also reads this protocol, so one script tests both.
+`init` starts a new coordinator, `state` and `mstate` return a group's state; `driver_commands`
+defines the other commands. The answer to an unknown command is {"bad": op}, that to a wrong command
 {"bad": op, "why": …}. After either, the driver continues with the next line. An error inside the
 coordinator is not an answer: it ends the driver.
 
 `_KEYS` maps the name of a class to the keys of its JSON: `gen=generation_id` shows a field under a
-short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that
-is not listed has the names of its fields. All records have their bytes: `kb`, `vb`; the value null
-is a tombstone.
+short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that is not
+listed has its fields' names as keys. All records have their bytes: `kb`, `vb`; the value null is a
+tombstone.
 """
 
 import json
@@ -95,7 +95,7 @@ _KEYS: dict[str, str] = {
 
 
 def _shown(value: Any, name_of: NameOf = str) -> Any:
-    """Returns a value as JSON; a message has the keys in `_KEYS`, else those of its fields."""
+    """Returns a value as JSON; a message has the keys in `_KEYS`, else its fields' names."""
     keys = _KEYS.get(type(value).__name__)
     if keys is not None:
         return {
@@ -118,7 +118,7 @@ def _shown(value: Any, name_of: NameOf = str) -> Any:
 
 @cache
 def _fields(keys: str) -> list[tuple[str, str, str]]:
-    """Returns triples (key, field, form), one for each field that is shown."""
+    """Returns a triple (key, field, form) for each field that is shown."""
     found = []
     for spec in keys.split():
         shown, _, form = spec.partition(":")
@@ -128,7 +128,7 @@ def _fields(keys: str) -> list[tuple[str, str, str]]:
 
 
 def text_of(data: bytes) -> str:
-    """Returns printable ASCII as it is, other bytes as hex."""
+    """Returns printable ASCII unchanged, other bytes as hex digits after `hex:`."""
     plain = all(32 <= byte <= 126 for byte in data)
     return data.decode("ascii") if plain else f"hex:{data.hex()}"
 
@@ -145,7 +145,7 @@ def _member_tasks(tasks: MemberTasks, name_of: NameOf) -> Json:
 
 
 def _target(tasks: Any, name_of: NameOf) -> Json:
-    """Returns role -> tasks; `tasks` holds the numbers of each role, perhaps with epochs."""
+    """Returns role -> tasks; `tasks` holds the task numbers of each role, perhaps with epochs."""
     return {role: _tasks(task_list(some), name_of) for role, some in tasks._asdict().items()}
 
 
@@ -189,7 +189,7 @@ def answer_of(happened: list[Happened], number: int, name_of: NameOf) -> Json:
 
 
 def _answer(response: Response, name_of: NameOf) -> Json:
-    """Returns a response's keys; JoinGroup and SyncGroup have none (see `events_of`)."""
+    """Returns the keys of a response; none for JoinGroup and SyncGroup (see `events_of`)."""
     match response:
         case classic.JoinGroupResponse() | classic.SyncGroupResponse():
             return {}
@@ -239,7 +239,7 @@ def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> lis
 
 
 def record_event(at: int, record: interface.LogRecord) -> Json:
-    """Returns the event of a record that was written at `at` ms."""
+    """Returns the event of a record that was written at time `at` (ms)."""
     event: Json = {"ev": "record", "t": at}
     assigning = decode_record(*record)
     if assigning is not None:
@@ -262,7 +262,7 @@ def record_event(at: int, record: interface.LogRecord) -> Json:
 
 
 def classic_state(broker: VirtualBroker, group_id: str) -> Json:
-    """Returns a classic group's state; any other group counts as absent."""
+    """Returns a classic group's state; a group of another type counts as absent."""
     group = broker.coordinator.classic_group(group_id)
     timers = {"timers": _timers(broker, group_id)}
     if group is None:
@@ -273,7 +273,7 @@ def classic_state(broker: VirtualBroker, group_id: str) -> Json:
 
 
 def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
-    """Returns the group's type and state; if its broker assigns, also epochs and members."""
+    """Returns the group's type and state; if its broker assigns, also its epochs and members."""
     group = broker.coordinator.groups().get(group_id)
     timers = {"timers": _timers(broker, group_id)}
     if group is None:
@@ -313,7 +313,7 @@ _STATES = {"state": classic_state, "mstate": state_of_any_type}
 
 
 class Driver:
-    """Answers commands: `line` takes text, `command` an object. `new_id` makes members' ids."""
+    """Answers commands: `line` takes text, `command` an object. `new_id` makes member ids."""
 
     def __init__(self, new_id: Callable[[], str] | None = None) -> None:
         self._new_id = new_id
@@ -322,11 +322,11 @@ class Driver:
 
     @property
     def log(self) -> list[LogEntry]:
-        """The records of the log, and the markers of transactions."""
+        """Returns the records of the log, and the markers of transactions."""
         return self._broker.log
 
     def line(self, line: str | bytes | None) -> str:
-        """Answers a command that is a line of JSON; None stands for one that is too long."""
+        """Answers a command as a line of JSON; None stands for a line that is too long."""
         if line is None:
             return json.dumps({"bad": None, "why": TOO_LONG})
         text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
@@ -339,7 +339,7 @@ class Driver:
         return json.dumps(self.command(command))
 
     def command(self, command: Json) -> Json:
-        """Answers a command that is an object."""
+        """Answers a command that is a JSON object."""
         op = command.get("op")
         if op not in ("init", *_STATES, *REQUESTS, *ACTIONS):
             return {"bad": op}
@@ -369,7 +369,7 @@ class Driver:
         }
 
     def _read(self, op: str, command: Json) -> Step:
-        """Reads a command; returns the function that plays it."""
+        """Reads a command. Returns the function that plays it."""
         if op == "init":
             self._broker = start(command, self._new_id)
             return dict

@@ -38,9 +38,9 @@ from .virtual_broker import VirtualBroker
 
 Json = dict[str, Any]
 Step = Callable[[], object]
-"""A function that plays a command that has been read."""
+"""A function that plays a command; the command has already been read."""
 
-# Maps an op to its request, and to the request's version for a command without `v`.
+# Maps an op to its request, and to the request's version if the command has no `v`.
 REQUESTS: dict[str, tuple[type[Request], int | None]] = {
     "join": (classic.JoinGroup, 9),
     "sync": (classic.SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
@@ -67,7 +67,7 @@ def _pairs(text: str) -> Json:
     return dict(pair.split("=") for pair in text.split())
 
 
-# Maps a field of a request, or of an entry in it, to its key in a command, where the two differ.
+# Maps a field of a request, or of an entry in it, to its key in a command, if the two differ.
 _KEYS = _pairs(
     "member_id=m group_instance_id=inst instance_id=inst generation_id=gen member_epoch=epoch "
     "session_timeout_ms=st rebalance_timeout_ms=rt protocol_type=pt protocol_name=pn "
@@ -97,7 +97,7 @@ _SETTINGS = _pairs(
 _ASSIGNMENTS = field_hints(classic.SyncGroup)["assignments"]
 _NAMED = (tuple[str, bytes], StreamsSubtopology, SubtopologyTasks)
 
-# Key -> default, where the field has no default or another one.
+# Maps a key to its default, if the field has no default or another one.
 _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
 
 
@@ -109,7 +109,7 @@ def play(broker: VirtualBroker, command: Json, number: int) -> None:
 def read(broker: VirtualBroker, command: Json, number: int) -> Step:
     """Reads a command; its request will have the id `number`.
 
-    Errors: AttributeError, KeyError, TypeError or ValueError (GroupError is one) if the command is
+    Errors: AttributeError, KeyError, TypeError or ValueError (such as GroupError) if the command is
     wrong.
     """
     op = command["op"]
@@ -128,7 +128,7 @@ def read(broker: VirtualBroker, command: Json, number: int) -> Step:
 
 
 def start(command: Json, new_id: Callable[[], str] | None) -> VirtualBroker:
-    """Returns the broker of an `init` command. Errors: those of `read`."""
+    """Returns a new broker for an `init` command. Errors: those of `read`."""
     return VirtualBroker(config_of(command), new_id, _given(command, "at", int, 0))
 
 
@@ -165,11 +165,11 @@ def _request(broker: VirtualBroker, kind: Any, command: Json) -> Any:
 
 
 def _value(hint: Any, given: Any) -> Any:
-    """Returns the value of a field of this type from JSON.
+    """Returns the value of a field of this type, converted from JSON.
 
-    Bytes are a string, in which `hex:` stands before hex digits. Entries are a list; those in
-    `_NAMED` are an object, whose keys are their first fields. A message is an object; a protocol is
-    a list, and an internal topic may be only a name.
+    Bytes are a string; after `hex:`, it holds hex digits. Entries are a list; those in `_NAMED` are
+    an object, whose keys are their first fields. A message is an object; a protocol is a list, and
+    an internal topic may be only a name.
     """
     inner = get_args(hint)
     if isinstance(hint, UnionType):
@@ -193,7 +193,7 @@ def _value(hint: Any, given: Any) -> Any:
 
 
 def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
-    """Returns the offsets that a trace's command lists, or a JSON command's only offset."""
+    """Returns the offsets that a trace's command lists, or the only offset of a JSON command."""
     listed = command.get("offsets", ())
     if "off" in command:
         listed = [(*_partition(command), command["off"])]
@@ -204,13 +204,13 @@ def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
 
 
 def _partitions(command: Json) -> tuple[tuple[str, int], ...] | None:
-    """Returns a trace's `partitions` (None means all), or a JSON command's only partition."""
+    """Returns a trace's `partitions` (None means all), or the only partition of a JSON command."""
     listed = command.get("partitions", (_partition(command),))
     return None if listed is None else tuple(listed)
 
 
 def _owned(broker: VirtualBroker, command: Json) -> tuple[TopicPartitions, ...] | None:
-    """Returns owned partitions by topic id; the id of an unknown topic is made from its name."""
+    """Returns owned partitions by topic id; an unknown topic's id is made from its name."""
     owned = command.get("owned")
     if owned is None:
         return None
@@ -278,7 +278,7 @@ def _reload(broker: VirtualBroker, command: Json) -> Step:
 
 
 def _given(command: Json, key: str, hint: Any, *default: Any) -> Any:
-    """Returns the value of a key. Errors: KeyError without a default; TypeError."""
+    """Returns the value of a command's key. Errors: KeyError without a default; TypeError."""
     value = command.get(key, *default) if default else command[key]
     if not fits(value, hint):
         raise TypeError(f"{key}: {value!r}")
@@ -286,19 +286,19 @@ def _given(command: Json, key: str, hint: Any, *default: Any) -> Any:
 
 
 def _topic(name: str, given: Json | int) -> ClusterTopic:
-    """Returns a topic, given as its number of partitions or as an object with `partitions`."""
+    """Returns a topic from its number of partitions, or from an object with `partitions`."""
     topic: Json = {"partitions": given} if isinstance(given, int) else given
     racks = tuple(tuple(one) for one in topic.get("racks", ()))
     return ClusterTopic(name, topic_id(topic.get("id", name)), topic["partitions"], racks)
 
 
 def topic_id(text: str) -> Uuid:
-    """Returns the id made of the UTF-8 bytes of a text, padded with zeros or cut to 16 bytes."""
+    """Returns an id made of a string's UTF-8 bytes, padded with zeros or cut to 16 bytes."""
     most, least = struct.unpack(">qq", text.encode().ljust(16, b"\0")[:16])
     return most, least
 
 
-# Maps an op to the function that reads its action on the broker.
+# Maps an op to the function that reads an action on the broker.
 ACTIONS: dict[str, Callable[[VirtualBroker, Json], Step]] = {
     "advance": _advance,
     "topics": _change_topics,

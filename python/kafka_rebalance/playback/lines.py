@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes requests and effects of members, and responses and records of a coordinator, as lines of
+"""Formats requests and effects of members, and responses and records of a coordinator, as lines of
 a trace.
 """
 
@@ -69,7 +69,7 @@ def effect_line(effect: interface.MemberEffect, generation_id: int) -> str:
 
 
 def request_line(request: Request) -> str:
-    """Returns the line of a request; timeouts, user data and offset metadata are left out."""
+    """Returns the line of a request, without timeouts, user data and offset metadata."""
     parts = [type(request).__name__]
     match request:
         case classic.FindCoordinator(group_id=group_id):
@@ -77,7 +77,7 @@ def request_line(request: Request) -> str:
         case classic.JoinGroup(protocols=protocols):
             parts.append(membership(request.member_id, -1, request.group_instance_id))
             parts.append(f"protocols={listed(one.name for one in protocols)}")
-            # A subscription differs by protocol only in its user data, which the line leaves out.
+            # Subscriptions of one member differ only in their user data, which the line leaves out.
             is_worker = request.protocol_type == _CONNECT
             read = _report_parts if is_worker else _subscription_parts
             parts += read(protocols[0].metadata)
@@ -131,7 +131,7 @@ def _work_assignment(member_id: str, data: bytes) -> str:
 
 
 class IdNames:
-    """Maps member ids to the names in a trace: `c0`, and `c0#2` for the second id of `c0`."""
+    """Maps member ids to their names in a trace: `c0`, and `c0#2` for the second id of `c0`."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -149,7 +149,7 @@ class IdNames:
         return self._names.get(member_id, member_id)
 
     def id_of(self, name: str) -> str:
-        """Returns the id with this name; the text itself if it is not a name."""
+        """Returns the id that has this name; the string itself if it is not a name."""
         return self._ids.get(name, name)
 
     def in_text(self, text: str) -> str:
@@ -181,7 +181,7 @@ class IdNames:
 
 
 def response_line(response: Response, names: IdNames) -> str:
-    """Returns the line of a response; empty fields are left out."""
+    """Returns the line of a response, without its empty fields."""
     parts = [type(response).__name__.removesuffix("Response")]
     error = getattr(response, "error_code", None)
     if error is not None:

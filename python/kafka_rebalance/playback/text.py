@@ -6,26 +6,25 @@
     ----
     3.0s g PreparingRebalance -> CompletingRebalance generation=1
 
-A block has comments and commands, then `----` and the lines of the commands' results. Empty lines
-separate blocks. `play` writes the results; a trace without results can be played, too.
+A block has comments and commands, then `----` and the results of the commands, as lines. Empty
+lines separate blocks. `play` writes the results, also into a trace that has none yet.
 
-A command has words and `name=value` options, quoted as in a shell. A duration is `250ms`, `3s`,
-`5m`, `1h`, `7d`, or a number of ms.
+A command consists of words and `name=value` options, quoted as in a shell. A duration is `250ms`,
+`3s`, `5m`, `1h`, `7d`, or a number of ms.
 """
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.declared_types import milliseconds
 
 _RULE = "----"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command line; `line` counts from 1."""
+class Command(Frozen):
+    """One line with a command; `line` is its number, from 1 on."""
 
     line: int
     words: tuple[str, ...]
@@ -48,16 +47,15 @@ class Command:
         return default if text is None else whole(self, text)
 
     def only(self, *names: str) -> None:
-        """Raises a GroupError if the command has an option with another name."""
+        """Raises a GroupError if the command has an option that is not in `names`."""
         for name in self.options:
             if name not in names:
                 known = ", ".join(names) or "none"
                 raise self.error(f"no option {name!r} here; known: {known}")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Commands with their expected results; `head` contains the lines before `----`, as written."""
+class Block(Frozen):
+    """Commands with their expected results; `head` holds the lines before `----`, as written."""
 
     head: tuple[str, ...]
     commands: tuple[Command, ...]
@@ -65,7 +63,7 @@ class Block:
 
 
 def parse(text: str) -> list[Block]:
-    """Reads a trace. Errors: GroupError with the line."""
+    """Parses a trace into blocks. Errors: GroupError with the line."""
     blocks = []
     head: list[str] = []
     commands: list[Command] = []
@@ -96,7 +94,7 @@ def parse(text: str) -> list[Block]:
 
 
 def play(text: str, step: Callable[[Command], Sequence[str]]) -> str:
-    """Plays a trace, and returns it with the results of `step`; a GroupError is a result, too."""
+    """Plays a trace. Returns it with the results of `step`; a GroupError becomes a result, too."""
     parts = []
     for block in parse(text):
         lines = list(block.head)
@@ -139,7 +137,7 @@ def whole(command: Command, text: str) -> int:
 
 
 def partition(command: Command, name: str) -> tuple[str, int]:
-    """Returns the topic and the number of a text such as `t-0`. Errors: GroupError."""
+    """Returns the topic and the number in a string such as `t-0`. Errors: GroupError."""
     topic, _, number = name.rpartition("-")
     if not topic:
         raise command.error(f"{name!r} is not a partition; t-0 is")

@@ -2,8 +2,8 @@
 """Runs one coordinator in virtual time, with a clock, a log, and failures on request.
 
 An append succeeds at once, is held back, or fails. The coordinator can move to another broker and
-back. Effects are collected as (time in ms, effect), in order, until `take` returns them; a failed
-Append is replaced by an AppendFailed.
+back. Effects are collected as (time in ms, effect), in order, until `take` returns them; an
+AppendFailed replaces a failed Append.
 
     Getters   now_ms, coordinator, log
     Inputs    send, advance, sweep, delete_partitions, change_topics; hold, release, release_last,
@@ -25,14 +25,14 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Tick
 
-# How often a deadline may run in one millisecond; a join phase without initial delay needs 2 runs.
+# How often a deadline may run within 1 ms; a join phase without initial delay needs 2 runs.
 _TIMES_AT_A_MOMENT = 3
 
 Happened = tuple[int, interface.Effect | interface.AppendFailed]
 
 
 class VirtualBroker:
-    """A coordinator with its clock, from `now_ms` on, and its log; `send` numbers from 1 on."""
+    """A coordinator with its clock, which starts at `now_ms`, and its log; `send` counts from 1."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class VirtualBroker:
         return request_id
 
     def advance(self, ms: int) -> None:
-        """Moves the clock by `ms` and runs each due deadline at its own time.
+        """Moves the clock by `ms`, and runs each due deadline at its own time.
 
-        First, the share state that is due is initialised, at the present time.
-        A deadline may arm itself again for the present time. After `_TIMES_AT_A_MOMENT` of its runs
-        in one millisecond, the clock moves by 1 ms, so that `advance` ends.
+        First, the share state that is due is initialised, at the present time. A deadline may set
+        itself again for the present time. After `_TIMES_AT_A_MOMENT` of its runs within one
+        millisecond, the clock moves by 1 ms, so that `advance` ends.
         """
         while self._share_state:
             self._handle(self._share_state.popleft())
@@ -102,7 +102,7 @@ class VirtualBroker:
         self._handle(interface.PartitionsDeleted(partitions))
 
     def change_topics(self, *topics: interface.ClusterTopic) -> None:
-        """Makes these the cluster's topics; offsets and share state of other topics are removed."""
+        """Sets the cluster's topics; offsets and share state of deleted topics are removed."""
         before = self._cluster.topics
         self._cluster = interface.TopicsChanged(topics, self._cluster.version + 1)
         self._topic_names |= {one.topic_id: one.name for one in topics}
@@ -117,7 +117,7 @@ class VirtualBroker:
         return next((one for one in self._cluster.topics if one.name == name), None)
 
     def topic_name(self, topic_id: Uuid) -> str:
-        """Returns the name of a topic that exists or existed, else the id as text."""
+        """Returns the name of a topic that exists or existed; else the id as a string."""
         return self._topic_names.get(topic_id) or id_text(pack(">qq", *topic_id))
 
     # The log --------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class VirtualBroker:
         self._holding = True
 
     def release(self) -> None:
-        """Completes the held appends in order; later appends succeed at once."""
+        """Completes all held appends in order; later appends succeed at once."""
         self._holding = False
         while self._outstanding:
             self._handle(self._outstanding.popleft())

@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The present state of a group that the broker assigns: who owns what, the lag, and the findings.
+"""The present state of a group that the broker assigns: owners, lag and findings.
 
 Consumer groups (KIP-848) and share groups own partitions; in a share group, several members share a
-partition's records. Members of a streams group (KIP-1071) run tasks: a task reads the partition of
-its own number of each source topic of its subtopology.
+partition's records. Members of a streams group (KIP-1071) run tasks: a task reads, from each source
+topic of its subtopology, the partition with the task's own number.
 
 A partition without a committed offset has an unknown lag (None, never 0): nobody knows where the
 group will begin to read.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.note import Note, far_finding, leaderless_finding
+from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.figures import Reader, share_in_racks
+
+from .replica_findings import far_finding, leaderless_finding
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember
@@ -28,24 +30,22 @@ if TYPE_CHECKING:
     )
 
 Lags = Mapping[TopicPartition, int]
-"""The records not yet consumed, for each partition with a committed offset."""
+"""For each partition with a committed offset: the number of records not yet consumed."""
 
 _Ids = tuple[str, ...]
 _Tasks = Mapping[TopicPartition, Sequence[TopicPartition]]
 
 
 def lag_in(lags: Lags | None, partitions: Collection[TopicPartition]) -> int | None:
-    """Returns the sum of the known lags; None if none is known, 0 without partitions."""
+    """Returns the sum of the known lags; None if none is known; 0 without partitions."""
     if lags is None:
         return None
     known = [lags[tp] for tp in partitions if tp in lags]
     return sum(known) if known or not partitions else None
 
 
-class WithLag:
-    """Adds the lag to a group class; that class has `lags`, `leaderless`, `_read` (partitions)."""
-
-    __slots__ = ()
+class WithLag(Frozen):
+    """Adds the lag to a class of groups, which must have `lags`, `leaderless` and `_read`."""
 
     @property
     def lag(self: Any) -> int | None:
@@ -54,13 +54,12 @@ class WithLag:
 
     @property
     def without_committed_offset(self: Any) -> int | None:
-        """Returns how many partitions with a leader lack a committed offset; None if not read."""
+        """Returns how many partitions with a leader have no committed offset; None if not read."""
         if self.lags is None:
             return None
         return sum(tp not in self.lags for tp in {*self._read} - {*self.leaderless})
 
 
-@dataclass(frozen=True, slots=True)
 class _AssignedByBroker(WithLag):
     """A group as its coordinator describes it; `lags` is None if the offsets were not read."""
 
@@ -101,7 +100,6 @@ class _AssignedByBroker(WithLag):
         }
 
 
-@dataclass(frozen=True, slots=True)
 class AssignedByBroker(_AssignedByBroker):
     """A consumer group or a share group as its coordinator describes it, with its lag.
 
@@ -121,7 +119,7 @@ class AssignedByBroker(_AssignedByBroker):
 
     @property
     def rack_share(self) -> float | None:
-        """Returns the share (0 to 1) of partitions whose reader is in the rack of a replica."""
+        """Returns the share (0 to 1) of partitions that are read in the rack of a replica."""
         return share_in_racks(self.topics, self._readers)
 
     @property
@@ -154,9 +152,8 @@ class AssignedByBroker(_AssignedByBroker):
         }
 
 
-@dataclass(frozen=True, slots=True)
 class StreamsGroupWithLag(_AssignedByBroker):
-    """A streams group as its coordinator describes it; `lags` has its source topics' partitions."""
+    """A streams group as its coordinator describes it; `lags` are those of its source topics."""
 
     @property
     def balance(self) -> Balance:
@@ -165,7 +162,7 @@ class StreamsGroupWithLag(_AssignedByBroker):
 
     @property
     def processes(self) -> Mapping[str, Sequence["DescribedStreamsMember"]]:
-        """Returns each process id with its members, in the order of the description."""
+        """Returns process id -> its members, in the order of the description."""
         found: dict[str, list[DescribedStreamsMember]] = {}
         for member in self.described.members:
             found.setdefault(member.process_id, []).append(member)
@@ -223,7 +220,7 @@ def tasks_of(group: "DescribedStreamsGroup") -> _Tasks:
 
 
 def _texts(tasks: "TaskLists") -> dict[str, list[str]]:
-    """Returns the names that Kafka Streams gives tasks, such as `0_1`, by kind."""
+    """Returns the tasks by kind, named as Kafka Streams names them, such as `0_1`."""
     return {
         kind: [f"{task.topic}_{task.partition}" for task in some]
         for kind, some in tasks._asdict().items()
@@ -284,7 +281,7 @@ def _offsets(reported: Iterable["DescribedTaskOffset"]) -> dict[TopicPartition, 
 
 
 def _without_standby(group: "DescribedStreamsGroup") -> Iterator[Note]:
-    """Yields a finding if some stateful tasks have a standby task, and others have none."""
+    """Yields a finding if some stateful tasks have a standby task and others have none."""
     stateful = {one.subtopology_id for one in group.subtopologies if one.state_changelog_topics}
     standby = {task for one in group.members for task in one.assigned.standby}
     active = {task for one in group.members for task in one.assigned.active}
@@ -295,7 +292,7 @@ def _without_standby(group: "DescribedStreamsGroup") -> Iterator[Note]:
 
 
 def _behind(group: "DescribedStreamsGroup") -> Iterator[Note]:
-    """Yields a finding on standby and warm-up tasks whose state is behind the changelog."""
+    """Yields a finding for each member with standby or warm-up tasks behind their changelogs."""
     for one in group.members:
         ends = _offsets(one.task_end_offsets)
         offsets = _offsets(one.task_offsets)

@@ -3,10 +3,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.connect.work import Task, Work
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.notes.note import Note
 
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectWorker:
-    """A member of a Connect group: its report when it joined, and its leader's assignment.
+class ConnectWorker(Frozen):
+    """A member of a Connect group: what it reported when it joined, and its leader's assignment.
 
-    An incremental assignment contains only the difference from the work at the join.
+    An incremental assignment contains only the differences from the work at the join.
     """
 
     member_id: str
@@ -34,7 +33,7 @@ class ConnectWorker:
 
     @property
     def work(self) -> Work:
-        """Returns the work that the worker reported, minus its revoked work, plus its new work."""
+        """Returns the worker's present work: its report, minus revoked and plus new work."""
         ran, new = self.metadata.assignment, self.assignment
         revoked = _work(new.revoked_connectors, new.revoked_tasks)
         before = Work() if ran is None else _work(ran.connectors, ran.tasks)
@@ -53,9 +52,8 @@ class ConnectWorker:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectGroup:
-    """A Connect group. `protocol` is the protocol that its workers chose, such as "sessioned"."""
+class ConnectGroup(Frozen):
+    """A Connect group. `protocol` is the one that its workers selected, such as "sessioned"."""
 
     group_id: str
     state: str
@@ -64,7 +62,7 @@ class ConnectGroup:
 
     @property
     def leader(self) -> str | None:
-        """Returns the member id of the leader, which is in every assignment."""
+        """Returns the leader's member id, which every assignment contains; None without workers."""
         return next((one.assignment.leader for one in self.workers), None)
 
     @property

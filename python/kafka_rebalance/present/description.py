@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes the present state of a group: the owners, the balance, and the faults.
 
-`notes/findings.py` lists the kinds of findings. The assignor of the leader's library plays the next
-rebalance, as in `plan`; without a known assignor, findings about it are left out.
+`notes/findings.py` lists the kinds of findings. The next rebalance is played as in `plan`, by the
+assignor of the leader's library; without a known assignor, findings about it are left out.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from kafka_rebalance.assignors import registry
@@ -17,10 +17,10 @@ from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
-from kafka_rebalance.notes.findings import FINDINGS, rank
+from kafka_rebalance.notes.findings import FINDINGS, rank, summary
 from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.notes.never_ends import endless
-from kafka_rebalance.notes.note import Note, far_finding, leaderless_finding
+from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.figures import rack_share
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
@@ -30,10 +30,10 @@ from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
 from .broker_assigned import Lags, WithLag, lag_in
 from .overloaded import overloaded
+from .replica_findings import far_finding, leaderless_finding
 from .why_uneven import why_uneven
 
 
-@dataclass(frozen=True, slots=True)
 class Description(WithLag):
     """The present state of a group.
 
@@ -41,7 +41,7 @@ class Description(WithLag):
     partitions, `possible` is the best balance. `lags` counts the records not yet consumed, for each
     partition with a committed offset; None if the offsets were not read (as for a group from a
     file). In a streams group (KIP-1071), members own tasks, and the lags are those of the
-    partitions that these read. `assignors` are those that may answer the next rebalance, by the
+    partitions that tasks read. `assignors` are those that may answer the next rebalance, by the
     leaders' libraries; empty if the group's assignor is unknown. `leaderless` lists the partitions
     that no member can read because no leader answers for them. `facts` are normal, but good to
     know: "foreign" if the assignor, or the last leader's version of it, is not one of Kafka's.
@@ -86,13 +86,11 @@ class Description(WithLag):
 
     @property
     def summary(self) -> str:
-        """Returns the answer in words: what each kind of finding means, worst first."""
-        kinds = {one.kind for one in self.findings}
-        told = [one.meaning.partition(";")[0] for kind, one in FINDINGS.items() if kind in kinds]
-        return f"{self.group.group_id}: {'; '.join(told) or 'nothing is wrong'}."
+        """Returns a sentence: the meaning of each kind of finding, worst first."""
+        return summary(str(self.group.group_id), {one.kind for one in self.findings})
 
     def also(self, findings: Iterable[Note]) -> "Description":
-        """Returns the description with these findings, too; the most severe comes first."""
+        """Returns the description with these findings, too; the most severe one comes first."""
         found = sorted((*self.findings, *findings), key=lambda one: rank(one.kind))
         return replace(self, findings=tuple(found))
 
@@ -203,7 +201,7 @@ def _check_lags(lags: object) -> None:
 
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
-    """Yields the faults of the assignment."""
+    """Yields findings on the assignment: partitions with no, several or wrong owners."""
     if group.subtopologies is not None:
         yield from _task_faults(group, assignment)
         return
@@ -238,7 +236,7 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
 
 
 def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
-    """Yields notes on active tasks that no member runs, and on those that several members run."""
+    """Yields findings on active tasks that no member runs, or that several members run."""
     runs = Counter(tp for owned in assignment.values() for tp in owned)
     missing = tuple(tp for tp in subscribed_partitions(group) if tp not in runs)
     if missing:
@@ -256,7 +254,7 @@ def _loads(
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
-    # Kafka Streams assigns tasks, which are unknown here.
+    # Kafka Streams assigns tasks, and no task is known here.
     if (
         any(held.values())
         and balance.stddev > possible.stddev
@@ -349,7 +347,7 @@ def _led(group: GroupSpec, engine: registry.Engine) -> tuple[LedPlan, ...]:
 def _led_findings(
     group: GroupSpec, led: LedPlan, leads: str, engine: registry.Engine
 ) -> Iterator[Note]:
-    """Yields what the next rebalance does under this leader; `leads` ends the sentences."""
+    """Yields findings on the next rebalance under this leader; `leads` ends their sentences."""
     found = endless(group, led.assignor, engine=engine)
     if led.plan is None or (found is not None and found.now):
         text = f"the next rebalance never ends{leads}: its leader computes for ever"

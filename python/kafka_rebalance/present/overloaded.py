@@ -2,8 +2,8 @@
 """Finds a member that carries more load than it must, in a group whose weights are known.
 
 The load of a member is the sum of the weights of its partitions, divided by its capacity. The
-assignor `weighted`, without a budget, decides whether moves are worth it: it takes no partition for
-a gain of less than a tenth.
+assignor `weighted`, without a budget, decides whether moves are worth it: for a gain of less than a
+tenth, it takes no partition from its owner.
 """
 
 from collections.abc import Iterator

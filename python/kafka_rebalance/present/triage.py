@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All groups of a cluster in the order in which a person should look at them.
+"""All groups of a cluster, in the order in which a person should look at them.
 
 Order    the worst finding first (`notes/findings.py`), then the largest lag, then the name.
 """
@@ -7,9 +7,10 @@ Order    the worst finding first (`notes/findings.py`), then the largest lag, th
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.notes.findings import FINDINGS, FindingKind, rank, with_worse
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.group_kinds import CLASSIC, protocol_kind
@@ -31,14 +32,13 @@ _BY_STATE: dict[str, FindingKind] = {
 _STATE = re.compile(r"state: (\w+), it (?:has no members|is rebalancing)")
 
 
-@dataclass(frozen=True, slots=True)
-class TriagedGroup:
+class TriagedGroup(Frozen):
     """A group of a cluster with its findings.
 
-    `described` is None for a group without members, or in the middle of a rebalance: its `lag` is
-    that of all partitions with a committed offset. `group_type` is "classic", "consumer", "share",
-    "streams" or "connect"; None if unknown. `rebalances` are counted if asked for, and `counted_in`
-    is what they are counted in: the last hour of the log, or the time between two descriptions.
+    `described` is None for a group without members, or in the middle of a rebalance; its `lag` is
+    then that of all partitions with a committed offset. `group_type` is "classic", "consumer",
+    "share", "streams" or "connect"; None if unknown. `rebalances` is their number, if asked for;
+    `counted_in` names the time: the last hour of the log, or the time between two descriptions.
     """
 
     group_id: str
@@ -52,7 +52,7 @@ class TriagedGroup:
 
     @classmethod
     def of(cls, one: "Description | ConnectGroup", state: str = "Stable") -> "TriagedGroup":
-        """Returns a group that is described; `state` is the one in the list of its coordinator."""
+        """Returns a described group; `state` is its state in the coordinator's list of groups."""
         if not isinstance(one, Description):
             return cls(one.group_id, "connect", one.state, one.findings, None, one)
         kind = CLASSIC if one.group.assignor is None else protocol_kind(one.group.assignor)
@@ -66,7 +66,7 @@ class TriagedGroup:
     def undescribed(
         cls, group_id: str, group_type: str | None, state: str, lags: Lags | None = None
     ) -> "TriagedGroup":
-        """Returns a group without members or in the middle of a rebalance, by its state."""
+        """Returns a group without members or in a rebalance; its state decides the findings."""
         lag, findings = lag_in(lags, lags or ()), list[Note]()
         if state not in EMPTY:
             findings.append(Note("rebalancing", f"{state}; look again when it is Stable"))
@@ -88,7 +88,7 @@ class TriagedGroup:
 
     @property
     def worst(self) -> str | None:
-        """Returns the kind of the worst finding."""
+        """Returns the kind of the worst finding; None without findings."""
         return min((one.kind for one in self.findings), key=rank, default=None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class TriagedGroup:
 
 
 def with_patterns(groups: Iterable[TriagedGroup], patterns: Iterable[Any]) -> list[TriagedGroup]:
-    """Returns the groups; those of `patterns` (of `history`) have findings of these kinds."""
+    """Returns the groups; `patterns` (from `history`) are added as findings of their kinds."""
     found: dict[str, list[Note]] = {}
     for one in patterns:
         if one.kind in _PATTERNS:
@@ -115,13 +115,13 @@ def _sorted(findings: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def state_in(error: str) -> str | None:
-    """Returns the state in an error of a group without members or in a rebalance, else None."""
+    """Returns the state that an error text names: no members, or a rebalance; else None."""
     found = _STATE.match(error)
     return None if found is None else found[1]
 
 
 def in_order(groups: Iterable[TriagedGroup], order: Order = "severity") -> list[TriagedGroup]:
-    """Returns the groups, worst first; or the largest lag or most members, or by name."""
+    """Returns the groups sorted: worst first, largest lag first, most members first, or by name."""
 
     def key(one: TriagedGroup) -> tuple[Any, ...]:
         lag, members = -(one.lag or 0), -(one.members or 0)
@@ -133,9 +133,9 @@ def in_order(groups: Iterable[TriagedGroup], order: Order = "severity") -> list[
 
 
 def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[TriagedGroup]:
-    """Returns the groups with a finding of a kind in `only`, or of a severity in it or a worse one.
+    """Returns the groups that have a finding of a kind in `only`, or of a severity in it or worse.
 
-    With "empty", also the groups without members.
+    With "empty" in it, also the groups without members.
     """
     meant = {kind for kind, one in FINDINGS.items() if one.severity in with_worse(only)}
     return [
@@ -147,17 +147,18 @@ def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[Tria
 
 
 def summary(groups: Sequence[TriagedGroup]) -> str:
-    """Returns a sentence such as `300 groups: 1 stopped and 5,000 behind, 1 uneven, 298 well.`
+    """Returns a sentence such as `300 groups: 1 stopped (5,000 records wait), 1 uneven, 298 well.`
 
-    Each group counts once, for its worst finding; those without members and without a lag are
-    apart.
+    Each group counts once, for its worst finding; groups without members and without a lag are
+    counted separately.
     """
     counts = Counter(one.worst for one in groups if one.findings)
     parts = []
     for kind in sorted(counts, key=lambda kind: rank(kind or "")):
         told = f"{counts[kind]:,} {FINDINGS[kind].groups}"  # type: ignore[index]
         if kind == "stopped":
-            told += f" and {sum(one.lag or 0 for one in groups if one.worst == kind):,} behind"
+            lag = sum(one.lag or 0 for one in groups if one.worst == kind)
+            told += f" ({lag:,} {'record waits' if lag == 1 else 'records wait'})"
         parts.append(told)
     empty = sum(one.state in EMPTY and not one.findings for one in groups)
     well = len(groups) - sum(counts.values()) - empty

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names the cause why a group is less even than it could be, from its assignor's rule.
+"""Names the cause, from its assignor's rule, if a group is less even than it could be.
 
     why_uneven: group, its present assignment, the plan of its next rebalance -> a clause, or None
 
 1. The next rebalance makes the group more even: for the present members and topics, its assignor
-   answers otherwise. If partitions move without more balance, the owners are not the cause.
-2. Range divides each topic by itself: each subscriber has its share of the topic, or one partition
-   more. The additional partitions add up, because the members with more are the first in every
-   topic.
+   has another answer. If partitions move without more balance, this is not the cause.
+2. Range divides each topic separately: each subscriber gets its share of the topic, or one
+   partition more. The additional partitions add up, because the first members of the order get them
+   in every topic.
 3. Members subscribe to different topics. Round-robin then passes over members without counting, and
    the sticky assignors move partitions one by one until no single move helps.
 
@@ -32,7 +32,7 @@ _OF_SUBSCRIPTIONS = {
 
 
 def why_uneven(group: GroupSpec, assignment: Assignment, plan: RebalancePlan) -> str | None:
-    """Returns the cause as a clause; `plan` is that of the next rebalance, without a change."""
+    """Returns the cause as a clause, or None; `plan` is the plan of the next rebalance."""
     assignor, following = plan.assignor, plan.figures()
     # 1.
     if following.balance_after.stddev < assignment.balance.stddev:

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet's report as one HTML page that loads nothing else: no script, no font, no network.
+"""The report on a fleet as one HTML page that loads nothing else: no script, no font.
 
-`Totals` are a row of SUMMARY_SCHEMA (`spark/schema.py`); the change "" is the next rebalance.
+`Totals` is a row of SUMMARY_SCHEMA (`spark/schema.py`); its change is "" for the next rebalance.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
 
 Totals = Any
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """The number of groups whose figure is from `low` to `high`, both included."""
+class Bin(Frozen):
+    """How many groups have a figure from `low` to `high`, both included."""
 
     low: int
     high: int
@@ -28,9 +27,8 @@ class Bin:
         return f"{self.low:,}" if self.low == self.high else f"{self.low:,}-{self.high:,}"
 
 
-@dataclass(frozen=True, slots=True)
-class WorstGroup:
-    """One of the worst groups: its figures after `change`, and a command that prints this plan."""
+class WorstGroup(Frozen):
+    """One of the worst groups: its figures after `change`, and a command that prints that plan."""
 
     cluster: str | None
     group_id: str
@@ -42,9 +40,8 @@ class WorstGroup:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class FleetReport:
-    """The data of the page. `spreads` and `possible` are histograms: spreads now and at best."""
+class FleetReport(Frozen):
+    """The data of the page. `spreads` and `possible` are histograms of spreads, now and at best."""
 
     title: str
     notes: Sequence[str]
@@ -57,7 +54,7 @@ class FleetReport:
 
     @property
     def summary(self) -> str:
-        """Returns the answer in words: what the next rebalance leaves, and the dearest change."""
+        """Returns a sentence: how even groups are after the next rebalance; the worst change."""
         now, *others = self.changes or [Counter()]
         uneven, errors = now["uneven"], now["errors"]
         even = "are less even than possible" if uneven != 1 else "is less even than possible"
@@ -149,7 +146,7 @@ _COLUMNS = {
 
 
 def _number(row: Totals, name: str) -> Any:
-    """Returns a figure: a percentile of moves, or the groups that have figures, or a column."""
+    """Returns a figure: a percentile of moves, the groups that have figures, or a column."""
     if name in ("p50", "p99", "max"):
         return row["group_moves"][name] or 0
     if name == "affected":

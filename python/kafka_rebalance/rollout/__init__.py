@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effects of a deploy on Kubernetes on a group: rebalances, moves, partitions, seconds."""
+"""The effects of a Kubernetes deploy on a group: rebalances, moves, and time without a reader."""
 
 from kafka_rebalance.lazy import lazily
 

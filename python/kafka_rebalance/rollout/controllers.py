@@ -22,6 +22,7 @@ from random import Random
 from typing import NamedTuple
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.declared_types import check_fields, check_times
 
 from .manifests import RECREATE, Workload
@@ -31,11 +32,10 @@ VARIES = 0.1
 _LEAST_GRACE_MS = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assumed:
+class Assumed(Message):
     """Facts that a manifest does not show; times in ms. Errors: GroupError with the field.
 
-    Each pod has times of its own, up to VARIES longer or shorter.
+    Each pod has times of its own, shorter or longer by up to the fraction VARIES.
 
     pod_start_ms   from a pod's creation until its container runs
     start_up_ms    from then until its consumers subscribe and its readiness probe may succeed
@@ -65,14 +65,14 @@ class Assumed:
 
 
 class End(NamedTuple):
-    """When a pod has ended; if it `is_killed`, its consumers did not close."""
+    """The time at which a pod has ended; if it `is_killed`, its consumers did not close."""
 
     at_ms: int
     is_killed: bool
 
 
 class NewPod(NamedTuple):
-    """A new pod; in a StatefulSet, `replaces` is the number of the old pod with its name."""
+    """A new pod; in a StatefulSet, `replaces` is the number of the old pod with this name."""
 
     replaces: int | None
     joins_ms: int
@@ -81,7 +81,7 @@ class NewPod(NamedTuple):
 
 @dataclass(slots=True)
 class Rolled:
-    """A deploy that begins at 0 ms: the ends of old pods, by number, and the new pods in order."""
+    """A deploy from 0 ms on: the ends of old pods, by number, and the new pods in order."""
 
     workload: Workload
     assumed: Assumed
@@ -91,7 +91,7 @@ class Rolled:
 
     @property
     def restart_ms(self) -> int:
-        """Returns the longest time for which a pod of a StatefulSet is away."""
+        """Returns the longest time for which any pod of a StatefulSet is away."""
         there = ((pod, self.ends[pod.replaces]) for pod in self.pods if pod.replaces is not None)
         return max((pod.joins_ms - end.at_ms for pod, end in there), default=0)
 
@@ -136,7 +136,7 @@ class Rolled:
             away.append(self._create(self._delete(todo[-1], now_ms), todo.pop()))
 
     def _delete(self, pod: int, now_ms: int) -> int:
-        """Deletes an old pod; returns when it has ended."""
+        """Deletes an old pod. Returns the time at which it has ended."""
         grace_ms, on_sigterm = self.workload.grace_ms, self.assumed.on_sigterm
         slept = min(self.workload.pre_stop_ms, grace_ms)
         left = max(_LEAST_GRACE_MS, grace_ms - slept) if grace_ms else 0
@@ -147,7 +147,7 @@ class Rolled:
         return ended
 
     def _create(self, now_ms: int, replaces: int | None = None) -> int:
-        """Creates a pod; returns when it is available. A probe first comes within its period."""
+        """Creates a pod; returns when it is available. Its probes begin within their periods."""
         runs = ready = now_ms + self._varied(self.assumed.pod_start_ms)
         joins = runs + self._varied(self.assumed.start_up_ms)
         for probe in self.workload.probes:
@@ -162,7 +162,7 @@ class Rolled:
 
 
 def roll(workload: Workload, assumed: Assumed, random: Random) -> Rolled:
-    """Plays a deploy; `random` draws which pods of a Deployment end first, and when probes come."""
+    """Plays a deploy; `random` decides which pods of a Deployment end first, and probes' times."""
     rolled = Rolled(workload, assumed, random, {}, [])
     if workload.is_stateful:
         rolled.restart_pods()

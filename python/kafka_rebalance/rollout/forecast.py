@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a deploy of a group's pods in the simulator, as it is and with other settings.
 
-Every pod has equally many members. Those of a StatefulSet's pod stop and start again; the new pods
-of a Deployment have new members, with new instance ids if they are static. Each seed draws the
-beginning between two heartbeats, the times of probes, which pods end first, and what a simulation
-draws. Of the records of a killed member, those since its last commit are read twice.
+All pods have equally many members. Those of a StatefulSet's pod stop and start again; the new pods
+of a Deployment have new members, with new instance ids if they are static. Each seed decides the
+beginning between two heartbeats, the times of probes, the pods that end first, and the simulation's
+own random choices. The records that a killed member read since its last commit are read twice.
 
-Until its session has ended, the broker refuses a killed member's instance id in the consumer
-protocol (UNRELEASED_INSTANCE_ID). The process then fails, and Kubernetes starts it again: at once,
+With the consumer protocol, the broker refuses a killed member's instance id until its session has
+ended (UNRELEASED_INSTANCE_ID). The process then fails, and Kubernetes starts it again: at once,
 then after 10 s, 20 s and so on.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from random import Random
 from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator.from_group import scenario_from_group
@@ -50,13 +51,11 @@ _COLD_MS = 200
 _LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops them for less
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedDeploy:
+class PlayedDeploy(Frozen):
     """A deploy with some settings; `lines` are those to change, none for the settings as they are.
 
     Each figure is a range over the seeds, with its median:
-
-    rebalances   generations, or targets of the broker; `plan` counts them so, too
+    rebalances   generations, or targets of the broker; `plan` also counts these
     moves        partitions that go to another member, counted each time
     unread_ms    partition-ms without a reader; longest_ms: the longest time of one partition
     stopped      members that read nothing for a while though they run; longest_stop_ms of one
@@ -79,13 +78,13 @@ class PlayedDeploy:
 
     @property
     def cost(self) -> tuple[int, ...]:
-        """Returns medians by which deploys are compared: unread or read twice come first."""
+        """Returns the medians by which deploys are compared: first records unread or read twice."""
         lost = self.median("unread_ms") + self.median("twice_ms")
         return lost, self.median("rebalances"), self.median("moves")
 
     @property
     def unread(self) -> str:
-        """Returns in words for how long partitions are without a reader."""
+        """Returns a clause: for how long partitions have no reader."""
         if not self.figures["unread_ms"].most:
             return "every partition is read throughout"
         longest = self.seconds("longest_ms")
@@ -93,9 +92,8 @@ class PlayedDeploy:
         return f"partitions are {unread}, one of them for {longest} s"
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """A deploy, as it is first, then with other settings; `assumed` is what nobody has given."""
+class Forecast(Frozen):
+    """A deploy: first as it is, then with other settings; `assumed` lists the facts not given."""
 
     group_id: str
     workload: str
@@ -104,12 +102,12 @@ class Forecast:
 
     @property
     def summary(self) -> str:
-        """Returns in words, with medians, what the deploy does and which settings cost less."""
+        """Returns sentences: the deploy's effects (medians), and settings that cost less."""
         now, best = self.variants[0], min(self.variants, key=lambda one: one.cost)
         done = f"{now.counted('rebalances', 'rebalance')} and {now.counted('moves', 'move')}"
         if now.median("longest_stop_ms") >= _LEAST_STOP_MS:
-            stopped = f"stops {now.counted('stopped', 'member')}, whose pods run on,"
-            done += f", and {stopped} for up to {now.seconds('longest_stop_ms')} s"
+            stops = f"members whose pods run on stop {now.counted('stopped', 'time')}"
+            done += f"; {stops}, for up to {now.seconds('longest_stop_ms')} s"
         text = f"a deploy of {self.workload} causes {done}; {now.unread}"
         if now.figures["twice_ms"].most:
             records = f"{now.seconds('twice_ms')} partition-seconds of records are"
@@ -141,14 +139,14 @@ def rollout(
     seeds: Iterable[int] | None = None,
     most: int = 6,
 ) -> Forecast:
-    """Returns what a deploy does to the group, as it is and with up to `most` - 1 other settings.
+    """Returns a deploy's effects on the group, as it is and with up to `most` - 1 other settings.
 
     `config` and `work` contain what a group lacks, as in `scenario_from_group`; `broker` has the
-    sessions and heartbeats of the consumer protocol. `rate` are records a second of a topic. A
+    sessions and heartbeats of the consumer protocol. `rate` maps topics to records a second. A
     small group is played with up to 60 `seeds`, a large one with 10; other settings with a fourth.
 
-    Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the members
-             cannot be shared evenly by the pods.
+    Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the pods
+             cannot share the members evenly.
     """
     base = scenario_from_group(group, config=config, work=work)
     topics = {**base.topics, **dict(_with_rates(base.topics, rate or {}))}
@@ -216,9 +214,9 @@ def _uneven(base: Scenario, random: Random) -> Scenario:
     """Returns the scenario with members that differ a little, as real ones do.
 
     After a rebalance, all members of a classic group send heartbeats at one time. Java's heartbeat
-    thread looks at the clock every 100 ms (retry.backoff.ms), or when a poll wakes it: the more
-    rarely members poll, the sooner their times differ. And a new process needs up to _COLD_MS for
-    its first JoinGroup response: a slow member can miss a round.
+    thread reads the clock every 100 ms (retry.backoff.ms), or when a poll wakes it: the more rarely
+    members poll, the sooner their times differ. A new process needs up to _COLD_MS for its first
+    JoinGroup response, so a slow member can miss a round.
     """
 
     def late(config: MemberConfig) -> MemberConfig:
@@ -236,7 +234,7 @@ def _uneven(base: Scenario, random: Random) -> Scenario:
 
 
 def deployed(one: Variant, random: Random, begin_ms: int) -> Scenario:
-    """Returns the scenario with a deploy from `begin_ms` on."""
+    """Returns the scenario with a deploy that begins at `begin_ms`."""
     base, replicas = one.scenario, one.workload.replicas
     members = sorted(base.members, key=lambda each: _in_order(each.name))
     each = len(members) // replicas
@@ -270,7 +268,7 @@ def _new(one: MemberPlan, prefix: str, at_ms: int) -> MemberPlan:
 
 
 def _starts(one: MemberPlan, at_ms: int, *, is_killed: bool, again_ms: int) -> Iterator[int]:
-    """Yields when the member starts, and when it starts again if it was refused."""
+    """Yields when the member starts, and when it starts again after each refusal."""
     yield at_ms
     config = one.config
     is_classic = isinstance(config, ConsumerConfig) and config.is_classic
@@ -281,7 +279,7 @@ def _starts(one: MemberPlan, at_ms: int, *, is_killed: bool, again_ms: int) -> I
 
 
 def _read_twice(run: Run, scenario: Scenario, random: Random) -> Iterator[tuple[str, int]]:
-    """Yields each partition of a killed member, with the ms of records since the last commit."""
+    """Yields each partition of a killed member, with the ms of records that are read again."""
     plans = {one.name: one for one in scenario.members}
     for event in (one for one in run.happenings if one.kind is Kind.KILL):
         config = plans[event.member].config

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a group has settled as planned after a deploy, or after a step of it.
+"""Checks whether a group has settled as planned after a deploy, or after a step of it.
 
-1. Every pod has its members; those of a StatefulSet have the pods' names as ids, if any has.
+1. Every pod has its members; those of a StatefulSet have the pods' names as ids, if any member has.
 2. Every partition of a subscribed topic has a member.
-3. The plan without a change moves nothing: the group is where its assignor leaves it.
-4. A static member that was there before reads what it read.
+3. The plan without a change moves nothing: the group is in the state that its assignor computes.
+4. A static member that was there before the deploy reads the same partitions as before.
 """
 
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ def differences(
     before: GroupSpec | None = None,
     engine: Engine = "rust",
 ) -> list[str]:
-    """Returns a text for each difference of a group at rest from what is planned.
+    """Returns a text for each difference between a group at rest and the planned state.
 
-    A pod has `per_pod` members; `before` is the group before the deploy, if it is known.
+    A pod has `per_pod` members; `before` is the group before the deploy, or None if unknown.
     """
     found = [*_members(group, workload, per_pod)]
     if unread := without_reader(group, Assignment.owned(group)):

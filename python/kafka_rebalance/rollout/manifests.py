@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the Deployment or StatefulSet of a manifest: the fields that decide how a deploy goes.
+"""Reads the Deployment or StatefulSet in a manifest: the fields that decide the course of a deploy.
 
     read_manifest: text of YAML, one document or many -> Workload
 
@@ -11,10 +11,10 @@ Source   k8s.io/api/apps/v1; ResolveFenceposts and getStatefulSetMaxUnavailable 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group import field_paths
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.yaml_documents import yaml_documents
@@ -28,19 +28,18 @@ _MOST = 1_000_000  # pods, or seconds
 
 
 class ReadinessProbe(NamedTuple):
-    """A readiness probe, times in ms; `successes` in a row make the pod ready."""
+    """A readiness probe with times in ms; `successes` in a row make the pod ready."""
 
     delay_ms: int
     period_ms: int
     successes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(Message):
     """A Deployment or StatefulSet. `max_surge` and `max_unavailable` are numbers of pods.
 
-    `partition` (the lowest ordinal that the deploy replaces), `is_parallel` and `first_ordinal`
-    concern a StatefulSet. `pre_stop_ms` is the sleep of the preStop hook; other hooks count as 0.
+    `partition` (the lowest ordinal that the deploy replaces), `is_parallel` and `first_ordinal` are
+    for a StatefulSet. `pre_stop_ms` is the sleep of the preStop hook; other hooks count as 0.
     """
 
     kind: str
@@ -74,9 +73,9 @@ def read_manifest(
 ) -> Workload:
     """Returns the manifest's Deployment or StatefulSet, the one called `name` if it has several.
 
-    `replicas` replaces the manifest's, because an autoscaler may set it. Errors in other documents
-    are passed to `on_bad`. Errors: GroupError at a path such as `documents[1].spec.replicas`;
-    MissingExtra without PyYAML.
+    `replicas` overrides the manifest's number, because an autoscaler may set it. Errors in other
+    documents are passed to `on_bad`. Errors: GroupError at a path such as
+    `documents[1].spec.replicas`; MissingExtra without PyYAML.
     """
     found: dict[str, _Object] = {}
     bad: list[GroupError] = []
@@ -104,7 +103,7 @@ def read_manifest(
 
 
 class _Object(NamedTuple):
-    """A mapping and its path; `at` is a path in it, with dots, and null counts as missing."""
+    """A mapping and its path. Methods take a path in it, with dots; null counts as missing."""
 
     root: dict[str, Any]
     path: str
@@ -119,7 +118,7 @@ class _Object(NamedTuple):
         return value
 
     def word(self, at: str, *known: str) -> str:
-        """Returns a string, one of `known` if any are given; the first of these is the default."""
+        """Returns a string; it must be one of `known`, if given, whose first is the default."""
         value, path = self.get(at) or next(iter(known), None), f"{self.path}.{at}"
         if value is None or (known and field_paths.text(value, path) not in known):
             what = f"{quoted(value)} is not one of {', '.join(known)}" if value else "is missing"
@@ -169,7 +168,7 @@ def _workload(one: _Object, given: int | None) -> Workload:
         own = {
             "strategy": one.word("spec.strategy.type", ROLLING, RECREATE),
             "max_surge": surge,
-            # With neither, no pod could be replaced.
+            # If both were 0, no pod could be replaced.
             "max_unavailable": min(replicas, unavailable or int(surge == 0)),
         }
     return Workload(

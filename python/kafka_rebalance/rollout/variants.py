@@ -2,10 +2,11 @@
 """The settings with which a deploy may cost less, each with the lines to change."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from random import Random
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator.scenario import Scenario
 
@@ -16,9 +17,8 @@ _STEP_MS = 15_000  # longer session timeouts are multiples of this
 _MOST_SESSION_MS = 60_000  # default of group.consumer.max.session.timeout.ms
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A group's scenario without the deploy, the workload, and what is assumed of its pods."""
+class Variant(Frozen):
+    """A group's scenario without the deploy, the workload, and the facts assumed of its pods."""
 
     name: str
     lines: tuple[str, ...]
@@ -39,7 +39,7 @@ class Variant:
 
 
 def variants(now: Variant, most: int) -> Iterator[Variant]:
-    """Yields the settings as they are, then others, at most `most` in all."""
+    """Yields the settings as they are, then others; `most` limits the total number."""
     return islice((now, *_closing(now), *_ids(now), *_kinds(now), *_pods(now)), most)
 
 
@@ -57,7 +57,7 @@ def _closing(now: Variant) -> Iterator[Variant]:
 
 
 def _ids(now: Variant) -> Iterator[Variant]:
-    """Yields static ids from names that stay, with sessions longer than the restart; or no ids."""
+    """Yields static ids from stable names, with sessions longer than a restart; or no such ids."""
     static = {one.config.group_instance_id is not None for one in now.scenario.members}
     lines, workload, scenario = list[str](), now.workload, now.scenario
     if not workload.is_stateful:
@@ -104,7 +104,7 @@ def _kinds(now: Variant) -> Iterator[Variant]:
 
 
 def _pods(now: Variant) -> Iterator[Variant]:
-    """Yields other numbers of pods at a time: all, or one."""
+    """Yields deploys with other numbers of pods at a time: all, or one."""
     was, replicas = now.workload, now.workload.replicas
     others = {
         "surge": replace(was, strategy=ROLLING, max_surge=replicas, max_unavailable=0),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many members: what each number of members of a group brings, and what the step costs."""
+"""The effects of each number of members of a group, and the cost of each step to another number."""
 
 from kafka_rebalance.lazy import lazily
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which number of replicas an autoscaler should ask for, as a document that it can read."""
+"""Chooses the number of replicas for an autoscaler, as a document that it can read."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -28,12 +28,12 @@ def choose(
 
     The cost (docs/scaling.md) is the records that wait after `horizon_s` seconds, those that arrive
     in `pause_s` (default: a Java member's heartbeat interval) for partitions that the step stops,
-    and `member_share` of what the members could read. Numbers within `tolerance` of the present one
-    are left out. Each replica has `per_replica` members (threads); the load is given as to `scale`,
-    whose errors are raised.
+    and `member_share` of the records that the members could read. Numbers within `tolerance` of the
+    present one are left out. Each replica has `per_replica` members (threads); the load is given as
+    to `scale`, whose errors are raised.
 
-    Returns, for JSON, `group_id`, `replicas` to ask for, `replicas_now` and `because`. KEDA's
-    scaler `metrics-api` reads it with the valueLocation `replicas` and the targetValue 1.
+    Returns, for JSON, `group_id`, `replicas` (the number to ask for), `replicas_now` and `because`.
+    KEDA's scaler `metrics-api` reads it with the valueLocation `replicas` and the targetValue 1.
     """
     now_replicas = -(-len(group.members) // integer(per_replica, "per_replica", "number", 1))
     asked = range(1, 2 * now_replicas + 1) if replicas is None else replicas

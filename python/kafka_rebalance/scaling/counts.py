@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each number of members brings, and what the step to it from now costs.
+"""The effects of each number of members, and the cost of the step to it from the present number.
 
-Each step is a plan: that many members join or leave in one rebalance, under the assignor of those
-that may lead. A count is *useful* if its busiest member reads less than with every smaller count.
+Each step is a plan: that many members join or leave in one rebalance, under each assignor that may
+lead. A count is *useful* if its busiest member reads less than with every smaller count.
 """
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from kafka_rebalance.assignors.assigning import assignor_of
 from kafka_rebalance.assignors.registry import Engine, shares_partitions
 from kafka_rebalance.errors import AssignorThrows, GroupError, NoMembersLeft
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import integer
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.ownership import Assignment
@@ -30,20 +31,19 @@ from .steps import Given, KnownLoad, Loads, Ranges, figures_of, loads_of, ranges
 _FEWEST_SHOWN, _NEAR = 12, 8
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Frozen):
     """A number of members: the group after the step from its present members to this number.
 
     `fullest`     the most partitions (tasks, in a streams group) of one member; `possible` is the
-                  least that it could have under any assignor, proven.
+                  least that it could be under any assignor, with a proof.
     `moves`, `rebalances`, `stops`, `settled`  the plan's moves, rounds, unavailable partitions.
     `idle`        members without a partition.
-    `busiest`     what the member with the most has to read: records a second if rates are known,
-                  else partitions, where one that n members share counts 1 / n.
-    `lag`         records that wait for the member with the most; None if no lag is known.
+    `busiest`     the load of the busiest member: records a second if rates are known, else
+                  partitions, where one that n members share counts 1 / n.
+    `lag`         the most records that wait for one member; None if no lag is known.
     `catch_up_s`  seconds until no record waits, "never" in JSON if infinite; None if not known.
-    `ranges`      figure -> its least and most value, where it depends on what nobody knows: the ids
-                  of new members, which members leave, or which member leads.
+    `ranges`      figure -> its least and greatest value, if it depends on unknown facts: the ids of
+                  new members, which members leave, or which member leads.
     `times`       the simulated times, if `how_long`.
     """
 
@@ -70,12 +70,12 @@ class Count:
         return row | never | {"times": self.times and self.times.to_dict()}
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
-    """The counts of one group, in ascending order; that of its `members` now is always there.
+class Scaled(Frozen):
+    """The counts of one group, in ascending order; that of its present `members` is included.
 
-    `summary` is the answer in words, `worth` lists the useful counts, and `errors` says why other
-    counts have no answer. `times_assumed` is what simulated times assume, or why there are none.
+    `summary` is the result in words, `worth` lists the useful counts, and `errors` says why other
+    counts have no result. `times_assumed` names the assumptions of simulated times, or why there
+    are none.
     """
 
     group_id: str
@@ -118,13 +118,13 @@ def scale(
     how_long: bool = False,
     engine: Engine = "rust",
 ) -> Scaled:
-    """Returns what each number of members brings, and what the step to it from now costs.
+    """Returns the effects of each number of members, and the cost of the step to it from now.
 
-    `counts` are numbers of members; None means up to twice the present number. The number below
-    the first one is played too: else nobody knows whether the first one brings anything. `rate` and
-    `lag` are records a second that arrive, and records not yet read; a member can read `capacity`
-    records a second. `samples` is how often each step is played for its ranges (None: as often as
-    by `RebalancePlan.sample`). With `how_long`, the simulator plays each step.
+    `counts` are numbers of members; None means up to twice the present number. The number below the
+    first one is played too: only a comparison with it shows whether the first one is useful. `rate`
+    is the records that arrive per second, `lag` the records not yet read; a member can read
+    `capacity` records a second. `samples` is how often each step is played for its ranges (None: as
+    often as by `RebalancePlan.sample`). With `how_long`, the simulator plays each step.
 
     Errors   those of `plan`; GroupError at `counts[i]`, `rate`, `lag` or `capacity`.
     """
@@ -148,7 +148,8 @@ def scale(
         one = one if stays else replace(one, ranges=ranges_of(plans, samples))
         if how_long and plans[0].changes:
             times, text = timed_or_why(plans[0])
-            one, assumed = replace(one, times=times), text if times or not assumed else assumed
+            first_timed = times is not None and not any(each.times for each in found)
+            one, assumed = replace(one, times=times), text if first_timed else assumed or text
         found.append(replace(one, useful=all(_is_less(one, other) for other in found)))
     noun = "task" if group.subtopologies is not None else "partition"
     shown = tuple(one for one in found if one.members in wanted)
@@ -157,7 +158,7 @@ def scale(
 
 
 def _plans(group: GroupSpec, more: int, engine: Engine) -> list[RebalancePlan]:
-    """Returns the step's plans, one for each assignor that may lead. Errors: those of `plan`."""
+    """Returns a step's plans, one for each assignor that may lead. Errors: those of `plan`."""
     changes = [AddMembers(more)] if more > 0 else [RemoveMembers(count=-more)] if more else []
     led = plans_by_leader(group, changes, engine=engine)
     if has_no_answer(led):
@@ -166,7 +167,7 @@ def _plans(group: GroupSpec, more: int, engine: Engine) -> list[RebalancePlan]:
 
 
 def _count(members: int, step: RebalancePlan, load: KnownLoad, *, stays: bool) -> Count:
-    """Returns the figures of a step, or of the group as it is now if it `stays`."""
+    """Returns the figures after a step, or those of the present group if it `stays`."""
     rates, lags, capacity = load
     loads = loads_of(step.before if stays else step.after, rates, lags)
     parts, rate, lag = map(max, zip(*loads, strict=True))
@@ -195,7 +196,7 @@ def _default(group: GroupSpec) -> list[int]:
 
 
 def checked(counts: Iterable[int]) -> list[int]:
-    """Returns the counts. Errors: GroupError at `counts[i]`."""
+    """Checks the counts, and returns them as a list. Errors: GroupError at `counts[i]`."""
     return [integer(n, f"counts[{i}]", "number", 0, MOST_NEW_MEMBERS) for i, n in enumerate(counts)]
 
 
@@ -203,7 +204,7 @@ def checked(counts: Iterable[int]) -> list[int]:
 
 
 def _summary(counts: Sequence[Count], members: int, noun: str, *, knows_owners: bool) -> str:
-    """Returns the answer; `members` is the present count, `noun` a partition, task or record."""
+    """Returns the result in words; `members` is the present number, `noun` what members read."""
     now = next(one for one in counts if one.members == members)
     said = _compared(counts, now, noun)
     if now.idle:
@@ -212,24 +213,24 @@ def _summary(counts: Sequence[Count], members: int, noun: str, *, knows_owners: 
         enough = (one.members for one in counts if one.catch_up_s != math.inf)
         said.append(f"{next(enough, 'no number')} is enough to read what arrives")
     if worth := _worth(counts):
-        said.append(f"every member helps with {', '.join(map(str, worth))}")
+        said.append(f"useful numbers: {', '.join(map(str, worth))}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
     return "; ".join(said)
 
 
 def _worth(counts: Iterable[Count]) -> list[int]:
-    """Returns the useful numbers of members, without those with which the lag only grows."""
+    """Returns the useful numbers of members, except those with which the lag grows for ever."""
     return [one.members for one in counts if one.useful and one.catch_up_s != math.inf]
 
 
 def _is_less(one: Count, other: Count) -> bool:
-    """Returns whether the busiest member reads less; sums of rates are equal if nearly equal."""
+    """Returns whether the busiest member reads less; nearly equal sums of rates count as equal."""
     return one.busiest < other.busiest * (1 - 1e-9)
 
 
 def _compared(counts: Sequence[Count], now: Count, noun: str) -> list[str]:
-    """Returns which smaller counts do as well, which larger ones bring nothing, and which help."""
+    """Returns clauses: smaller counts that do as well, larger ones that bring nothing or help."""
     more = [one for one in counts if one.members > now.members]
     useless = [*takewhile(lambda one: not one.useful, more)]
     as_well = next(one for one in counts if not _is_less(now, one))
@@ -251,7 +252,7 @@ def _compared(counts: Sequence[Count], now: Count, noun: str) -> list[str]:
 
 
 def _reads(one: Count, noun: str) -> str:
-    """Returns `3 partitions`, `6 to 7 partitions` or `1,200 records a second`."""
+    """Returns text such as `3 partitions`, `6 to 7 partitions` or `1,200 records a second`."""
     number = f"{one.busiest:,.0f}" if one.busiest >= 10 else f"{one.busiest:.3g}"
     if noun != "record" and "fullest" in one.ranges and one.busiest == one.fullest:
         number = " to ".join(map(str, one.ranges["fullest"]))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a step to another number of members does, how much of that varies, and what members read.
+"""The effects of a step to another number of members, their ranges, and the members' loads.
 
-Unknown before a step are the ids of new members, which members leave (those that joined last in a
-plan; any pods of a Kubernetes Deployment), and sometimes which member leads: see `ranges_of`.
+Unknown before a step are the ids of new members, the members that leave (a plan takes those that
+joined last; a Kubernetes Deployment, any pods), and sometimes the leader: see `ranges_of`.
 """
 
 import math
@@ -25,18 +25,18 @@ from kafka_rebalance.plans.rebalance_plan import RebalancePlan, replay
 from kafka_rebalance.plans.samples import enough_draws
 
 Given = Mapping[TopicPartition, float] | Mapping[str, float] | Mapping[TopicPartition | str, float]
-"""Partition or topic -> a number; that of a topic is spread evenly over its partitions."""
+"""Partition or topic -> a number; a topic's number is spread evenly over its partitions."""
 
 Numbers = Mapping[TopicPartition, float] | None
-"""Partition -> a number, 0 for those that are not there; None if nothing is known."""
+"""Partition -> a number, 0 for partitions not in the mapping; None if nothing is known."""
 
 KnownLoad = tuple[Numbers, Numbers, float | None]
-"""Records a second, records that wait, and the records a second that a member can read."""
+"""Records a second that arrive, records that wait, and records a second that a member can read."""
 
 Ranges = dict[str, tuple[int, int]]
 
 Loads = tuple[tuple[float, float, float], ...]
-"""Of each member: partitions, records a second, records that wait; of shared ones, its part."""
+"""By member: partitions, records a second, records that wait; of shared partitions, its part."""
 
 
 def figures_of(plan: RebalancePlan, *, stays: bool = False) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def figures_of(plan: RebalancePlan, *, stays: bool = False) -> dict[str, Any]:
 
 
 def ranges_of(led: Sequence[RebalancePlan], samples: int | None) -> Ranges:
-    """Returns figure -> its least and most value, for those that vary: over the plans `led` by all
-    possible leaders, and over `samples` plays of the first of them.
+    """Returns figure -> its least and greatest value, for the figures that vary: over the plans
+    `led` by all possible leaders, and over `samples` plays of the first of these plans.
     """
     draws = enough_draws(led[0]) if samples is None else samples
     gone = sum(one.count or 0 for one in led[0].changes if isinstance(one, RemoveMembers))
@@ -71,7 +71,7 @@ def _other_ids(planned: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
 
 
 def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[RebalancePlan]:
-    """Yields the plans in which `count` other members leave: all of them, or `draws` at random."""
+    """Yields plans in which `count` other members leave: all choices, or `draws` random ones."""
     group, places = planned.group, range(len(planned.group.members))
     chosen: Iterable[Sequence[int]] = combinations(places, count)
     if math.comb(len(places), count) > draws:
@@ -89,7 +89,7 @@ def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[R
 
 
 def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> Loads:
-    """Returns the load of each member; what is not known is 0."""
+    """Returns each member's load; unknown numbers count as 0."""
     readers = Counter(chain.from_iterable(assignment.values()))
 
     def load(owned: Sequence[TopicPartition]) -> tuple[float, float, float]:
@@ -102,7 +102,7 @@ def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> Loads:
 
 
 def spread(group: GroupSpec, path: str, given: Given | None) -> Numbers:
-    """Returns partition -> number; a partition's number replaces that of its topic before it.
+    """Returns partition -> number; a partition's own number replaces an earlier one of its topic.
 
     Errors   GroupError at `path` for an unknown name or a number below 0; TypeError.
     """

@@ -71,9 +71,11 @@ class ServedTopic(NamedTuple):
 class Cluster:
     """The brokers' address and the topics."""
 
-    def __init__(self, topics: Iterable[ServedTopic]) -> None:
+    def __init__(self, topics: Iterable[ServedTopic], auto_create: int = 0) -> None:
         self.host, self.port = "", 0
         self.apis: Mapping[str, Api] = APIS
+        self.auto_create = auto_create
+        """The partitions of a topic that a client makes by asking for it; 0: none is made."""
         self.coordinator = NODE
         self._ports: dict[int, int] = {}
         self.version = 0
@@ -227,6 +229,8 @@ class Cluster:
             named = [{**_absent(one), "name": one.name or "", **refused} for one in wanted]
             return {"brokers": [], "cluster_id": None, "controller_id": -1, "topics": named}
         else:
+            if getattr(asked.body, "allow_auto_topic_creation", True):
+                self._make(one.name for one in wanted if self.find(one) is None)
             found = {topic.name for one in wanted if (topic := self.find(one)) is not None}
             every = self.topics.values()
             topics = [self._described(one, asked) for one in every if one.name in found]
@@ -238,6 +242,13 @@ class Cluster:
             "topics": topics,
             "error_code": KafkaError.none,
         }
+
+    def _make(self, names: Iterable[str | None]) -> None:
+        """Makes topics that producers and consumers ask for, where that is allowed."""
+        for name in dict.fromkeys(names):
+            room = MOST_PARTITIONS - self.partitions
+            if 0 < self.auto_create <= room and is_legal(name or ""):
+                self.add(ServedTopic(name or "", self.auto_create))
 
     def _described(self, topic: ServedTopic, asked: Asked) -> dict[str, Any]:
         partitions = []
@@ -303,7 +314,9 @@ def _has_id(one: Any) -> bool:
 
 
 def _absent(one: Any) -> dict[str, Any]:
-    by_name = one.name is not None
-    error = KafkaError.unknown_topic_or_partition if by_name else KafkaError.unknown_topic_id
+    error = KafkaError.unknown_topic_id
+    if one.name is not None:
+        wrong = KafkaError.invalid_topic_exception
+        error = KafkaError.unknown_topic_or_partition if is_legal(one.name) else wrong
     topic_id = getattr(one, "topic_id", None)
     return {"error_code": error, "name": one.name, "topic_id": topic_id, "partitions": []}

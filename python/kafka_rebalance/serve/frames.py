@@ -88,12 +88,16 @@ APIS: dict[str, Api] = {
     "describe_transactions": Api(65, 0, 0),
     "consumer_group_heartbeat": Api(68, 0, 1),
     "consumer_group_describe": Api(69, 0, 1),
+    "list_config_resources": Api(74, 0, 1),
     "share_group_heartbeat": Api(76, 1, 1),
     "share_group_describe": Api(77, 1, 1),
     "share_fetch": Api(78, 1, 2),
     "share_acknowledge": Api(79, 1, 2),
     "streams_group_heartbeat": Api(88, 0, 0),
     "streams_group_describe": Api(89, 0, 0),
+    "describe_share_group_offsets": Api(90, 0, 1),
+    "alter_share_group_offsets": Api(91, 0, 0),
+    "delete_share_group_offsets": Api(92, 0, 0),
 }
 """Name -> number and versions, in the order of the numbers."""
 
@@ -117,6 +121,7 @@ _OLDER = {
         "list_groups": 4,
         API_VERSIONS: 3,
         "describe_cluster": 0,
+        "list_config_resources": _NONE,
         "describe_transactions": _NONE,
         "consumer_group_heartbeat": _NONE,
         "consumer_group_describe": _NONE,
@@ -130,11 +135,18 @@ _OLDER = {
         "offset_fetch": 9,
         "describe_groups": 5,
         "describe_cluster": 1,
+        "list_config_resources": _NONE,
         "consumer_group_heartbeat": 0,
         "consumer_group_describe": 0,
         **_SHARE_AND_STREAMS,
     },
-    "4.0": {"produce": 12, "offset_commit": 9, "offset_fetch": 9, **_SHARE_AND_STREAMS},
+    "4.0": {
+        "produce": 12,
+        "offset_commit": 9,
+        "offset_fetch": 9,
+        "list_config_resources": 0,
+        **_SHARE_AND_STREAMS,
+    },
 }
 
 

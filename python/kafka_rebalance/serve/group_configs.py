@@ -73,6 +73,10 @@ class GroupConfigs:
     def value(self, group_id: str, name: str) -> Any:
         return self._groups.get(group_id, self._defaults).get(name, self._defaults[name])
 
+    def groups(self) -> list[str]:
+        """Returns the groups that have settings of their own."""
+        return list(self._groups)
+
     def altered(self, one: Any, asked: Asked) -> dict[str, Any]:
         """Returns the answer for one resource of IncrementalAlterConfigs."""
         error, message = asked.error, None

@@ -41,6 +41,7 @@ from .history import History
 from .record_log import RecordLog
 from .records import Records
 from .share import Shares
+from .share_offsets import ShareOffsets
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
@@ -58,7 +59,8 @@ _COORDINATED = {
     *("add_partitions_to_txn", "add_offsets_to_txn", "end_txn", "describe_transactions"),
     *("consumer_group_heartbeat", "consumer_group_describe"),
     *("share_group_heartbeat", "share_group_describe"),
-    *("streams_group_heartbeat", "streams_group_describe"),
+    *("streams_group_heartbeat", "streams_group_describe", "describe_share_group_offsets"),
+    *("alter_share_group_offsets", "delete_share_group_offsets"),
 }
 _BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
@@ -82,7 +84,8 @@ class Server:
     """A broker with one coordinator; see the module. By default, it listens on loopback.
 
     With `stopped_clock`, the clock begins at 0, and only `advance` moves it. With `kafka` ("2.8",
-    "3.9" or "4.0"), only the versions of requests that such an older broker knows are answered.
+    "3.9" or "4.0"), only the versions of requests that such an older broker knows are answered. A
+    client that asks for an unknown topic makes it with `auto_create` partitions; 0: it does not.
     """
 
     def __init__(
@@ -96,8 +99,9 @@ class Server:
         log_dir: Path | None = None,
         limits: Limits | None = None,
         kafka: str | None = None,
+        auto_create: int = 0,
     ) -> None:
-        self.cluster = Cluster(topics)
+        self.cluster = Cluster(topics, auto_create)
         self.coordinator = Coordinator(config, lambda: str(uuid.uuid4()))
         self.connections = Connections(self._answer, host, port, limits)
         self.connections.apis = self.cluster.apis = apis_of(kafka)
@@ -118,6 +122,7 @@ class Server:
             self.now_ms,
             self.coordinator.groups,
         )
+        self._share_offsets = ShareOffsets(self.cluster, self.shares, self.coordinator.groups)
         self.connections.ended = self.shares.disconnected
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes were cut off its end."""
@@ -208,6 +213,11 @@ class Server:
         if shared is not None:
             self._wake()
             return shared
+        for one in self._share_offsets.makes(asked):
+            await self._ask(one, asked._replace(version=1), host)
+        offsets = self._share_offsets.answer(asked)
+        if offsets is not None:
+            return offsets
         changed = topics.answer(self.cluster, self.group_configs, asked)
         if changed is not None:
             fields, deleted = changed

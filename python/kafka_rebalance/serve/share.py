@@ -151,6 +151,11 @@ class SharePartition:
         self._begin_at(self.start)
         self._wake()
 
+    def position(self, log: PartitionLog) -> tuple[int, int]:
+        """Returns the first offset that is not done, and how many offsets are not."""
+        self._begin_at(log.start)
+        return self.start, max(0, log.end - self.end) + len(self._offsets)
+
     def _release(self, offset: int, limit: int) -> None:
         one = self._offsets[offset]
         one.member = None
@@ -309,6 +314,21 @@ class Shares:
             found = SharePartition(log.start if reset == "earliest" else log.end)
             self._partitions[group_id, place] = found
         return found
+
+    def places(self, group_id: str) -> list[Place]:
+        """Returns the partitions in which a group has a position."""
+        return [place for group, place in self._partitions if group == group_id]
+
+    def position(self, group_id: str, place: Place) -> tuple[int, int] | None:
+        """Returns the first offset that is not done, and how many are not; None: no position."""
+        found = self._partitions.get((group_id, place))
+        return None if found is None else found.position(self._records.log(*place))
+
+    def start_at(self, group_id: str, place: Place, offset: int | None) -> None:
+        """Sets a group's position in a partition; None: it has none, until the next fetch."""
+        self._partitions.pop((group_id, place), None)
+        if offset is not None:
+            self._partitions[group_id, place] = SharePartition(offset)
 
     def forget(self) -> None:
         """Forgets the partitions of deleted groups and topics."""

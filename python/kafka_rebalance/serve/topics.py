@@ -2,16 +2,16 @@
 """Answers requests for the controller: to create, grow and delete topics, and to set configs."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .cluster import MOST_PARTITIONS, TOO_MANY, Cluster, ServedTopic, is_legal
+from .cluster import MOST_PARTITIONS, NODE, TOO_MANY, Cluster, ServedTopic, is_legal
 from .frames import Asked, KafkaError
 from .group_configs import GROUP, GroupConfigs
 
 _SENDER_CHOOSES = -1
-_TOPIC = 2
-"""The number of a topic as a resource of DescribeConfigs."""
+_TOPIC, _BROKER, _LOGGER, _METRICS = 2, 4, 8, 16
+"""The numbers of the kinds of resources in DescribeConfigs."""
 
 
 def answer(
@@ -30,6 +30,8 @@ def answer(
             return {"results": described}, []
         case "incremental_alter_configs":
             return {"responses": [configs.altered(one, asked) for one in asked.body.resources]}, []
+        case "list_config_resources":
+            return _listed(cluster, configs, asked), []
     return None
 
 
@@ -43,6 +45,18 @@ def _described(cluster: Cluster, configs: GroupConfigs, one: Any, asked: Asked) 
         "resource_name": one.resource_name,
         "configs": configs.described(one) if one.resource_type == GROUP else (),
     }
+
+
+def _listed(cluster: Cluster, configs: GroupConfigs, asked: Asked) -> dict[str, Any]:
+    """Returns what may have settings; version 0 asks only for a kind that does not exist here."""
+    broker = [str(NODE)]
+    names: dict[int, Iterable[str]] = {_TOPIC: cluster.topics, _BROKER: broker, _LOGGER: broker}
+    names |= {_METRICS: (), GROUP: configs.groups()}
+    kinds = getattr(asked.body, "resource_types", (_METRICS,)) or names
+    error = asked.error if set(kinds) <= set(names) else KafkaError.unsupported_version
+    kinds = kinds if error is KafkaError.none else ()
+    found = [{"resource_name": one, "resource_type": kind} for kind in kinds for one in names[kind]]
+    return {"error_code": error, "config_resources": found}
 
 
 def _each(asked: Asked, change: Any) -> list[dict[str, Any]]:

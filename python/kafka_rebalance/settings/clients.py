@@ -2,8 +2,8 @@
 """The settings of consumers that concern groups: their names, types and defaults by library.
 
 A setting has the name that Kafka's Java client gives it (`session.timeout.ms`); the Python clients
-write it as an argument (`session_timeout_ms`). A `Client` is what one file, or one document in it,
-sets; a value that is missing has the library's default.
+write it as an argument (`session_timeout_ms`). A `Client` holds the settings of one file, or of one
+document in it; a setting that is missing has the library's default.
 
 Source   ConsumerConfig (Kafka 4.4.0); librdkafka 2.16.0, CONFIGURATION.md; KafkaConsumer
          (kafka-python 3.0.12); AIOKafkaConsumer (aiokafka 0.14.0).
@@ -11,10 +11,11 @@ Source   ConsumerConfig (Kafka 4.4.0); librdkafka 2.16.0, CONFIGURATION.md; Kafk
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
 from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.member.config import ConsumerConfig
 
 Library = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
@@ -27,9 +28,9 @@ _NAMES = {BUILT_IN[name].java_class: name for name in (*EAGER, COOPERATIVE)}
 
 
 class Setting(NamedTuple):
-    """A setting: its type, its default in Java, and other defaults by library.
+    """A setting: its type, its default in Java, and the defaults of other libraries.
 
-    `limits` are those of librdkafka, which refuses a number outside of them.
+    `limits` are those of librdkafka, which refuses a number outside them.
     """
 
     type: type
@@ -72,23 +73,22 @@ ONLY_LIBRDKAFKA = {
     "socket.keepalive.enable", "sasl.mechanisms", "sasl.username", "sasl.password",
     "statistics.interval.ms", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
 }  # fmt: skip
-"""Names in CONFIGURATION.md that Kafka's Java client does not have: they show the library."""
+"""Names in CONFIGURATION.md that Kafka's Java client does not have: they reveal the library."""
 ONLY_JAVA = {
     "key.deserializer", "value.deserializer", "max.poll.records", "fetch.max.wait.ms",
     "default.api.timeout.ms", "interceptor.classes", "metric.reporters", "config.providers",
     "exclude.internal.topics", "sasl.jaas.config", "ssl.truststore.location",
 }  # fmt: skip
-"""Names of ConsumerConfig that CONFIGURATION.md does not have."""
+"""Names in ConsumerConfig that CONFIGURATION.md does not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(Frozen):
     """The settings of one client in a file.
 
     `client["session.timeout.ms"]` is the value, or the library's default. `names` are the settings
-    as they are given, and `lines` the line of each. `wrong` has those whose value cannot be read,
-    with the reason; the default stands for them. `place` is the file, and the document in it if
-    there are several: `a.yaml, documents[1]`.
+    as given, and `lines` the line of each. `wrong` holds those whose value cannot be read, with the
+    reason; their defaults are used instead. `place` is the file, and the document in it if there
+    are several: `a.yaml, documents[1]`.
     """
 
     library: Library
@@ -109,7 +109,7 @@ class Client:
         place: str | None = None,
         lines: Mapping[str, int] | None = None,
     ) -> "Client":
-        """Reads the values; Python's libraries write the names as arguments, with underscores."""
+        """Reads the values; names for Python's libraries are arguments, with underscores."""
         values: dict[str, Any] = {}
         wrong: dict[str, str] = {}
         given, lines = (_dotted(each, library) for each in (given, lines or {}))
@@ -130,7 +130,7 @@ class Client:
 
     @property
     def assignors(self) -> tuple[str, ...]:
-        """Returns the names that members list, such as `range`; another class keeps its name."""
+        """Returns the names that members list, such as `range`; unknown classes keep theirs."""
         return tuple(map(assignor_name, self["partition.assignment.strategy"]))
 
     @property
@@ -139,7 +139,7 @@ class Client:
 
     @property
     def config(self) -> ConsumerConfig:
-        """Returns what the simulator plays: these settings, in Kafka's own consumer."""
+        """Returns the settings that the simulator plays: these, in Kafka's own consumer."""
         config = ConsumerConfig(
             group_instance_id=self["group.instance.id"] or None,
             max_poll_interval_ms=self["max.poll.interval.ms"],
@@ -171,7 +171,7 @@ def assignor_name(name: str) -> str:
 
 
 def _read(type: type, value: Any) -> Any:
-    """Returns the value in its type. Errors: ValueError with the reason."""
+    """Converts the value to its type. Errors: ValueError with the reason."""
     text = str(value).strip()
     if type is list:
         each = value if isinstance(value, list | tuple) else text.split(",")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads files of client settings, and judges them by the rules.
 
-    *.properties     one client, Java's unless a name is librdkafka's alone and none Java's alone;
+    *.properties     one client; Java's, unless a name is only librdkafka's and no name only Java's;
                      also every file whose name does not end in .json, .yaml or .yml
     *.json, *.yaml   one mapping for each client; several documents (YAML) or a list (JSON)
 
-A mapping whose names have dots is read as librdkafka's (`confluent_kafka.Consumer({…})`), one with
-underscores as kafka-python's arguments; `library` overrides both.
+A mapping whose names contain dots counts as librdkafka's (`confluent_kafka.Consumer({…})`), one
+with underscores as kafka-python's arguments; `library` overrides both.
 """
 
 import json
@@ -92,9 +92,9 @@ def _documents(text: str, suffix: str) -> Iterator[tuple[str, Library | None, An
 
 
 def judge(clients: Iterable[Client], around: Surroundings) -> Iterator[Breach]:
-    """Yields what is wrong with each client, also beside the clients of its group before it.
+    """Yields the breaches of each client, also in comparison with earlier clients of its group.
 
-    Clients without a group.id may be of different groups, so they are not compared.
+    Clients without a group.id may belong to different groups, so they are not compared.
     """
     before: dict[str, list[Client]] = {}
     for client in clients:
@@ -105,7 +105,7 @@ def judge(clients: Iterable[Client], around: Surroundings) -> Iterator[Breach]:
 
 
 def read_broker(file: str) -> CoordinatorConfig:
-    """Returns the settings of a broker's `server.properties` that the rules read.
+    """Returns those settings of a broker's `server.properties` that the rules read.
 
     Errors: GroupError with the name of the setting.
     """

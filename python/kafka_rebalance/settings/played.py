@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a client's settings in the simulator: what happens, and when, with these numbers.
+"""Plays a client's settings in the simulator, to find what happens, and when, with its numbers.
 
-Three members of the client's settings read a topic of six partitions. At `_AT_MS` something
-happens to the first of them; the text counts the time from that event.
+Three members with the client's settings read a topic of six partitions. At `_AT_MS` an event
+happens to the first member; texts count the time from this event.
 
 Source   kafka_rebalance.simulator, which plays Kafka's consumer and Kafka's coordinator.
 """
@@ -30,7 +30,7 @@ _PHASES = 5  # a pause can begin anywhere between two heartbeats: so many places
 
 
 class Setup(NamedTuple):
-    """The settings of the members and the broker; the ms of a batch, and of a restart."""
+    """The settings of the members and the broker; the times in ms of a batch and of a restart."""
 
     config: ConsumerConfig
     broker: CoordinatorConfig
@@ -52,14 +52,14 @@ def slow_batch(setup: Setup) -> str:
 
 
 def frozen(setup: Setup) -> str:
-    """Plays a process that does nothing for longer than a session (such as garbage collection)."""
+    """Plays a process that stops for longer than its session (as in garbage collection)."""
     for_ms = setup.config.session_timeout_ms + 1_000
     cost = _cost(_run(setup, _happens(Kind.FREEZE, for_ms)))
     return f"a pause of {duration(for_ms)} in one of three members costs {cost}"
 
 
 def shortest_pause(setup: Setup) -> str:
-    """Finds the shortest pause (in seconds) after which the group rebalances."""
+    """Finds the shortest pause (in whole seconds) after which the group rebalances."""
     session_ms, every_ms = setup.config.session_timeout_ms, setup.config.heartbeat_interval_ms
     phases = range(_AT_MS, _AT_MS + every_ms, every_ms // _PHASES or 1)
     lasts, costs = 0, -(-session_ms // 1000) + 1
@@ -88,7 +88,7 @@ def restart(setup: Setup) -> str:
 
 
 def join(setup: Setup) -> str:
-    """Plays one more member with these settings, and with cooperative-sticky alone."""
+    """Plays one more member with these settings, and again with only cooperative-sticky."""
     config = replace(setup.config, partition_assignment_strategy=("cooperative-sticky",))
     setups = setup, setup._replace(config=config)
     stopped, alone = (len({gap.partition for gap in _gaps(_run(one, late="c"))}) for one in setups)
@@ -99,7 +99,7 @@ def join(setup: Setup) -> str:
 
 
 def blocked(setup: Setup) -> str | None:
-    """Plays a member that is stuck in a batch while another one joins; None above two hours."""
+    """Plays a member stuck in a batch while another joins; None for batches over two hours."""
     poll_ms = setup.config.max_poll_interval_ms
     if poll_ms > _MOST_PLAYED_MS:
         return None
@@ -149,7 +149,7 @@ def _gaps(run: Run) -> list[Gap]:
 
 
 def _stuck(run: Run) -> set[str]:
-    """Returns the partitions of the first member at the event."""
+    """Returns the partitions that the first member holds at the event."""
     own = (one for one in run.holds if one.member == "a")
     return {one.partition for one in own if one.from_ms <= _AT_MS <= one.to_ms}
 
@@ -163,11 +163,11 @@ def _cost(run: Run) -> str:
 
 
 def duration(ms: int) -> str:
-    """Returns `45 s`, `2.5 s` or `5 min`."""
+    """Returns text such as `45 s`, `2.5 s` or `5 min`."""
     return f"{ms // 60_000} min" if ms >= 120_000 and ms % 60_000 == 0 else f"{ms / 1000:g} s"
 
 
 def clock(ms: int) -> str:
-    """Returns minutes and seconds since the event, rounded up: `0:31`."""
+    """Returns minutes and seconds since the event, rounded up, such as `0:31`."""
     seconds = -(-ms // 1000)
     return f"{seconds // 60}:{seconds % 60:02}"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rule for the settings of clients, and how it is applied to one client.
+"""A rule for the settings of clients, and its application to one client.
 
-In the sentence of a rule, `{session.timeout.ms}` stands for the value of that setting of the
-client or the broker, and `{session.timeout.ms=}` for its name and its value, as in Python.
-`{processing}` and `{restart}` stand for times of the surroundings. If a rule finds several
-settings, each with a sentence of its own, `{several}` stands for these sentences.
+In the sentence of a rule, `{session.timeout.ms}` stands for the value of that setting of the client
+or the broker, and `{session.timeout.ms=}` for its name and its value, as in Python. `{processing}`
+and `{restart}` stand for times of the surroundings. If a rule finds several settings, each with a
+sentence of its own, `{several}` stands for these sentences.
 """
 
 import re
@@ -21,7 +21,7 @@ from .played import Setup, duration
 
 
 class Surroundings(NamedTuple):
-    """The facts that a client's own settings lack.
+    """The facts that a client's own settings do not contain.
 
     processing_ms    the longest time to process a batch of records; None if unknown
     restart_ms       how long a member is away when it restarts; None if unknown
@@ -35,16 +35,16 @@ class Surroundings(NamedTuple):
     others: tuple[Client, ...] = ()
 
     def refuses_session(self, client: Client) -> bool:
-        """Returns whether the broker answers INVALID_SESSION_TIMEOUT."""
+        """Returns whether the broker answers a join with INVALID_SESSION_TIMEOUT."""
         least = self.broker.group_min_session_timeout_ms
         most = self.broker.group_max_session_timeout_ms
         return client.is_classic and not least <= client["session.timeout.ms"] <= most
 
 
 class Rule(NamedTuple):
-    """A rule: if `when` is true, or a dict of several settings, the client has a problem.
+    """A rule: the client has a problem if `when` returns true, or a dict of several settings.
 
-    `text` describes it. The line that is shown is that of the first setting found or named in it.
+    `text` describes the problem. The line shown is that of the first setting found or named in it.
     """
 
     id: str
@@ -61,13 +61,13 @@ class Rule(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """Returns the sentence without values."""
+        """Returns the rule's sentence without values."""
         named = re.sub(r"\{([a-z.]+)=\}", r"\1", self.text)
         return re.sub(r":? ?\(?\{[^}]*\}\)?", "", named)
 
 
 class Breach(NamedTuple):
-    """A rule that a client breaks: the sentence, what the simulator played, and the line."""
+    """A rule that a client breaks: the sentence, the simulator's result, and the line."""
 
     rule: Rule
     client: Client
@@ -82,7 +82,7 @@ _NAME = re.compile(r"\w+(?:\.\w+)+")
 
 
 def broken(rule: Rule, client: Client, around: Surroundings) -> Breach | None:
-    """Returns the breach of a rule; None if the client does not break it."""
+    """Returns the client's breach of a rule; None if the client does not break it."""
     found = client.library in rule.libraries and rule.when(client, around)
     if not found:
         return None

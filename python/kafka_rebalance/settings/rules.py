@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules for settings of clients, as data. docs/settings.md has a heading for each rule.
 
-A rule names the clients for which it holds, its condition, its sentence, and the place from which
-it comes. If time decides, a run of the simulator shows what happens with these numbers.
-tests/test_settings_rules.py has a test for each rule, in which the client itself, or the
-coordinator, does what the rule says.
+A rule names the clients for which it holds, its condition, its sentence, and its source. If the
+effect depends on time, a run of the simulator shows what happens with these numbers.
+tests/test_settings_rules.py has a test for each rule: the client itself, or the coordinator,
+behaves as the rule states.
 """
 
 import re
@@ -30,11 +30,11 @@ _ABSENT: dict[Library, tuple[str, ...]] = {
     _KAFKA_PYTHON: ("default.api.timeout.ms", "enable.auto.offset.store", "rebalance.timeout.ms"),
     _AIOKAFKA: ("default.api.timeout.ms", "enable.auto.offset.store", "allow.auto.create.topics"),
 }  # fmt: skip
-"""Settings that other libraries have, and this one refuses."""
+"""For each library, the settings of other libraries that it refuses."""
 
 
 def _outside(client: Client, _: Surroundings) -> dict[str, str]:
-    """Returns the settings outside of librdkafka's limits, each with the limits."""
+    """Returns the settings whose values exceed librdkafka's limits, each with a text on it."""
     return {
         name: f"{name} {client[name]} is not within {limits[0]} to {limits[1]}"
         for name, (*_, limits) in SETTINGS.items()
@@ -44,7 +44,7 @@ def _outside(client: Client, _: Surroundings) -> dict[str, str]:
 
 
 def _misspelt(client: Client, _: Surroundings) -> dict[str, str]:
-    """Returns the names that are nearly those of settings, each with the question."""
+    """Returns the names that nearly equal those of settings, each with a question."""
     near = {name: nearest(name, SETTINGS, 0.9) for name in client.names if name not in SETTINGS}
     return {name: f"{name} is not a setting; is it {one}?" for name, one in near.items() if one}
 

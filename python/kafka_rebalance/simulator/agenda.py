@@ -15,7 +15,7 @@ from .scenario import Happening
 
 @dataclass(eq=False, slots=True)
 class ProcessEvent:
-    """An event of one process; a later `incarnation` of the process ignores it."""
+    """An event of a process; without effect once the process has a later `incarnation`."""
 
     process: str
     incarnation: int
@@ -66,7 +66,7 @@ class Read(ProcessEvent):
 
 @dataclass(eq=False, slots=True)
 class Started(ProcessEvent):
-    """A connector that a worker started is running now."""
+    """A connector that a worker has started begins to run now."""
 
     connector: str
 
@@ -87,7 +87,7 @@ class TickNow:
 
 
 class Back(Frozen):
-    """A broker returns."""
+    """A broker that was down returns."""
 
     happening: Happening
 
@@ -107,7 +107,7 @@ Timer = Wake | PollNow | Refresh
 class Agenda:
     """The clock of a simulation, its scheduled events, and the timers of its processes.
 
-    A process has at most one timer each of Wake, PollNow and Refresh. If a timer is armed again,
+    A process has at most one timer of each kind (Wake, PollNow, Refresh). If a timer is set again,
     its older event stays in the heap, and `is_due` returns False for that event.
     """
 
@@ -122,7 +122,7 @@ class Agenda:
         heapq.heappush(self._heap, (at, next(self._sequence), event))
 
     def arm(self, at: int, event: Timer) -> None:
-        """Sets a timer of a process, in place of its older timer of this kind."""
+        """Sets a timer of a process, which replaces its older timer of this kind."""
         timers = self.timers[type(event)]
         if timers.get(event.process) != at:
             timers[event.process] = at
@@ -132,7 +132,7 @@ class Agenda:
         self.timers[type(event)].pop(event.process, None)
 
     def is_due(self, event: Timer) -> bool:
-        """Returns whether a popped event is its timer's newest one; if so, disarms the timer."""
+        """Returns whether a popped event is its timer's newest; if so, disarms the timer."""
         timers = self.timers[type(event)]
         if timers.get(event.process) != self.now_ms:
             return False
@@ -140,7 +140,7 @@ class Agenda:
         return True
 
     def pop(self, until_ms: int) -> ScheduledEvent | None:
-        """Removes the next event up to `until_ms`, and moves the time forward to it."""
+        """Removes the next event up to `until_ms` and moves the time to it; None if none is due."""
         heap = self._heap
         if not heap or heap[0][0] > until_ms:
             return None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The broker of a simulation: one coordinator, its log, and its node.
 
-Every node responds to FindCoordinator. To other requests, a node without the coordinator responds
-NOT_COORDINATOR. An append is durable after the network's `log_ms`. A node refuses commits for
-partitions that do not exist; the coordinator stores the other offsets of the request.
+Every node responds to FindCoordinator. A node without the coordinator responds NOT_COORDINATOR to
+all other requests. An append is durable after the network's `log_ms`. A node refuses commits for
+partitions that do not exist; the coordinator stores the request's other offsets.
 
 Source   KafkaApis.handleOffsetCommit (Kafka 4.4.0).
 """
@@ -34,7 +34,7 @@ class Broker:
     """The broker that coordinates the group.
 
     `has` returns whether a partition exists. `watch` receives each change of a classic group's
-    state. The broker calls `look` when records were appended, because only records change the
+    state. The broker calls `look` after an append of records, because only records change the
     epochs of a consumer group.
     """
 
@@ -72,7 +72,7 @@ class Broker:
     def _without_unknown(
         self, event: c.Received, request: OffsetCommit
     ) -> tuple[c.Received, OffsetCommit]:
-        """Returns the commit without partitions that do not exist; `_whole` adds their errors."""
+        """Returns the commit without nonexistent partitions; `_whole` adds their errors."""
         unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
         if not unknown:
             return event, request
@@ -121,7 +121,7 @@ class Broker:
         return f"{sender} {'rejoins' if known else 'joins'}"
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """Returns the group with this id, if the broker assigns its partitions."""
+        """Returns the group with this id; None if no such group has a broker that assigns."""
         group = self.coordinator.groups().get(group_id)
         return group if isinstance(group, ConsumerGroup) else None
 
@@ -135,7 +135,7 @@ class Broker:
         self.handle(c.Loaded(tuple(self.log)), now_ms, "the coordinator moves")
 
     def handle(self, event: c.CoordinatorEvent, now_ms: int, cause: str = "") -> None:
-        """Hands an event to the coordinator; `cause` explains a rebalance that the event starts."""
+        """Passes an event to the coordinator; `cause` explains a rebalance that it starts."""
         effects = self.coordinator.handle(event, now_ms)
         self.is_touched = True
         if self.journal is not None:

@@ -2,9 +2,9 @@
 """Simulates the cluster as clients see it: topics, racks, brokers that leave.
 
 While a broker is away, no member reads the partitions that only this broker can lead. If the event
-names the broker's rack, metadata have no rack for its replicas. A broker that has returned responds
-to metadata requests before it has loaded its topics: for `unseen_ms` of the scenario's event, its
-metadata lack the topics.
+names the broker's rack, the metadata have no rack for its replicas. A broker that has returned
+responds to metadata requests before it has loaded its topics: for `unseen_ms` of the scenario's
+event, its metadata do not contain them.
 
 Source   KRaftMetadataCache (a broker publishes topics as it replays the log), MetadataResponse (a
          replica whose broker is not alive is a node without rack).
@@ -69,7 +69,7 @@ class SimulatedCluster:
         return tuple(one for one in self._topics if unseen.get(one.name, 0) <= now_ms)
 
     def topics_changed(self) -> TopicsChanged:
-        """Returns the topics as the coordinator learns them; it knows the racks of lost brokers."""
+        """Returns the topics as the coordinator learns them, with the racks of lost brokers."""
         self._version += 1
         return TopicsChanged(
             tuple(
@@ -108,7 +108,7 @@ class SimulatedCluster:
         self.grow(name, self._plans[name].partitions, now_ms)
 
     def delete(self, name: str, now_ms: int) -> frozenset[str]:
-        """Deletes a topic; returns its partitions."""
+        """Deletes a topic. Returns the names of its partitions."""
         gone = frozenset(f"{name}-{number}" for number in range(self.partitions.pop(name)))
         for partition in gone:
             self._holds.disappear(partition, now_ms)
@@ -131,7 +131,7 @@ class SimulatedCluster:
             self._holds.darken(partition, now_ms, is_dark=True)
 
     def come_back(self, event: Happening, now_ms: int) -> None:
-        """Brings a broker back; for the event's `unseen_ms`, its metadata then lack the topics."""
+        """Brings a broker back; its metadata lack the topics for the event's `unseen_ms`."""
         self._away.remove(event)
         self._topics = None
         for partition in self.leaderless(event):
@@ -146,8 +146,8 @@ class SimulatedCluster:
     def leaderless(self, event: Happening) -> Iterable[str]:
         """Yields the partitions that no broker can lead while the event's broker is away.
 
-        These are the partitions of the event's topics (of all topics if it names none). If the
-        event names a rack, these are only those with all replicas in that rack.
+        These are the partitions of the event's topics (all topics if it names none). If the event
+        names a rack, these are only those with all replicas in that rack.
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)
@@ -158,9 +158,9 @@ class SimulatedCluster:
 
 @dataclass(eq=False, slots=True)
 class Metadata:
-    """Decides when clients request metadata, and passes it to them with `deliver`.
+    """Decides when clients request metadata, and sends them the metadata by `deliver`.
 
-        age       each client requests it every `metadata.max.age.ms`, first at a random time
+        age       each client requests them every `metadata.max.age.ms`, first at a random time
         missing   a client does so every `retry.backoff.max.ms` while a subscribed topic is missing,
                   or no broker answers
         deleted   clients that hold partitions of a deleted topic: within `retry.backoff.max.ms`
@@ -206,7 +206,7 @@ class Metadata:
                 self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
-        """Makes a client that lacks a subscribed topic request metadata before the maximum age."""
+        """Makes a client without a subscribed topic request metadata before the maximum age."""
         consumer = process.member
         if isinstance(consumer, AnyConsumer) and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a run of the course that a plan of a classic Kafka Streams application has.
+"""Makes a run from the plan of a classic Kafka Streams application: its likeliest course.
 
     application_run: ApplicationPlan -> Run
 
-The plan (`applications/plan.py`) has the calls of the leader; here, each gets its time, and each
-task the process that runs it. The run begins ten seconds before the change, or before the last
+The plan (`applications/plan.py`) holds the calls of the leader. Here, each call gets a time, and
+each task the process that runs it. The run begins ten seconds before the change, or before the last
 rebalance if there is no change.
 
-1. The tasks of a process that ends are idle from its end on; of one that restarts as a static
-   process, while it is away.
-2. A rebalance lasts a heartbeat interval, in which each thread learns of it and rejoins. Only then,
-   threads give up and take tasks. Probing rebalances are due an interval after the last answer.
-3. A task with state begins when its process has restored the records that it lacks.
+1. The tasks of a process that ends are idle from its end on; those of a process that restarts as a
+   static one, while it is away.
+2. A rebalance lasts a heartbeat interval, in which each thread learns of it and rejoins. Only after
+   that, threads give up and take tasks. Probing rebalances are due an interval after the last
+   answer.
+3. A task with state begins when its process has restored the missing records.
 
 Differs  from real times: a thread can learn of a rebalance sooner; several threads whose sessions
          end one after another cause several rebalances.
@@ -23,6 +24,7 @@ from kafka_rebalance.applications.plan import ApplicationPlan
 from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, Call
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import counted
+from kafka_rebalance.plans.summary import in_words
 from kafka_rebalance.wire.streams_protocol import TaskId
 
 from .intervals import Holds
@@ -35,7 +37,7 @@ _NEVER_MS = 10**12
 
 
 def application_run(plan: ApplicationPlan) -> Run:
-    """Returns the likeliest course as a run; its members are the processes.
+    """Returns the likeliest course of the plan as a run; its members are the processes.
 
     Errors   GroupError at `restore_rate` if records are to be restored and no rate is given.
     """
@@ -78,9 +80,8 @@ class _Played:
         until = max(self.now_ms, self.last_ms) + _AFTER_MS * self.course.settled
         holds = self.holds.finish(until)
         plan = self.plan
-        changes = ", ".join(map(str, plan.changes))
         return Run(
-            title=f"{plan.group.group_id}: {changes or 'the next rebalance'}",
+            title=f"{plan.group.group_id}: {in_words(plan.changes)}",
             until_ms=until,
             held="task",
             assumed=_assumed(plan),
@@ -129,7 +130,7 @@ class _Played:
             self.start(task, self.now_ms, late.get(task, 0))
 
     def start(self, task: TaskId, at_ms: int, records: int = 0) -> None:
-        """Lets the owner of a task run it as soon as it has restored `records`."""
+        """Records that the owner of a task runs it as soon as it has restored `records`."""
         if owner := self.owners.get(task):
             ready = _NEVER_MS
             if not records or self.net_rate > 0:  # 3.

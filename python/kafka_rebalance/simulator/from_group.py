@@ -4,11 +4,11 @@
     scenario_from_group: (GroupSpec, changes) -> Scenario
 
 The scenario has the group's topics, members, assignor and racks. The members start in join order
-and own nothing, so before the first change they receive an assignment from their assignor. If the
-broker assigns, the members with most partitions start first: so they also have most at the end. A
+and own nothing, so before the first change their assignor assigns from scratch. If the broker
+assigns, the members with most partitions start first, so that they also have most at the end. A
 member's name is its instance id, else its client id, else its member id without the UUID; members
-that share a name are numbered. If the group is eager with a cooperative assignor, its members list
-`range` too. Changes are played one after another; after each, the group has time to settle:
+that share a name are numbered. If the group is eager with a cooperative assignor, its members also
+list `range`. Changes are played one after another; after each, the group has time to settle:
 
     add-members                        the new members start
     remove-members, -member, -client   the members close
@@ -31,6 +31,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -44,6 +45,7 @@ from kafka_rebalance.plans.changes.topics import AddPartitions, AddTopics, Remov
 from kafka_rebalance.plans.clients import JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.rounds import lists_eager
+from kafka_rebalance.plans.summary import in_words
 
 from .playable import PLAYABLE
 from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
@@ -58,8 +60,7 @@ _EAGER = "range"
 _SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Pace(Message):
     """The times at which changes are played.
 
     first_ms   the time of the first change
@@ -86,7 +87,7 @@ def scenario_from_group(
     pace: Pace | None = None,
     seed: int = 1,
 ) -> Scenario:
-    """Returns the scenario; `config` contains settings that a group lacks (default: Kafka's).
+    """Returns the scenario; `config` contains settings that a group lacks (None means Kafka's).
 
     Errors   GroupError at `assignor`, or at `changes[i]` for a change that does not fit the group
              or cannot be played; TypeError for anything but a GroupSpec.
@@ -113,13 +114,13 @@ def scenario_from_group(
 def scenario(
     of: GroupSpec | str, changes: Iterable[Change | str] = (), **settings: Any
 ) -> Scenario:
-    """Returns the scenario of a group and changes, or a ready one.
+    """Returns the scenario of a group and changes, or a ready scenario.
 
-    `of` is a group, or the name of a ready scenario (`kafka_rebalance.simulator.ready()`), or the
-    path of a TOML file. Of a group, `settings` are those of `simulator.scenario_from_group`.
+    `of` is a group, the name of a ready scenario (`kafka_rebalance.simulator.ready()`), or the path
+    of a TOML file. `settings` are those of `simulator.scenario_from_group`, for a group only.
 
-    Errors   those of `scenario_from_group`; GroupError at `scenario` for a name that is not known;
-             TypeError for changes or settings of a scenario that is ready.
+    Errors   those of `scenario_from_group`; GroupError at `scenario` for an unknown name; TypeError
+             for changes or settings with a ready scenario.
     """
     if not isinstance(of, str):
         return scenario_from_group(of, changes, **settings)
@@ -134,12 +135,12 @@ _PLAYED_BY_BROKER = ("consumer/uniform", "consumer/range")
 
 
 def is_playable(name: str) -> bool:
-    """Returns whether the assignor can be played: a leader's, or a broker's for consumer groups."""
+    """Returns whether the simulator plays the assignor: a leader's, or a consumer group's."""
     return is_known(name) and (name not in SERVER_SIDE or name in _PLAYED_BY_BROKER)
 
 
 def check_playable(name: str) -> None:
-    """Raises a GroupError at `assignor` for an assignor that the simulator does not play."""
+    """Raises a GroupError at `assignor` if the simulator does not play the assignor."""
     if not is_known(name):
         raise GroupError("assignor", f"{quoted(name)} cannot be played")
     if not is_playable(name):
@@ -297,9 +298,8 @@ class _Maker:
     # The scenario ---------------------------------------------------------------------------------
 
     def scenario(self, changes: Sequence[Change], seed: int) -> Scenario:
-        listed = ", ".join(map(str, changes)) or "as it is"
         return Scenario(
-            title=f"{self.group.group_id}: {listed}",
+            title=f"{self.group.group_id}: {in_words(changes) if changes else 'as it is'}",
             topics={
                 name: TopicPlan(
                     partitions=self.counts[name], racks=one.racks, topic_id=one.topic_id
@@ -316,7 +316,7 @@ class _Maker:
     def _subscribed(self, plan: MemberPlan) -> MemberPlan:
         """Returns the plan; it subscribes by pattern if topics are added later (`add-topics`).
 
-        If topics are deleted, members of other libraries than Java's do not wait for commits.
+        If topics are deleted, members of libraries other than Java's do not wait for commits.
         """
         if self.deletes and plan.name in self.others and isinstance(plan.config, ConsumerConfig):
             plan = replace(plan, config=replace(plan.config, enable_auto_commit=False))

@@ -66,7 +66,7 @@ class Happenings:
             self._happen_to(self.processes[event.member], event)
 
     def publish_topics(self) -> None:
-        """Reports the topics to the coordinator, which reads them only for consumer groups."""
+        """Sends the topics to the coordinator, which reads them only for consumer groups."""
         if self.scenario.has_consumer_protocol:
             self.broker.handle(self.cluster.topics_changed(), self.agenda.now_ms)
             self.liveness.wake_all()
@@ -101,7 +101,7 @@ class Happenings:
     # Brokers --------------------------------------------------------------------------------------
 
     def _move(self, for_ms: int) -> None:
-        """Takes the coordinator away for `for_ms`; then another node coordinates."""
+        """Takes the coordinator away for `for_ms`; after that, another node coordinates."""
         if not self.coordinator_absences:
             self.broker.leave_node(self.agenda.now_ms)
         self.coordinator_absences += 1
@@ -109,7 +109,7 @@ class Happenings:
         self.liveness.wake_all()
 
     def load(self, _: Loading) -> None:
-        """Ends one absence of the coordinator; after the last one, a new node coordinates."""
+        """Ends one absence of the coordinator; when none is left, a new node coordinates."""
         self.coordinator_absences -= 1
         if not self.coordinator_absences:
             self.broker.take_node(self.agenda.now_ms)

@@ -15,7 +15,7 @@ from .scenario import Kind, Scenario
 
 
 class ConfigTopic:
-    """Connect's configuration topic. `connectors` and `newest` show it; other methods write to it.
+    """Connect's configuration topic. `connectors` and `newest` read it; other methods write to it.
 
     A connector is created without tasks; the worker that runs it writes the configurations of its
     tasks once the connector has started. A deletion removes the connector and its tasks.
@@ -39,7 +39,7 @@ class ConfigTopic:
         self.connectors.setdefault(name, 0)
 
     def configure_tasks(self, name: str, tasks: int) -> bool:
-        """Sets a connector's number of tasks; returns whether that number has changed."""
+        """Sets a connector's number of tasks. Returns whether that number has changed."""
         if self.connectors.get(name) in (None, tasks):
             return False
         self.offset += tasks + 1
@@ -57,9 +57,8 @@ _CONFIG = "configuration topic"
 class Herders:
     """Serves requests to change the configuration.
 
-    Call `ask` or `started` to queue a request, and `serve` at each event.
-
-    The leader's herder has one thread, so requests wait while the leader does other work.
+    Call `ask` or `started` to queue a request, and `serve` at each event. The leader's herder has
+    one thread, so requests wait while the leader does other work.
     """
 
     def __init__(
@@ -122,7 +121,7 @@ class Herders:
         return True
 
     def _configure(self, one: Started, now_ms: int) -> bool:
-        """Writes the tasks of a running connector; returns False while its worker is busy."""
+        """Writes the tasks of a running connector. Returns False while its worker is busy."""
         owner, connector = self._processes[one.process], one.connector
         if owner.incarnation != one.incarnation or not owner.is_up:
             return True
@@ -136,7 +135,7 @@ class Herders:
         return True
 
     def _accept(self, request: ClientRequest, now_ms: int) -> None:
-        """Carries out a client's request; after the response, the client can send the next one."""
+        """Carries out a client's request; after the response, the client can send its next one."""
         name = request.connector
         if request.happening.kind is Kind.CREATE:
             self.config.create(name)

@@ -6,7 +6,7 @@
 
 Intervals are half-open, [from_ms, to_ms). A *hold* begins when the member has started the partition
 and can work on it, and ends when the member stops working. A *gap* is time in which no member works
-on a partition. A stuck member works on nothing, so its holds count as gaps; so do the holds of
+on a partition. A stuck member does not work, so its holds count as gaps; so do the holds of
 partitions whose broker is down.
 """
 
@@ -18,7 +18,7 @@ _Key = TypeVar("_Key")
 
 
 class Hold(NamedTuple):
-    """The interval in which a member held a partition; if `is_stuck`, it did no work there."""
+    """The interval in which a member held a partition; if `is_stuck`, it did not work on it."""
 
     partition: str
     member: str
@@ -52,7 +52,7 @@ class Holds:
             spans.append((now_ms, None))
 
     def disappear(self, partition: str, now_ms: int) -> None:
-        """Records that a partition no longer exists; its holder still has to stop."""
+        """Records that a partition no longer exists; its holder still has to stop working on it."""
         spans = self._there.get(partition)
         if spans and spans[-1][1] is None:
             spans[-1] = (spans[-1][0], now_ms)
@@ -99,7 +99,7 @@ class Holds:
         for partition, holders in list(self._open.items()):
             for one in list(holders):
                 self.give(partition, one.member, now_ms)
-        # Starts and stops that are in progress at the end of the run have later times: cut them.
+        # Starts and stops in progress at the end of the run have later times: cut them off.
         seen = (one._replace(to_ms=min(one.to_ms, now_ms)) for one in self._closed)
         held = [one for one in seen if one.from_ms < one.to_ms]
         return sorted(held, key=lambda one: (partition_key(one.partition), one.from_ms))
@@ -118,7 +118,7 @@ class Holds:
 
 
 def without(whole: Gap, holds: Iterable[Hold]) -> Iterator[Gap]:
-    """Yields the parts of an interval that `holds` do not cover; `holds` are ordered by time."""
+    """Yields the parts of an interval that `holds`, which are ordered by time, do not cover."""
     at = whole.from_ms
     for hold in holds:
         if hold.from_ms >= whole.to_ms:
@@ -131,7 +131,7 @@ def without(whole: Gap, holds: Iterable[Hold]) -> Iterator[Gap]:
 
 
 def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """Returns lists of items with equal keys, by key; the items keep their order."""
+    """Returns key -> items with this key; the items keep their order."""
     found: dict[_Key, list[_Item]] = {}
     for item in items:
         found.setdefault(key(item), []).append(item)

@@ -2,7 +2,7 @@
 """Defines the entries of a run's journal, and turns the journal into text.
 
 `process.py` and `broker.py` append an entry for each event that a member or the coordinator
-handles, so a run can be replayed from its journal.
+handles, so that a run can be replayed from its journal.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ _Partitions = tuple[TopicPartitions, ...]
 
 
 class HeartbeatLines:
-    """Writes lines of consumer groups' heartbeats, with topic names; without news, no line."""
+    """Formats heartbeats of consumer groups, with topic names; None for those without news."""
 
     def __init__(self) -> None:
         self._names: dict[Uuid, str] = {}
@@ -94,7 +94,7 @@ class MemberEntry(Frozen):
 
 
 class CoordinatorEntry(Frozen):
-    """An event of the coordinator, and its effects."""
+    """An event of the coordinator and its effects."""
 
     at_ms: int
     event: CoordinatorEvent
@@ -102,7 +102,7 @@ class CoordinatorEntry(Frozen):
 
 
 class EpochEntry(Frozen):
-    """The epochs of a consumer group after a change, and Kafka's name of its state."""
+    """The epochs of a consumer group after a change, and the name of its state in Kafka."""
 
     at_ms: int
     group_id: str
@@ -119,10 +119,10 @@ Entry = MemberEntry | CoordinatorEntry | EpochEntry
 
 
 def lines(journal: Iterable[Entry]) -> Iterator[str]:
-    """Yields the run as text, with names in place of ids.
+    """Yields the run as text, with names instead of ids.
 
-    Left out are Heartbeat requests and their responses without an error, and heartbeats of consumer
-    groups without news; requests for metadata; and the coordinator's timers and appends.
+    Omitted are Heartbeat requests and their responses without an error, heartbeats of consumer
+    groups without news, requests for metadata, and the coordinator's timers and appends.
     """
     names, heartbeats = IdNames(), HeartbeatLines()
     clients: dict[int, str] = {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves out the heartbeats of healthy members, so that a stable group costs no simulation time.
+"""Leaves out the heartbeats of healthy members, so that a stable group costs no time to simulate.
 
 idle     A member that only has heartbeats to send is not simulated. At the next event for the
-         member, Vouched sets its last heartbeat to the last time at which one was due.
+         member, Vouched sets the time of its last heartbeat to the last one that was due.
 silent   The coordinator runs with `vouched`: it times a member's session only after a report that
          the member is silent.
 """
@@ -47,10 +47,10 @@ class Liveness:
         )
 
     def _is_settled(self, group: ConsumerGroup, member: AnyMember) -> bool:
-        """Returns whether no heartbeat of the member would change the group, or the member.
+        """Returns whether no heartbeat of the member would change the group or the member.
 
         The state is computed once for each length of the log, because only records change it. The
-        broker resolves patterns again now and then, always because of a heartbeat.
+        broker sometimes resolves patterns again, always on a heartbeat.
         """
         length = len(self.broker.log)
         if self._settled[0] != length:

@@ -2,8 +2,8 @@
 """Computes the figures of a run: unavailable partitions, stopped members, times to settle.
 
 A group has settled when no rebalance is in progress and members work on all partitions. The sums
-leave out the start-up: they begin when the group has settled for the first time, or at 0 if this
-never happens. Times are in ms.
+omit the start-up: they begin when the group has settled for the first time, or at 0 if it never
+settles. Times are in ms.
 """
 
 from bisect import bisect_right
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Totals(Frozen):
     """The sums of a run. `unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
 
-    `records_behind` counts the records that arrived at partitions while no member worked on them.
-    `start_up_ms` is when the group first settled (None if it never did), `settled_ms` when it last
+    `records_behind` is the number of records that arrived at partitions while no member worked on
+    them. `start_up_ms` is when the group first settled (None if never), `settled_ms` when it last
     settled (None if it had not settled at the end).
     """
 
@@ -39,7 +39,7 @@ class Totals(Frozen):
     settled_ms: int | None
 
     def in_words(self, held: str) -> str:
-        """Returns the answer of a run; `held` is "partition" or "task" (`Run.held`)."""
+        """Returns the summary of a run; `held` is "partition" or "task" (`Run.held`)."""
         since = "" if self.start_up_ms is None else " after the start-up"
         idle = f"no {held} {without_reader(held)}"
         if self.unavailable_ms:
@@ -53,7 +53,7 @@ class Totals(Frozen):
 
 
 def rebalances_text(rebalances: int, rounds: int) -> str:
-    """Returns both counts if they differ: `plan` counts each round as a rebalance."""
+    """Returns the number of rebalances, and that of rounds if it differs."""
     text = counted(rebalances, "rebalance")
     return f"{text} ({rounds} rounds)" if rounds > rebalances else text
 
@@ -63,7 +63,7 @@ def without_reader(held: str) -> str:
 
 
 class Stopped(NamedTuple):
-    """An interval in which a member worked on nothing, with work before and after it."""
+    """An interval in which a member worked on nothing, between two intervals of work."""
 
     member: str
     from_ms: int
@@ -73,7 +73,7 @@ class Stopped(NamedTuple):
 class Settling(NamedTuple):
     """When the group had settled after the events at `at_ms`.
 
-    `settled_ms` is None if other events, or the end of the run, came first.
+    `settled_ms` is None if other events, or the end of the run, came before it settled.
     """
 
     at_ms: int
@@ -82,7 +82,7 @@ class Settling(NamedTuple):
 
 
 def totals(run: "Run") -> Totals:
-    """Returns the sums of a run. A move is a change of a partition's holder to another member."""
+    """Returns the totals of a run. A move is a change of a partition's holder to another member."""
     since = start_up_ms(run)
     from_ms = since or 0
     later_gaps = (one for one in run.gaps if one.to_ms > from_ms)
@@ -104,7 +104,7 @@ def totals(run: "Run") -> Totals:
 
 
 def start_up_ms(run: "Run") -> int | None:
-    """Returns when, after the first rebalance, every partition had a holder; None for never.
+    """Returns when, after the first rebalance, every partition had a holder; None if never.
 
     With the consumer protocol, each member that joins may start a rebalance; all of them count as
     the first one until the last member of the start-up has joined.
@@ -133,10 +133,10 @@ def _moves(run: "Run", from_ms: int) -> int:
 
 
 def stops(run: "Run") -> list[Stopped]:
-    """Returns the gaps between two stretches of a member's work, in the order of time.
+    """Returns the intervals in which a member did not work between two in which it did, by time.
 
-    A gap that overlaps an absence of the member is left out. An empty assignment ends the gap in
-    which the member received it.
+    An interval that overlaps an absence of the member is left out. It ends when the member works
+    again, or earlier if it receives an empty assignment.
     """
     away = grouped(run.absences, lambda one: one.member)
     empty = grouped(run.empty_handed, lambda one: one[0])
@@ -152,7 +152,7 @@ def stops(run: "Run") -> list[Stopped]:
 
 
 def stops_of(run: "Run") -> dict[int, list[Stopped]]:
-    """Returns the `stops`, keyed by the number of the rebalance that caused them.
+    """Returns the `stops`, by the number of the rebalance that caused them.
 
     Members stop around their JoinGroup, so a stop was caused by the first rebalance that ended
     after the stop began. The key of a stop without such a rebalance is 0.
@@ -166,7 +166,7 @@ def stops_of(run: "Run") -> dict[int, list[Stopped]]:
 
 
 class Chapter(Frozen):
-    """The time from the start of a rebalance, or from an event, to the next start or event."""
+    """The time from the start of a rebalance, or from an event, to the next one of either."""
 
     from_ms: int
     to_ms: int
@@ -206,14 +206,14 @@ def _working(run: "Run") -> dict[str, list[tuple[int, int]]]:
 
 
 def settlings(run: "Run") -> list[Settling]:
-    """Returns when the group had settled after the events of each time."""
+    """Returns, for the events of each time, when the group had settled after them."""
     events = _events(run)
     spans = pairwise([*events, run.until_ms])
     return [Settling(at, events[at], _settled(run, at, until)) for at, until in spans]
 
 
 def _settled(run: "Run", from_ms: int, until_ms: int) -> int | None:
-    """Returns when the interval's last rebalance or gap ended; None if it ended later.
+    """Returns when the interval's last rebalance or gap ended; None if that is after the interval.
 
     Without rebalances and gaps, returns `from_ms`. If the last one ends with the run, returns None.
     """
@@ -256,6 +256,6 @@ def unavailability(run: "Run") -> Callable[[int, int], int]:
 
 
 def unheld(run: "Run") -> list[Gap]:
-    """Returns the gaps, except the time in which a stuck member held the partition."""
+    """Returns the gaps without the times in which a stuck member held the partition."""
     stuck = grouped((one for one in run.holds if one.is_stuck), lambda one: one.partition)
     return [part for gap in run.gaps for part in without(gap, stuck.get(gap.partition, ()))]

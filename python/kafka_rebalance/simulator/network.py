@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the delays of the simulation's messages; messages of one connection arrive in order."""
+"""Draws the delays of messages at random; messages of one connection arrive in order."""
 
 import random
 from dataclasses import dataclass, field
 
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.declared_types import check_fields, check_times
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class Network(Message):
     """The delays: a message takes `delay_ms` plus up to `spread_ms`, an append takes `log_ms`.
 
     Errors: GroupError for a negative delay.
@@ -33,7 +33,7 @@ class Wire:
 
     def arrival_ms(self, sender: str, receiver: str, now_ms: int) -> int:
         """Returns the arrival time of a message that leaves the sender at `now_ms`."""
-        # These lines draw as `randrange(delays)` does, in a tenth of its time.
+        # This draws as `randrange(delays)` does, in a tenth of its time.
         delays = self.network.spread_ms + 1
         bits = delays.bit_length()
         while (extra := self.rng.getrandbits(bits)) >= delays:

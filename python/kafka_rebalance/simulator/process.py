@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates a member's process: a consumer or a worker, its application, and its partitions.
 
-Callbacks take time, so requests after a callback leave the process later; heartbeats do not wait.
-The application does not poll while it processes records.
+Callbacks take time, and requests that follow a callback wait for it; heartbeats do not. The
+application does not poll while it processes records.
 """
 
 import random
@@ -30,7 +30,7 @@ Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it lea
 
 @dataclass(slots=True)
 class Process:
-    """A process of the scenario; `started` lists (time in ms, connector) of the newest starts."""
+    """A process of the scenario; `started` holds (time in ms, connector) of the newest starts."""
 
     plan: MemberPlan
     seed: str
@@ -83,7 +83,7 @@ class Process:
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
         self.plan = replace(self.plan, config=config)
-        # Each process has its own random generator, so processes do not affect each other's draws.
+        # Each process has its own random generator, so that none affects the others' draws.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, WorkerConfig):
             self.member = Worker(config, url=f"http://{self.name}/", rng=rng)
@@ -105,12 +105,12 @@ class Process:
         self.member = None
 
     def handle(self, event: m.MemberEvent, now_ms: int) -> Sends:
-        """Handles one event; returns the requests that leave the process, each with its time."""
+        """Handles one event. Returns the requests that leave the process, each with its time."""
         if self.member is None:
             return []
         if isinstance(event, m.Poll):
             self.polled_ms = now_ms
-        # A separate thread handles heartbeats and timeouts; it does not wait for callbacks.
+        # A separate thread handles heartbeats and timeouts, without waiting for callbacks.
         is_background = isinstance(event, Tick) or isinstance(self.member, AsyncConsumer)
         waits = not is_background or isinstance(event, m.Close)
         at = max(now_ms, self.busy_until_ms) if waits else now_ms
@@ -180,13 +180,13 @@ class Process:
         return sends
 
     def _give(self, names: list[str], at: int) -> int:
-        """Stops all `names` at once; returns the time at which the last has stopped."""
+        """Stops all `names` at once. Returns the time at which the last one has stopped."""
         for one in names:
             self.holds.give(one, self.name, at)
         return at + self.plan.work.cost_ms(self.plan.work.stop_cost_ms, len(names))
 
     def _take(self, names: list[str], at: int) -> int:
-        """Starts `names`, `parallel` of them at a time; returns the time when all are ready."""
+        """Starts `names`, `parallel` of them at a time. Returns the time at which all are ready."""
         assert self.member is not None
         work = self.plan.work
         for place, one in enumerate(names, 1):
@@ -195,7 +195,7 @@ class Process:
         return at + work.cost_ms(work.start_cost_ms, len(names))
 
     def poll_at_ms(self, now_ms: int) -> int | None:
-        """Returns the time of the next poll that has an effect on the member; None for never."""
+        """Returns the time of the next poll that affects the member; None if there is none."""
         if self.member is None:
             return None
         wanted = self.member.next_poll_ms()
@@ -213,7 +213,7 @@ class Process:
     def _end_of_batch_ms(self, at: int) -> int:
         """Returns the time of the first poll at or after `at`, which ends the present batch.
 
-        If the application polled at `at`, it now processes the records of that poll.
+        If the application polled at `at`, it is still processing the records of that poll.
         """
         process = self.plan.work.process_ms
         if not process or not self.holds_any:

@@ -2,10 +2,10 @@
 """The result of a run: its rebalances, and the intervals in which members held partitions.
 
 A rebalance begins when the group becomes PreparingRebalance, and ends when it becomes Stable, Empty
-or Dead. Each round of it creates a generation. `measure` computes figures of a run.
+or Dead. Each of its rounds creates a generation. `measure` computes the figures of a run.
 
-The start-up of a group is the first ten seconds, in which its first members start. A later member
-joins a group that is running, so its start is one of the scenario's events.
+The start-up of a group is its first ten seconds, in which its first members start. A member that
+starts later joins a running group, so its start is one of the scenario's events.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from .scenario import Happening, Kind, Scenario
 
 @dataclass(slots=True)
 class Rebalance:
-    """One rebalance; with `is_cut_off`, the coordinator moved before the rebalance had ended.
+    """One rebalance; if `is_cut_off`, the coordinator moved before the rebalance had ended.
 
     In a consumer group, `generation_id` is the group epoch, and `untargeted_ms` the time until a
     heartbeat computed the targets of that epoch.
@@ -47,7 +47,7 @@ class Rebalance:
 
 
 class Absence(NamedTuple):
-    """An interval in which a member's process was down, stuck, or unable to read its partitions."""
+    """An interval in which a process was down or stuck, or could not read its partitions."""
 
     member: str
     from_ms: int
@@ -57,7 +57,7 @@ class Absence(NamedTuple):
 class Run(Frozen):
     """A finished run. Times are in ms from the start of the scenario.
 
-    `held` is the noun for the things that members hold: partition, or task. `assumed` is a line of
+    `held` is the noun for the things that members hold: partition or task. `assumed` is a line of
     text with the assumed costs. `empty_handed` lists (member, time) of each empty assignment.
     `joined_ms` is when the last member of the start-up joined, with the consumer protocol; else 0.
     `of_seeds` is a sentence if the run was chosen among runs with several seeds (`median_seed`).
@@ -87,7 +87,7 @@ class Run(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns the answer in words: rebalances, partition-seconds without a reader, the end."""
+        """Returns a sentence: rebalances, partition-seconds without a reader, and the end."""
         from .measure import totals
 
         return totals(self).in_words(self.held)
@@ -104,7 +104,7 @@ _START_UP_MS = 10_000
 
 
 def start_up_until_ms(scenario: Scenario) -> int:
-    """Returns when the start-up ends (ms); it begins when the first member starts."""
+    """Returns when the start-up ends, in ms; it begins when the first member starts."""
     return min(one.start_ms for one in scenario.members) + _START_UP_MS
 
 
@@ -121,7 +121,7 @@ def joined_ms(scenario: Scenario, first_joins: Mapping[str, int]) -> int:
 
 
 def happenings_with_late_starts(scenario: Scenario) -> tuple[Happening, ...]:
-    """Returns the scenario's events, and the starts of members after the start-up, by time."""
+    """Returns the scenario's events, and starts of members after the start-up, by time."""
     until = start_up_until_ms(scenario)
     starts = (
         Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
@@ -132,7 +132,7 @@ def happenings_with_late_starts(scenario: Scenario) -> tuple[Happening, ...]:
 
 
 class Rebalances:
-    """Collects the rebalances of a run in `seen`; members are named after their processes."""
+    """Collects the rebalances of a run in `seen`; their causes name members' processes."""
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []
@@ -149,9 +149,9 @@ class Rebalances:
     def watch(
         self, now_ms: int, transition: Transition, cause: str, gave_up_in: int | None
     ) -> None:
-        """Records a change of the group's state; `cause` is a text.
+        """Records a change of the group's state; `cause` explains a rebalance that it begins.
 
-        `gave_up_in` is about the member whose request caused the change: the newest generation in
+        `gave_up_in` concerns the member whose request caused the change: the newest generation in
         which an assignment made this member revoke partitions; -1 if there is none, None if no
         member's request caused the change.
 
@@ -170,14 +170,14 @@ class Rebalances:
             running.generation_id = transition.generation_id
         elif running is not None:
             running.to_ms = now_ms
-            # DEAD means that the coordinator has moved; the end of this rebalance is in no log.
+            # DEAD means that the coordinator has moved; no log shows the end of this rebalance.
             running.is_cut_off = transition.after is GroupState.DEAD
             running.generation_id = transition.generation_id
 
     def watch_epochs(self, now_ms: int, group: ConsumerGroup, cause: str) -> bool:
-        """Records a change of a consumer group's epochs; returns whether its epoch has grown.
+        """Records a change of a consumer group's epochs. Returns whether the group epoch has grown.
 
-        A rebalance goes from a new group epoch until all members have their targets. A round of it
+        A rebalance lasts from a new group epoch until all members have their targets. A round of it
         is a new target, which only a heartbeat computes.
         """
         is_new = group.epoch > self._epoch

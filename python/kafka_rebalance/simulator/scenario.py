@@ -7,11 +7,12 @@ ms from the scenario's start, and intervals are half-open. All random choices de
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.contract import check_topic_id
 from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.field_paths import a_type, objects
@@ -22,13 +23,12 @@ from .network import Network
 _MOST_PARTITIONS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicPlan:
+class TopicPlan(Message):
     """A topic; each of its partitions receives `records_per_second` records.
 
     Entry `p % len(racks)` of `racks` lists the racks of partition p's replicas. `racks` is None if
-    racks are unknown. `topic_id` is as Kafka writes it, 22 characters; without one, the seed makes
-    it. Errors: GroupError with the field.
+    racks are unknown. `topic_id` is in Kafka's form of 22 characters; None means one made from the
+    seed. Errors: GroupError with the field.
     """
 
     partitions: int
@@ -47,11 +47,10 @@ class TopicPlan:
             raise GroupError("partitions", problem)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
+class Costs(Message):
     """The time that a member's work takes. Errors: GroupError with the field.
 
-    process_ms      between two calls of poll(), while the member has partitions
+    process_ms      between two calls of poll(), while the member owns partitions
     start_cost_ms   to start a partition (state to restore, connections to open)
     stop_cost_ms    to stop a partition (offsets to flush)
     parallel        how many partitions the member starts or stops at the same time
@@ -72,16 +71,15 @@ class Costs:
             raise GroupError("parallel", f"{self.parallel} is less than 1")
 
     def cost_ms(self, each_ms: int, count: int) -> int:
-        """Returns how long `count` starts (or stops) take, if each takes `each_ms`."""
+        """Returns the time in ms that `count` starts (or stops) take, if each takes `each_ms`."""
         return -(-count // self.parallel) * each_ms
 
 
 MemberConfig = ConsumerConfig | WorkerConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberPlan:
-    """A member, started at `start_ms`: a consumer, or a Connect worker.
+class MemberPlan(Message):
+    """A member that starts at `start_ms`: a consumer, or a Connect worker.
 
     A consumer subscribes to `topics`, or to all topics whose whole name matches `pattern`. A client
     of the consumer protocol chooses a random member id, unless `member_ids` contains one for this
@@ -132,14 +130,13 @@ class Kind(Enum):
     DELETE = "delete"  # a client deletes `connectors`, one after another
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class Happening(Message):
     """An event of the scenario, at `at_ms`. Errors: GroupError with the field.
 
-    A broker that is AWAY leaves partitions without a leader: those of `topics` (if empty: of all
-    topics). With `rack`, only partitions with all replicas in that rack. If `coordinates`, the
-    broker is also the group's coordinator. For `unseen_ms` after its return, the metadata lack
-    `topics` (if empty: all).
+    A broker that is AWAY leaves partitions without a leader: those of `topics` (of all topics if
+    empty). With `rack`, these are only partitions with all replicas in that rack. If `coordinates`,
+    the broker is also the group's coordinator. For `unseen_ms` after its return, the metadata lack
+    `topics` (all topics if empty).
     """
 
     at_ms: int
@@ -179,11 +176,10 @@ class Happening:
         return texts.get(self.kind, f"{kind} {self.member}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """A scenario of one group. `group_id` overrides the members' settings. Errors: GroupError.
+class Scenario(Message):
+    """A scenario of one group. `group_id` overrides that of the members. Errors: GroupError.
 
-    `connectors` maps connectors to numbers of tasks; it includes connectors that are created later.
+    `connectors` maps connectors to their numbers of tasks, also those that are created later.
     """
 
     title: str
@@ -291,7 +287,7 @@ class Scenario:
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """Returns a text: the first member's costs, and whether costs differ between members."""
+        """Returns the assumed costs as text: the first member's, and whether others differ."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = {
             f"starting a {self.held} {work.start_cost_ms} ms": True,
@@ -308,14 +304,14 @@ class Scenario:
 
     @property
     def has_consumer_protocol(self) -> bool:
-        """Returns whether any member has `group.protocol=consumer`, at first or after a restart."""
+        """Returns whether any member ever has `group.protocol=consumer`, at first or later."""
         configs = [one.config for one in self.members]
         configs += [one.config for one in self.happenings if one.config is not None]
         return any(isinstance(one, ConsumerConfig) and not one.is_classic for one in configs)
 
     @property
     def heartbeat_interval_ms(self) -> int:
-        """Returns the longest heartbeat interval of the first members."""
+        """Returns the longest heartbeat interval of the members' first settings."""
         return max(map(self._heartbeat_interval_ms, (one.config for one in self.members)))
 
     def _heartbeat_interval_ms(self, config: MemberConfig) -> int:
@@ -324,7 +320,7 @@ class Scenario:
         return config.heartbeat_interval_ms if is_classic else broker_ms
 
     def with_protocol(self, eager: bool) -> "Scenario":
-        """Returns the scenario with eager members (range; Connect: eager), or cooperative ones."""
+        """Returns the scenario with eager members (range; Connect: eager) or cooperative ones."""
         names = ("range",) if eager else ("cooperative-sticky",)
         connect = "eager" if eager else "sessioned"
 
@@ -342,7 +338,7 @@ class Scenario:
         return self._with_consumers(lambda one, _: one.with_group_protocol(CONSUMER), refusal)
 
     def with_costs(self, start_ms: int, stop_ms: int) -> "Scenario":
-        """Returns the scenario with other costs of starting and stopping a partition or task."""
+        """Returns the scenario with these costs of starting and stopping a partition or task."""
         members = tuple(
             replace(one, work=replace(one.work, start_cost_ms=start_ms, stop_cost_ms=stop_ms))
             for one in self.members
@@ -373,7 +369,7 @@ class Scenario:
         return self.with_members(change)
 
     def with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
-        """Returns the scenario with `change(settings, member name)` as all members' settings."""
+        """Returns the scenario in which `change(settings, member name)` returns all settings."""
         members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
         happenings = tuple(
             replace(one, config=change(one.config, one.member)) if one.config else one

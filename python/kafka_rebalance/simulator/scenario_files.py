@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads scenarios from TOML files; docs/simulator.md describes all keys.
 
-Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's names in the form
+Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's names, written as
 `session_timeout` (`session.timeout.ms`). Errors: GroupError with the field's path.
 """
 
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError, did_you_mean
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.line_files import read_text
 from kafka_rebalance.member.config import ConsumerConfig, WorkerConfig
 
@@ -25,8 +26,8 @@ from .scenario import Costs, Happening, Kind, MemberConfig, MemberPlan, Scenario
 
 _TOP = ("title", "seed", "until", "group_id")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")
-# Kind of happening (an event in the file) -> its required keys and its optional keys, besides `at`
-# and `do`.
+# Kind of a `[[happening]]` table (an event) -> its required and its optional keys, besides `at` and
+# `do`.
 _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stop": (("members",), ("every",)),
     "kill": (("members",), ("every",)),
@@ -46,9 +47,8 @@ _PATTERNS = ("members", "topics", "connectors")  # keys of a happening that matc
 _OF_THE_GROUP = ("group_id", "group_instance_id", "client_rack", "partition_assignment_strategy")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Members:
-    """The keys of a `[[member]]` table besides the member's settings and costs."""
+class _Members(Message):
+    """The keys of a `[[member]]` table, except the member's settings and costs."""
 
     name: str
     count: int = 1
@@ -59,9 +59,8 @@ class _Members:
     static: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Connectors:
-    """A table in `[connectors]`."""
+class _Connectors(Message):
+    """The keys of a table in `[connectors]`."""
 
     tasks: int
     count: int = 1
@@ -190,7 +189,7 @@ def _group(
 
 
 def member_settings(path: str, given: Mapping[str, Any]) -> tuple[ConsumerConfig, Costs]:
-    """Reads the settings and costs of `simulate --member`; times have units."""
+    """Reads the settings and costs of `simulate --member`; durations have units."""
     for key in given:
         if key in _OF_THE_GROUP:
             raise GroupError(f"{path}.{key}", "is set by the group; leave it out")
@@ -253,7 +252,7 @@ def _of_members(
 
 
 def _changed(path: str, config: MemberConfig, given: Any) -> MemberConfig | None:
-    """Returns the settings with which a member restarts; None if they are unchanged."""
+    """Returns the settings with which a member restarts; None if they do not change."""
     [changes] = reading.settings(path, reading.table(path, given), type(config))
     return reading.build(path, type(config), {**asdict(config), **changes}) if changes else None
 
@@ -261,7 +260,7 @@ def _changed(path: str, config: MemberConfig, given: Any) -> MemberConfig | None
 def _matching(
     path: str, given: Mapping[str, Any], key: str, names: Iterable[str]
 ) -> tuple[str, ...]:
-    """Returns the names that match the pattern at `key`; at least one name must match."""
+    """Returns the names that match the pattern at `key`. Errors: GroupError if none matches."""
     pattern = reading.text(f"{path}.{key}", given[key])
     found = tuple(name for name in names if fnmatchcase(name, pattern))
     if not found:

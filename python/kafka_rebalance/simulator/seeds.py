@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a scenario with several seeds, to find which figures depend on random choices.
 
-A seed chooses member ids, network delays, each member's progress in its records, the age of
-metadata, and back-offs. With all seeds but the first, the scenario's events also come later, by up
+A seed decides member ids, network delays, each member's progress in its records, the age of
+metadata, and back-offs. With all seeds but the first, the scenario's events are also delayed, by up
 to a heartbeat interval: the times in a scenario are round, so without these delays every run would
 wait equally long for the next heartbeat. Each figure becomes a range with its median.
 """
@@ -35,7 +35,7 @@ MEDIAN_OF = 5
 
 
 class Spread(Frozen):
-    """A figure's range (None if no run has the figure); `never` counts the runs without it."""
+    """A figure's range (None if no run has the figure); `never` counts runs without it."""
 
     least: int | None
     median: int | None
@@ -61,7 +61,7 @@ class Spread(Frozen):
 class Part(NamedTuple, Generic[_Figure]):
     """Figures of the time from one scenario event to the next, in one run or over all seeds.
 
-    If the group did not settle in that time, `settled_in_ms` is None. `stopped` is the number of
+    `settled_in_ms` is None if the group did not settle in that time. `stopped` is the number of
     members that worked on nothing for a while; `longest_stop_ms` is the longest such time.
     """
 
@@ -93,7 +93,7 @@ class SeedRuns(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns the answer of all runs in words, with medians and ranges over the seeds."""
+        """Returns one sentence for all runs, with medians and ranges over the seeds."""
         spreads = self.spreads()
         count, unread = spreads["rebalances"], spreads["unavailable_ms"]
         rebalances = f"{count.least} to {count.most} rebalances"
@@ -107,7 +107,7 @@ class SeedRuns(Frozen):
         return f"{rebalances}; {idle}{between}."
 
     def part_spreads(self) -> list[Part[Spread]]:
-        """Returns the parts with ranges over all seeds; every seed has equally many parts."""
+        """Returns the parts with ranges over all seeds; every seed has the same number of parts."""
         return [_over(parts) for parts in zip(*self.parts, strict=True)]
 
 
@@ -132,9 +132,9 @@ def simulate_seeds(
 
 
 def of_seed(scenario: Scenario, seed: int, first: int) -> Scenario:
-    """Returns the scenario with this seed; its events are `shifted`, if the seed is not the first.
+    """Returns the scenario with this seed; unless it is the first seed, its events are `shifted`.
 
-    So a table of the first seed has the times that are written in the scenario.
+    So a table for the first seed shows the times that are written in the scenario.
     """
     one = replace(scenario, seed=seed)
     return one if seed == first else shifted(one)
@@ -145,7 +145,7 @@ def median_seed(
 ) -> tuple[int, str]:
     """Returns the seed of MEDIAN_OF with the median time without a reader, and a sentence on it.
 
-    One seed is one case, and may be the best or the worst. `progress` is that of `simulate_seeds`.
+    Any other seed may be an extreme case. `progress` is that of `simulate_seeds`.
     """
     seeds = range(scenario.seed, scenario.seed + MEDIAN_OF)
     runs = simulate_seeds(scenario, seeds, progress=progress)
@@ -161,8 +161,8 @@ def median_seed(
 def shifted(scenario: Scenario) -> Scenario:
     """Returns the scenario with later events: random delays of up to a heartbeat interval.
 
-    Events that belong together have one common delay: all events of a member, and events that
-    follow each other within the interval. Starts of members in the start-up are not shifted.
+    Events that belong together have one delay: all events of a member, and events that follow each
+    other within the interval. Starts of members in the start-up are not delayed.
     """
     interval = scenario.heartbeat_interval_ms
     start_up = start_up_until_ms(scenario)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a scenario in virtual time: takes each event from the agenda, and carries it out.
 
-    agenda       the heap of events, and timers of processes
+    agenda       the heap of events, and the timers of processes
     happenings   the scenario's own events
     liveness     members whose heartbeats are not simulated, and members that are silent
 
 Equal scenarios lead to equal runs, because all random choices depend on the scenario's seed. If a
-`journal` is given, the events of every state machine are added to it, so the run can be replayed.
+`journal` is given, the events of every state machine are added to it, for a replay of the run.
 """
 
 import random
@@ -110,7 +110,7 @@ class Simulation:
         return self._agenda.now_ms
 
     def run(self, progress: Callable[[int], None] | None = None) -> Run:
-        """Plays to the end; calls `progress(now_ms)` every 1,000 events."""
+        """Plays to the end; calls `progress(now_ms)` after every 1,000 events."""
         agenda, broker, plays = self._agenda, self._broker, self._plays
         while (event := agenda.pop(self.scenario.until_ms)) is not None:
             self.events += 1
@@ -214,7 +214,7 @@ class Simulation:
         answer = event.response if isinstance(event, m.Answered) else None
         if process.incarnation != incarnation or member is None:
             if isinstance(answer, JoinGroupResponse):
-                # No process knows the new member id, so no heartbeats will come for it.
+                # No process knows the new member id, so no heartbeat will come for it.
                 self._liveness.report_silent(answer.member_id, now_ms)
             return
         if process.frozen_until_ms:
@@ -252,7 +252,7 @@ class Simulation:
         self._schedule(process)
 
     def _put_off(self, process: Process, event: m.MemberEvent) -> None:
-        """Schedules an event of a frozen process again, for the time after the freeze."""
+        """Schedules an event of a frozen process again, at the end of the freeze."""
         name, incarnation = process.name, process.incarnation
         later: scheduled.ScheduledEvent
         if isinstance(event, m.Answered):
@@ -335,7 +335,7 @@ class Simulation:
     def _positions(self, process: Process) -> tuple[tuple[TopicPartition, int], ...]:
         """Returns the positions that a consumer commits.
 
-        This assumes that each partition gets one record per ms, and that the consumer has read all
+        Assumes that each partition gets one record per ms, and that the consumer has read all
         records.
         """
         member, now_ms = process.member, self._agenda.now_ms

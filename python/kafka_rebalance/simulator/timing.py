@@ -16,6 +16,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.member.config import CLASSIC, CONSUMER
 from kafka_rebalance.plans.changes.bounces import BounceMembers
 from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.plans.changes.topics import RemoveTopics
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
@@ -25,11 +26,11 @@ from .seeds import Part, Spread, simulate_seeds
 
 SEEDS = range(1, 6)
 MOST_WORK = 20_000
-"""The largest group that is played in addition to its plan: members times partitions."""
+"""The largest group whose changes are also simulated, as members times partitions."""
 
 
 class Timed(Frozen):
-    """The simulated times of changes, as ranges over SEEDS runs.
+    """The simulated times of changes, as ranges over the runs with SEEDS.
 
     `unread` is the number of partition-ms without a reader. `settled` is the longest time, in ms,
     from an event until the group had settled.
@@ -62,7 +63,7 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
 
 
 def timed_or_why(plan: RebalancePlan) -> tuple[Timed | None, str]:
-    """Returns the times of a plan and what they assume; without times, None and the reason."""
+    """Returns the times of a plan and their assumptions; without times, None and the reason."""
     group, changes, assignor = plan.group, plan.changes, plan.assignor
     try:
         return timed(group, changes, assignor), assumed(group, changes, [assignor])
@@ -71,12 +72,12 @@ def timed_or_why(plan: RebalancePlan) -> tuple[Timed | None, str]:
 
 
 def why_untimed(error: GroupError) -> str:
-    """Returns the text of an error of `timed`; a simpler text if no change is given."""
+    """Returns the text of an error of `timed`; a simpler one if no change is given."""
     return "no change is given" if error.path == "changes" else str(error)
 
 
 def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str]) -> str:
-    """Returns a line of text with the assumptions of `timed` under these assignors, one or more."""
+    """Returns the assumptions of `timed` under one or more assignors, as a line of text."""
     played = [scenario_from_group(group, changes, assignor=one) for one in assignors]
     each = {CONSUMER if one.has_consumer_protocol else CLASSIC: _heartbeats(one) for one in played}
     heartbeats = "; ".join(
@@ -90,8 +91,16 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str
     return (
         f"medians of {len(SEEDS)} seeds, from the assignor's own first assignment, "
         f"{played[0].assumed().removeprefix('assumed: ')}, members that restart are away for "
-        f"{_away(changes)}, {heartbeats}"
+        f"{_away(changes)}, {heartbeats}{_static_leavers(group, changes)}"
     )
+
+
+def _static_leavers(group: GroupSpec, changes: Sequence[Change]) -> str:
+    if not any(isinstance(change, RemoveMembers) for change in changes):
+        return ""
+    if not any(member.group_instance_id for member in group.members):
+        return ""
+    return " (a static member that stops is missed only when its session ends)"
 
 
 def _away(changes: Sequence[Change]) -> str:
@@ -101,7 +110,7 @@ def _away(changes: Sequence[Change]) -> str:
 
 
 def _heartbeats(scenario: Scenario) -> str:
-    """Returns the heartbeat intervals of the members; under the consumer protocol, the broker's."""
+    """Returns the heartbeat intervals as text; with the consumer protocol, the broker's."""
     config = scenario.members[0].config
     session_ms = config.session_timeout_ms
     if scenario.has_consumer_protocol:
@@ -111,7 +120,7 @@ def _heartbeats(scenario: Scenario) -> str:
 
 
 def _longest(parts: Sequence[Part[int | None]]) -> int | None:
-    """Returns the longest time in which the group settled; None if it had not settled at the end.
+    """Returns the longest time until the group settled; None if it had not settled at the end.
 
     If the next event comes before the group has settled, the time continues. So the stop of a
     static member, after which the group does not settle, counts until the member is back and the

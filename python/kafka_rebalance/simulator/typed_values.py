@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 _MOST = 2**31 - 1  # Kafka's timeouts are int32
 BOUNDS = {"count": (1, 100_000), "tasks": (0, 100_000), "parallel": (1, _MOST)}
-"""Field -> its least and greatest whole number; other fields begin at 0."""
+"""Field -> its least and greatest integer; for other fields, 0 is the least."""
 _NUMBER = re.compile(r"[0-9.]+")
 
 
@@ -62,7 +62,7 @@ def whole(path: str, value: Any, least: int = 0, most: int = _MOST) -> int:
 
 
 def ms(path: str, value: Any) -> int:
-    """Returns a duration in ms; a number without a unit is refused."""
+    """Returns a duration in ms. Errors: GroupError, also for a number without a unit."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number or (isinstance(value, str) and _NUMBER.fullmatch(value)):
         raise GroupError(
@@ -86,7 +86,7 @@ def settings(
 ) -> list[dict[str, Any]]:
     """Returns, for each of several dataclasses, the values of its fields from one table.
 
-    In the file, names of durations lack `_ms`. The table may not have the keys in `without`.
+    The file omits `_ms` from names of durations. The table must not have the keys in `without`.
     """
     fields_of = {
         one.name.removesuffix("_ms"): (place, one.name, get_type_hints(of)[one.name])

@@ -22,6 +22,7 @@ from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.history.all_groups import GroupReader, group_of, read_key
 from kafka_rebalance.history.departures import CommitTimes
+from kafka_rebalance.history.group_epochs import SESSION_MS, Sessions
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
 from kafka_rebalance.wire.group_records import OffsetCommitKey
@@ -66,13 +67,14 @@ _BATCH_ROWS = 10_000
 _UUID = struct.Struct(">qq")
 
 
-def rebalance_history(records: DataFrame) -> DataFrame:
+def rebalance_history(records: DataFrame, *, session_ms: Sessions = SESSION_MS) -> DataFrame:
     """Returns a row for each record of each classic group, and for each epoch of a group whose
     broker assigns: HISTORY_SCHEMA.
 
     `records` contains the columns of Spark's Kafka source: key, value, partition, offset and
     timestamp; with a column `cluster`, groups of several clusters are kept apart. Pass all records,
-    because commits distinguish an expired session from a leave.
+    because commits distinguish an expired session from a leave. `session_ms` as in Python's
+    `rebalance_history`.
 
     Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
     record cannot be read, its row has an `error`, and the job goes on.
@@ -101,7 +103,7 @@ def rebalance_history(records: DataFrame) -> DataFrame:
         .sortWithinPartitions(*group, "era", f.col("is_group").desc())
     )
     answered = with_keys(HISTORY_SCHEMA, keys)
-    return map_in_workers(ordered, _inferred(keys, arrow_schema(answered)), answered)
+    return map_in_workers(ordered, _inferred(keys, arrow_schema(answered), session_ms), answered)
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
@@ -144,7 +146,7 @@ def _names(numbered: DataFrame, group: list[str]) -> DataFrame:
     return commits.groupBy(*group).agg(f.collect_set(one).alias("names"))
 
 
-def _inferred(keys: list[str], schema: "pa.Schema") -> Any:
+def _inferred(keys: list[str], schema: "pa.Schema", session_ms: Sessions) -> Any:
     """Returns a function that infers causes from sorted batches; a group may span batches."""
     columns = ["partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
     columns += ["last_ms", "commits", "names", "whole_from"]
@@ -166,7 +168,8 @@ def _inferred(keys: list[str], schema: "pa.Schema") -> Any:
                 if (cluster, *values[:2]) != open_group:
                     take(history.end(), open_group and open_group[0])
                     open_group = (cluster, *values[:2])
-                    history = GroupReader(values[-1], dict(map(_name, values[-2] or ())))
+                    names = dict(map(_name, values[-2] or ()))
+                    history = GroupReader(values[-1], names, session_ms)
                 take(_read(history, values), cluster)
             if len(found) >= _BATCH_ROWS:
                 yield pa.RecordBatch.from_pylist(found, schema)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares assignors for one group, and recommends one, with the reason.
+"""Compares assignors for one group, and recommends one with a reason.
 
 Every assignor is planned as if the group already used it. Another library's versions, such as
 "librdkafka/range", are candidates if the group's assignor is one of them, if a member of librdkafka
-led last, or if the caller names them. The own assignor of an eager group (`rounds.lists_eager`) is
+led last, or if the caller names them. An eager group's own assignor (`rounds.lists_eager`) is
 planned twice: for the present lists, and as if its members listed only this assignor.
 """
 
@@ -46,7 +46,7 @@ from .rounds import is_large
 
 
 class Comparison(Frozen):
-    """All candidates with the recommendation; `recommended` is None if no candidate is possible.
+    """All candidates and the recommendation; `recommended` is None if no candidate is possible.
 
     `alone` is the group's own assignor as if all members listed only this one. It is None if the
     group is not eager (`rounds.lists_eager`), or would never settle with this list.
@@ -68,7 +68,7 @@ class Comparison(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns the recommendation in words, with its reason and the price of the switch."""
+        """Returns the recommendation in words, with its reason and the cost of the switch."""
         name = self.recommended
         if name is None:
             return f"No assignor is recommended: {self.reason}."
@@ -118,14 +118,14 @@ class Comparison(Frozen):
 
     @property
     def keeps_assignor(self) -> bool:
-        """Returns whether the group's own assignor is the recommended one."""
+        """Returns whether the recommended assignor is the group's own."""
         return self.recommended is not None and self.recommended == self.group.assignor
 
     @property
     def migration(self) -> Migration | None:
         """Plays the migration to the recommended assignor. Returns None if there is nothing to
-        change, if the group needs the change `switch_protocol` instead, or if an assignor throws in
-        a rebalance on the way (librdkafka's kills the leader): `summary` then says so.
+        change, if the group needs `switch_protocol` instead, or if an assignor throws in a
+        rebalance on the way (librdkafka's kills the leader); `summary` then says so.
         """
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or self.switch_protocol is not None:
@@ -137,7 +137,7 @@ class Comparison(Frozen):
 
     @property
     def switch_protocol(self) -> str | None:
-        """Returns the value of `switch-protocol` for the recommended assignor, or None."""
+        """Returns the value of `switch-protocol` for the recommended assignor; else None."""
         old, new = self.group.assignor, self.recommended
         return None if old is None or new is None else by_switch_protocol(old, new)
 
@@ -172,7 +172,7 @@ class Comparison(Frozen):
 
 
 def alone_label(assignor: str) -> str:
-    """Returns the label of an eager group's own assignor, as if members listed only this one."""
+    """Returns the label of an eager group's own assignor if members list only this one."""
     return f"{assignor} alone"
 
 
@@ -185,8 +185,8 @@ def compare(
 ) -> Comparison:
     """Plans the changes with each of `assignors`; None means all that a leader may run.
 
-    Without changes, this plans the next rebalance of the present group. The group runs `assignor`
-    from its line: if `leader_library` is librdkafka, its assignors are compared too, but they
+    Without changes, this plans the next rebalance of the present group. The group runs the
+    `assignor` in its line: if `leader_library` is librdkafka, its assignors are compared, too, but
     replace none. The command `compare` replaces the group's assignor by that of the leader's
     library, which `plans_by_leader` names.
 
@@ -229,7 +229,7 @@ _TOO_LARGE = "left out: its class is slow for so large a group; --assignors has 
 
 
 def _why_all_are_equal(group: GroupSpec, changes: Sequence[Change]) -> str | None:
-    """Returns why every assignor gives one member everything, or None."""
+    """Returns why every assignor assigns all to one member; None if that is not so."""
     if len(group.members) == 1 and not any(isinstance(one, AddMembers) for one in changes):
         return "its only member reads all"
     grows = any(isinstance(one, AddPartitions | AddTopics) for one in changes)
@@ -272,7 +272,7 @@ def _met_by(group: GroupSpec) -> list[str]:
 def _listed_alone(
     group: GroupSpec, changes: tuple[Change, ...], engine: Engine, *, by_load: bool
 ) -> Candidate | None:
-    """Returns an eager group's own assignor, as if members listed only this one; else None."""
+    """Returns an eager group's own assignor as if members listed only this one; else None."""
     own = group.assignor
     if own is None or group.rebalance_protocol != "eager" or not lists_eager(group, own):
         return None

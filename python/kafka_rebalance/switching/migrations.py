@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The migration of a group to another assignor: each client's settings, and the cost."""
+"""The migration of a group to another assignor: the settings for each client, and the cost."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 from .rounds import Bounce, bounce_of_one_name, one_bounce, remote_bounce, two_bounces
 
 _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
-"""The default list of assignors of Kafka's Java consumer."""
+"""The default list of assignors in Kafka's Java consumer."""
 
 
 class Migration(Frozen):
@@ -34,8 +34,8 @@ class Migration(Frozen):
     that Java members with Kafka's default list need, because that list contains both. If
     `is_known`, client ids reveal the members' libraries, and `recipes` holds one for each library;
     else one for every library that the members' bytes fit (`client_library`). `recipes` is empty if
-    either assignor is custom. `dynamic_members` is the number of members that restart with new
-    ids. Static members keep their instance ids, and so their places in the order of members.
+    either assignor is custom. `dynamic_members` is the number of members that restart with new ids.
+    Static members keep their instance ids, and so their places in the order of members.
     """
 
     old: str
@@ -53,12 +53,12 @@ class Migration(Frozen):
 
     @property
     def rebalances(self) -> int:
-        """Returns the number of rebalances of all bounces, a lower bound unless each is exact."""
+        """Returns the number of rebalances in all bounces; a lower bound unless all are exact."""
         return sum(one.rebalances for one in self.bounces)
 
     @property
     def moves(self) -> int | None:
-        """Returns how many partitions members gain in all bounces; None if one is not exact."""
+        """Returns the partitions that members gain in all bounces; None if one is not exact."""
         known = [one.moves for one in self.bounces if one.moves is not None]
         return sum(known) if len(known) == len(self.bounces) else None
 
@@ -76,7 +76,7 @@ class Migration(Frozen):
 
 
 def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> Migration:
-    """Returns the migration from `old` to `new`, known assignors of one `protocol_kind`."""
+    """Returns the migration from `old` to `new`, two known assignors of one `protocol_kind`."""
     clients = clients_of(group)
     named = clients or clients_that_fit(group)
     dynamic = sum(member.group_instance_id is None for member in group.members)
@@ -91,7 +91,7 @@ def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> 
     from_default = None
     if (old, new) == _KAFKAS_DEFAULT:
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
-    # For a custom assignor, no client's setting is known.
+    # The clients' settings for a custom assignor are unknown.
     known = {bare(old), bare(new)} <= {*BUILT_IN, *PYTHON_LIBRARIES}
     may_mix = (one for one in (named if known else ()) if old != new or one.mixes)
     recipes = (recipe(client, old, new) for client in may_mix)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rule by which `compare` recommends an assignor, and the reason in words.
 
-Each step of the rule compares the candidates that were equal in the steps before:
+Each step of the rule compares the candidates that are equal in all earlier steps:
 
 1. An assignor that fails, or never settles, is not recommended.
 2. The smallest difference at the end between the members with the most and fewest partitions.
@@ -12,22 +12,21 @@ Each step of the rule compares the candidates that were equal in the steps befor
    in the caller's, if the caller names the assignors).
 
 If one candidate is `weighted` and the group has weights, step 2 begins with the load of the fullest
-member: evenness in numbers is then no aim. Loads are compared in tenths of the mean.
+member: even numbers of partitions are then not the aim. Loads are compared in tenths of the mean.
 
-A built-in assignor is recommended only if every member may have it: if one of the clients that fit
-the member's client id, or else its bytes (`plans/clients.py`), has the assignor. If the bytes are
-those of "kafka-python or aiokafka", both must have it. `balanced` and `weighted` are recommended
-only if every member certainly runs one of the two Python libraries, which have the plug-ins.
+A built-in assignor is recommended only if every member may have it: if at least one of the clients
+that fit the member's client id, or else its bytes (`plans/clients.py`), has it. If the bytes fit
+only "kafka-python or aiokafka", both must have it. `balanced` and `weighted` are recommended only
+if every member certainly runs one of the two Python libraries, which have the plug-ins.
 
-A group with one member, which gets no other member, keeps its assignor if the group then settles.
+A group whose only member stays the only one keeps its assignor if the group then settles.
 
-Another library's assignors are recommended only if no assignor of the own library that members may
-have settles. Members of the Python libraries can also have Kafka's assignors, as plug-ins, except
-the one that has the same name in JoinGroup as the group's own: then the answer would depend on
-which member leads.
+Another library's assignors are recommended only if no assignor settles that the group's own library
+may have. Members of the Python libraries can also have Kafka's assignors, as plug-ins, except the
+one with the group's own name in JoinGroup: then the answer would depend on which member leads.
 
-The members of an eager group (`rounds.lists_eager`) need one more rolling bounce to be cooperative.
-So the rank of the group's own assignor is that for members that list only this assignor.
+The members of an eager group (`rounds.lists_eager`) need one more rolling bounce to become
+cooperative. So the group's own assignor is ranked as if members listed only this assignor.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,13 +51,13 @@ from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
 
 class Candidate(Frozen):
-    """The figures of one assignor, or the reason why it has none, and its kind in columns."""
+    """The figures of one assignor, or why it has none and the kind of that error for columns."""
 
     assignor: str
     figures: Figures | None
     error: str | None = None
     load: float | None = None
-    """What the fullest member carries in the end, over the mean; None if it is no criterion."""
+    """The fullest member's load at the end, over the mean; None if it is not a criterion."""
     error_kind: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,7 +129,7 @@ def _why_not(group: GroupSpec, assignor: str) -> str:
 
 
 def _is_alike(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether members that have the group's own assignor can also have this assignor."""
+    """Returns whether members that can run the group's own assignor can also run this one."""
     own = group.assignor or ""
     if library_of(assignor) == library_of(own):
         return True
@@ -176,8 +175,8 @@ class _Measure(NamedTuple):
 
     `words` is a phrase with places for the value, the other candidate and its value. `of` returns
     the value from a candidate's figures and load. `show` is the format of both values; the first
-    also has the noun `unit`. `equal` follows the phrase: both
-    candidates are equal in all earlier criteria.
+    also gets the noun `unit`. `equal` follows the phrase: both candidates are equal in all earlier
+    criteria.
     """
 
     words: str
@@ -224,7 +223,7 @@ def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
 def _reason(
     group: GroupSpec, best: Candidate, others: Sequence[Candidate], alone: Candidate | None
 ) -> str:
-    """Returns why `best` is better than the group's own assignor, or else the next best one."""
+    """Returns why `best` is better than the group's own assignor, or than the next best one."""
     name = best.assignor if best is not alone else f"{best.assignor} alone"
     if not others:
         return f"{name} is the only one that settles"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a change of assignor without stopping the group: two rolling bounces, event by event.
 
-Each member restarts twice: first with both assignors in its list (the new one first), then with the
-new one alone. If both have one name in JoinGroup (range, librdkafka/range), one bounce is enough.
-The events of a bounce, with the votes of the members, are in `changes/assignor.py`.
+Each member restarts twice: first with both assignors in its list (the new one first), then with
+only the new one. If both have one name in JoinGroup (range, librdkafka/range), one bounce is
+enough. `changes/assignor.py` defines the events of a bounce and the votes of the members.
 """
 
 from collections import Counter
@@ -23,19 +23,19 @@ from kafka_rebalance.plans.playing import play_led
 from kafka_rebalance.plans.rounds import Round, lists_eager
 
 MOST_MEMBERS = 100
-"""A cooperative group with more members is not played: its figures are lower bounds."""
+"""A cooperative group with more members is not played: its figures are only lower bounds."""
 
 MOST_IN_PYTHON = 20_000
-"""Members times partitions; a larger group is not played with a Python library's class."""
+"""Members times partitions; larger groups are not played with a Python library's class."""
 
 
 class Bounce(NamedTuple):
     """One rolling bounce: every member restarts with `assignors` as its list.
 
-    `rebalances` is a lower bound unless `is_exact`. `moves` is how many partitions members gain in
-    all these rebalances, under made-up ids; None if not exact. `takes_over` is the event, in words,
-    after which the group uses another assignor; None if this bounce does not change the assignor,
-    or if the bounce is not played.
+    `rebalances` is a lower bound unless `is_exact`. `moves` is the number of partitions that
+    members gain in these rebalances, under made-up ids; None if not exact. `takes_over` is the
+    event, in words, after which the group uses another assignor; None if the bounce does not change
+    the assignor, or is not played.
     """
 
     assignors: AssignorNames
@@ -50,12 +50,12 @@ class Bounce(NamedTuple):
 
 
 def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
-    """Returns both bounces; members list only `old` before them, and only `new` after them."""
+    """Returns both bounces: members list only `old` before them, and only `new` after them."""
     return _bounces(group, (old,), ((new, old), (new,)), engine)
 
 
 def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
-    """Returns the only bounce between two assignors of one protocol name, or between equal ones."""
+    """Returns the only bounce between two assignors with one protocol name, or equal ones."""
     (only,) = _bounces(group, (old,), ((new,),), engine)
     return only
 
@@ -122,19 +122,19 @@ def is_large(group: GroupSpec) -> bool:
 
 
 BROKERS_DEFAULT = "consumer/uniform"
-"""The assignor of a group whose members name none, with the brokers' default settings."""
+"""The assignor that brokers with default settings run if no member names one."""
 
 
 def remote_bounce(group: GroupSpec, new: str, engine: Engine) -> Bounce:
     """Returns the rolling bounce of a consumer group (KIP-848) to the brokers' assignor `new`.
 
     1. A dynamic member leaves, and comes back with the new `group.remote.assignor`.
-    2. The broker takes the assignor that most members name; if none is named, its default.
+    2. The broker runs the assignor that most members name; if none is named, its default.
     3. If a member leaves or joins, or the assignor changes, there is a new group epoch and target.
     4. In a tie, uniform assigns. If only two members name an assignor, and the names differ, each
        heartbeat counts its own member's name first: the figures are then lower bounds.
 
-    Brokers do not show these names. If the group runs uniform, its members are taken to name none.
+    Brokers do not report these names. If the group runs uniform, its members count as naming none.
 
     Source   ConsumerGroup.computePreferredServerAssignor; GroupMetadataManager:
              hasMemberSubscriptionChanged (Kafka 4.4.0).

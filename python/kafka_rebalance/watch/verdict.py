@@ -26,7 +26,7 @@ Differs  between descriptions, what the members sent is unknown, and a group tha
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -40,6 +40,7 @@ from kafka_rebalance.assignors.registry import (
     unknown,
 )
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.leaders import possible_dialects
@@ -53,13 +54,14 @@ _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
 EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
 MORE_CHANGED = "the epoch rose by more than the changes that the two states show"
 NOT_ALL_TRIED = "not every order of the changes was tried, because the group is large"
+NO_TOPIC = "the leader did not know a topic yet"
 OLD_COUNTS = "the leader did not know the new partition counts yet"
+UNKNOWN = "unknown"
 NO_CHANGE = "no visible change"
 NO_REBALANCE = "no rebalance: static members came back"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRebalance:
+class JudgedRebalance(Frozen):
     """A rebalance, and whether it was predicted; docs/plans.md lists the fields.
 
     `event`       the differences between the states, as a string with whole member ids
@@ -133,10 +135,10 @@ def judged_rebalance(
         with suppress(GroupError):  # of an assignor that has no answer
             if sent is not None and owners_in(assign(sent, name, engine=engine)) == found:
                 return judged(name, _not_as_owned(started, sent), first)
-    for cause, changed, name in _causes(before, started, tried):
+    for cause, changed, name in _causes(before, started, tried, {topic for topic, _ in found}):
         if _end(changed, name, engine, one_round) == found:
             return judged(name, cause, first)
-    return judged(None, "unknown", first)
+    return judged(None, UNKNOWN, first)
 
 
 def _of_broker(
@@ -146,7 +148,7 @@ def _of_broker(
     if right.event.startswith("back: ") and not right.revoked + right.gained:
         return right
     first: Owners | None = None
-    cause = "unknown"
+    cause = UNKNOWN
     for end in possible_ends(before, after, back, engine):
         if end == found:
             return right
@@ -301,11 +303,14 @@ def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
 
 
 def _causes(
-    before: GroupSpec, started: GroupSpec, tried: list[str]
+    before: GroupSpec, started: GroupSpec, tried: list[str], given: set[str]
 ) -> Iterator[tuple[str, GroupSpec, str]]:
     then = {topic.name: topic for topic in before.topics}
     older = tuple(then.get(topic.name, topic) for topic in started.topics)
+    assigned = tuple(topic for topic in started.topics if topic.name in given)
     for name in tried:
+        if len(assigned) < len(started.topics):
+            yield NO_TOPIC, started.edited(topics=assigned), name
         if partition_or_task_counts(before) != partition_or_task_counts(started):
             yield OLD_COUNTS, started.edited(topics=older), name
         for cause, change in _CHANGES.items():

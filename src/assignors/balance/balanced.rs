@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::budget::best_within;
 use super::classes::Classes;
 use super::levels::{ClassLevel, levels};
-use super::network::{Criterion, Hub, Lots, fewest_taken, hub_members, level_flow};
+use super::network::{Criterion, HandedOut, Lots, fewest_taken, hub_members, level_flow};
 use crate::error::GroupError;
 use crate::group::model::{MemberId, NOBODY, TopicPartition, quoted};
 use crate::group::ownership::Assignment;
@@ -24,7 +24,7 @@ pub type Prefer = [Criterion; 3];
 pub const PREFER: Prefer = [Criterion::Rack, Criterion::Moves, Criterion::Topics];
 const WITH_BUDGET: Prefer = [Criterion::Moves, Criterion::Rack, Criterion::Topics];
 
-/// The criteria after the load, and how many partitions may be taken from their owners.
+/// The criteria after the load, in order, and how many partitions may be taken from their owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Objective {
     pub prefer: Prefer,
@@ -134,7 +134,7 @@ pub fn assign(group: &GroupSpec, objective: Objective) -> Assignment {
             );
             continue;
         }
-        // 2. Find the cheapest flow of the others.
+        // 2. Find the cheapest flow of each other level.
         let found = level_flow(&classes, cells, &level, &criteria);
         // 4. Turn numbers into partitions.
         let given = (found.keep, found.hubs.as_slice());
@@ -143,7 +143,8 @@ pub fn assign(group: &GroupSpec, objective: Objective) -> Assignment {
     sorted(group, answer)
 }
 
-/// The levels of the best balance; if the budget is too small, one with given loads.
+/// Returns the levels of the best balance. If the budget is too small for it, returns one level
+/// that contains all members, with the best loads within the budget.
 fn targets(group: &GroupSpec, classes: &Classes, objective: Objective) -> Vec<ClassLevel> {
     let best = levels(classes);
     let partitions = classes.supply.iter().sum();
@@ -163,7 +164,7 @@ fn targets(group: &GroupSpec, classes: &Classes, objective: Objective) -> Vec<Cl
     }
 }
 
-/// The assignment of these lists, each by topic and number.
+/// Returns the assignment with these lists, each sorted by topic name and partition number.
 pub fn sorted(group: &GroupSpec, mut lists: Vec<Vec<TopicPartition>>) -> Assignment {
     for list in &mut lists {
         list.sort_unstable_by_key(by_place(group));
@@ -189,7 +190,7 @@ pub fn spreads_exactly(classes: &Classes) -> bool {
     cells.sum::<i64>() <= MOST_CELLS && classes.supply.iter().sum::<i64>() <= MOST_PARTITIONS
 }
 
-fn alike(classes: &Classes, lots: &Lots, level: &ClassLevel) -> Option<Hub> {
+fn alike(classes: &Classes, lots: &Lots, level: &ClassLevel) -> Option<HandedOut> {
     if level.members.len() > 1 || !level.loads.is_empty() {
         return None;
     }
@@ -210,7 +211,7 @@ fn alike(classes: &Classes, lots: &Lots, level: &ClassLevel) -> Option<Hub> {
             less
         }
     };
-    Some(Hub {
+    Some(HandedOut {
         wanted: members.map(|(i, &m)| (m, load(i))).collect(),
         lots: here
             .iter()
@@ -219,14 +220,14 @@ fn alike(classes: &Classes, lots: &Lots, level: &ClassLevel) -> Option<Hub> {
     })
 }
 
-/// Adds the partitions of a level to `answer`. `given` has how many partitions of each lot a member
-/// keeps, and the hubs that hand out the others.
+/// Adds the partitions of a level to `answer`. `given` holds the number of partitions of each lot
+/// that each member keeps, and the hubs that hand out the others.
 pub fn hand_out(
     group: &GroupSpec,
     classes: &Classes,
     lots: &Lots,
     level: &ClassLevel,
-    given: (FxHashMap<(u32, MemberId), i64>, &[Hub]),
+    given: (FxHashMap<(u32, MemberId), i64>, &[HandedOut]),
     answer: &mut [Vec<TopicPartition>],
 ) {
     let (keep, hubs) = given;

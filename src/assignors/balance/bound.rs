@@ -5,7 +5,7 @@ use super::levels::cut;
 use super::weights::{Level, Loads, Part, Place};
 use crate::group::model::NOBODY;
 
-/// The least level at which the weights fit if partitions could be divided.
+/// The least level at which all weights would fit if partitions could be divided.
 pub fn area(loads: &Loads) -> Level {
     let classes = &loads.classes;
     let mut supply = vec![0; classes.topics.len()];
@@ -39,14 +39,14 @@ fn room(loads: &Loads, members: &[u32], level: Level) -> u128 {
         .sum()
 }
 
-/// The least level, from `low` on, at which these classes have enough room.
+/// Returns the least level, at least `low`, at which these classes have room for `weight`.
 fn least_level(loads: &Loads, weight: u128, members: &[u32], low: Level) -> Level {
     let most = loads.factor.iter().max().expect("a group has members");
     let high = low.max(weight * Level::from(*most));
     least(low, high, |level| room(loads, members, level) >= weight)
 }
 
-/// The least number from `low` to `high` that fits; `high` does.
+/// Returns the least number from `low` to `high` for which `fits` returns true; it must for `high`.
 fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level {
     while low < high {
         let middle = (low + high) / 2;
@@ -59,7 +59,8 @@ fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level
     low
 }
 
-/// For each of `loads.parts`, the level of its strongest subscriber with this partition only.
+/// For each of `loads.parts`: the level of its strongest subscriber if it reads only this
+/// partition.
 pub fn alone(loads: &Loads) -> Vec<Level> {
     let strongest = |of: &Vec<u32>| {
         let pools = of.iter().filter_map(|&q| loads.pools[q as usize].first());
@@ -129,8 +130,8 @@ pub fn owned_by(loads: &Loads) -> Vec<Owned> {
     found
 }
 
-/// The fewest partitions without which no owner exceeds the level; None if they are more than
-/// `most`.
+/// Returns the fewest partitions that owners must give up so that none exceeds the level; None if
+/// that takes more than `most`.
 pub fn shed(loads: &Loads, owned: &[Owned], level: Level, most: usize) -> Option<Vec<Part>> {
     let mut gone = Vec::new();
     let weight = |i: Part| loads.weight[i as usize];
@@ -155,7 +156,7 @@ pub fn shed(loads: &Loads, owned: &[Owned], level: Level, most: usize) -> Option
     Some(gone)
 }
 
-/// The least level at which owners must give up at most `budget` partitions.
+/// The least level that no owner exceeds after owners give up at most `budget` partitions.
 pub fn within_budget(loads: &Loads, owned: &[Owned], budget: usize) -> Level {
     let high = owned.iter().map(|of| loads.level(of.owner, of.load)).max();
     least(0, high.unwrap_or(0), |level| {

@@ -12,7 +12,7 @@ use crate::java::order::by_rank;
 const START: u32 = 0;
 const SINK: u32 = 1;
 const MOST_ARCS: i64 = 30_000_000;
-/// States of a search that no path has reached, and those where a path begins.
+/// Marks the states of a search that no path has reached, and those in which a path begins.
 const UNSEEN: u32 = u32::MAX;
 const FIRST: u32 = u32::MAX - 1;
 
@@ -24,7 +24,8 @@ pub struct CurvePoint {
     pub bound: i64,
 }
 
-/// The points of each K up to `most`; of larger ones, the least K of each cap.
+/// Returns a point for each K (the most partitions that may be taken) up to `most`; above it, only
+/// the least K of each cap.
 pub fn curve_points(classes: &Classes, most: i64) -> Vec<CurvePoint> {
     let mut found = Vec::new();
     let mut at = Loads::of(classes);
@@ -49,7 +50,7 @@ pub fn curve_points(classes: &Classes, most: i64) -> Vec<CurvePoint> {
     }
 }
 
-/// The loads of one K, by member.
+/// Returns the best loads by member if at most K (`taken_at_most`) partitions may be taken.
 pub fn best_within(classes: &Classes, taken_at_most: i64) -> Vec<i64> {
     let mut at = Loads::of(classes);
     loop {
@@ -77,11 +78,11 @@ struct Step {
 #[derive(Clone)]
 struct Loads {
     flow: Flow,
-    /// Steps use the arcs before this one only.
+    /// Steps use only the arcs before this index.
     inner: u32,
     first_member: u32,
     loads: Vec<i64>,
-    /// By member: its place in `Classes::order`.
+    /// By member: its index in `Classes::order`.
     place: Vec<u32>,
     order: Vec<MemberId>,
     classes: i64,
@@ -155,7 +156,7 @@ impl Loads {
             release,
             gain,
         };
-        // 1. Owners keep their partitions; the others go where the squares stay least.
+        // 1. Owners keep their partitions; the others go where the sum of squares grows least.
         found.send();
         found.cap = found.greatest();
         found
@@ -173,7 +174,7 @@ impl Loads {
         self.loads.iter().map(|x| x * x).sum()
     }
 
-    /// Lowers the cap by 1. Returns false if the partitions do not fit; then `self` is not usable.
+    /// Lowers the cap by 1. Returns false if the partitions do not fit; then drop `self`.
     fn lower(&mut self) -> bool {
         // 2. Members above the new cap release one partition each, on the cheapest paths.
         if self.cap == 0 {
@@ -190,11 +191,11 @@ impl Loads {
         self.send() == wanted
     }
 
-    /// Calls `found` with each point, and its loads, from the present K to the one before `end`.
+    /// Calls `found` with the point and the loads of each K, from the present K to `end` - 1.
     fn window(&mut self, end: i64, found: &mut dyn FnMut(CurvePoint, &[i64])) {
         loop {
             found(self.point(), &self.loads);
-            // 3. Take the step with the largest gain for a taken partition.
+            // 3. Take the step with the largest gain per taken partition.
             let taken = self.taken();
             let Some(step) = self.steepest().filter(|_| taken + 1 < end) else {
                 return;
@@ -208,7 +209,8 @@ impl Loads {
                     small = small.filter(|one| one.gain >= next.gain).or(Some(next));
                 }
                 let line = squares - 2 * step.gain * k / step.taken;
-                // Squares are odd where loads are: the sum of squares is odd if that of loads is.
+                // A load and its square are both odd or both even, and so are the sums of loads and
+                // squares.
                 let (point, loads) = self.after(small, taken + k, line + (line + squares) % 2);
                 found(point, &loads);
             }
@@ -234,7 +236,7 @@ impl Loads {
         }
     }
 
-    /// The point with this bound and its loads; the step, if any, is made for it.
+    /// Returns the point with this bound, and its loads, after `step` if there is one.
     fn after(&self, step: Option<&Step>, k: i64, bound: i64) -> (CurvePoint, Vec<i64>) {
         let mut loads = self.loads.clone();
         if let Some(step) = step {
@@ -251,7 +253,7 @@ impl Loads {
         (point, loads)
     }
 
-    /// The step with the largest gain for a taken partition; of equal ones, a small one.
+    /// The step with the largest gain per taken partition; of equal ones, one that takes few.
     fn steepest(&self) -> Option<Step> {
         let open = self.loads.iter().filter(|&&x| x < self.cap);
         let most_gain = self.greatest() - open.min()? - 1;
@@ -268,7 +270,7 @@ impl Loads {
                 }
             }
             let reached = |best: &Step| best.gain * (most + 1) >= most_gain * best.taken;
-            // A path leaves each topic class once.
+            // A path leaves each topic class at most once.
             if most >= self.classes || best.as_ref().is_some_and(reached) {
                 return best;
             }
@@ -276,7 +278,7 @@ impl Loads {
         }
     }
 
-    /// For t up to `most`, the step with the largest gain that takes t.
+    /// For each t up to `most`: the step with the largest gain among those that take t partitions.
     fn steps(&self, most: i64) -> BTreeMap<i64, Step> {
         if most < 1 {
             return BTreeMap::new();
@@ -364,7 +366,7 @@ impl Loads {
         self.flow.cost[arc as usize].signum()
     }
 
-    /// How many partitions a path can bring home at most (Bellman, Ford).
+    /// Returns the most partitions that a path can return to their owners (Bellman, Ford).
     fn most_home(&self) -> i64 {
         let mut least = vec![0; self.flow.potential.len()];
         let mut changed = true;
@@ -388,7 +390,7 @@ impl Loads {
         self.flow.set_room(self.gain[m], room, 2 * load + 1);
     }
 
-    /// Sends what waits at the start, and returns how much; loads rise.
+    /// Sends all flow that waits at the start, raises the loads, and returns the amount.
     fn send(&mut self) -> i64 {
         let most = self.flow.potential.iter().copied().max();
         self.flow.potential[START as usize] = most.unwrap_or(0);
@@ -405,7 +407,7 @@ impl Loads {
     }
 }
 
-/// The owners of a topic class's partitions, in order, and how many each one has.
+/// The owners of a topic class's partitions, in order, each with the number that it owns.
 fn held(classes: &Classes, class: usize, place: &[u32]) -> Vec<(MemberId, i64)> {
     let of_topic = |&t: &u32| {
         let (start, end) = (classes.base[t as usize], classes.base[t as usize + 1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/classes.py`: classes of topics with equal subscribers and of members
-//! with equal subscriptions. One array has the owners of all partitions, topic by topic.
+//! Mirror of `assignors/balance/classes.py`: classes of topics with equal subscribers and of
+//! members with equal subscriptions. One array holds the owners of all partitions, topic by topic.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use crate::java::order::compare_names;
 pub const NO_CLASS: u32 = u32::MAX;
 
 pub struct Classes {
-    /// Static members by instance id, then dynamic ones, each by member id.
+    /// Static members by instance id, then dynamic members by member id.
     pub order: Vec<MemberId>,
     /// Topics of each topic class, sorted by name.
     pub topics: Vec<Vec<TopicId>>,
@@ -102,7 +102,7 @@ impl Classes {
     }
 }
 
-/// No two members have one id, so the order does not depend on the order of the group's list.
+/// Returns the members in order. Ids are unique, so the group's own order has no influence.
 fn in_order(group: &GroupSpec) -> Vec<MemberId> {
     let mut order = group.members_by_name().to_vec();
     let instance = |m: MemberId| group.members[m as usize].group_instance_id;
@@ -125,12 +125,12 @@ fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
 }
 
 /// Finds the owner of each partition. As in KIP-341, the claim of the newest generation is
-/// believed; if two claims are equally new, neither is.
+/// believed; if the newest generation has two claims, neither is.
 fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<MemberId>) {
     let base = offsets(group.topics.iter().map(|topic| topic.partitions));
     let total = base[group.topics.len()];
-    // By partition: the member and the generation of the newest claim, and whether another claim is
-    // equally new.
+    // By partition: the member and the generation of the newest claim, and whether another claim
+    // has an equal generation.
     let mut claims: Vec<(MemberId, i32, bool)> = vec![(NOBODY, 0, false); total as usize];
     for (m, member) in group.members.iter().enumerate() {
         let generation = member.generation_id.unwrap_or(-1);

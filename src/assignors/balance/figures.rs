@@ -10,7 +10,7 @@ use crate::group::model::{NOBODY, quoted};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// What an assignment changes, and how it spreads topics.
+/// The moves that an assignment makes, and how it spreads topics.
 pub struct Counts {
     taken: u64,
     moves: u64,
@@ -43,7 +43,7 @@ impl Counts {
     }
 }
 
-/// The field `balance` of a result line of `balanced`, after a comma.
+/// Returns the field `balance` of the result line of `balanced`, after a comma.
 pub fn balance_field(group: &GroupSpec, answer: &Assignment, objective: Objective) -> String {
     let classes = Classes::of(group);
     let counts = Counts::of(group, &classes, answer);
@@ -65,8 +65,8 @@ pub fn balance_field(group: &GroupSpec, answer: &Assignment, objective: Objectiv
     )
 }
 
-/// The field `balance`: greatest, bound and gap, the counts, whether the answer is exact and
-/// whether the search was exhausted, and why owners kept their partitions.
+/// Formats the field `balance`: greatest, bound and gap, the counts, whether the answer is exact
+/// and whether the search was exhausted, and why owners kept their partitions.
 pub fn field(
     [greatest, bound, gap]: [&String; 3],
     counts: &Counts,
@@ -103,7 +103,7 @@ fn pairs(count: u64) -> u64 {
     count * count.saturating_sub(1) / 2
 }
 
-/// The sum over topics, each spread evenly over its subscribers as if there were no other topic.
+/// The least possible `topic_pairs`: each topic is spread evenly, as if it were the only one.
 fn least_pairs(group: &GroupSpec, classes: &Classes) -> u64 {
     let topics = group.topics.iter().zip(&classes.class_of_topic);
     let spread = topics.filter(|&(_, &c)| c != NO_CLASS).map(|(topic, &c)| {

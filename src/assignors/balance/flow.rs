@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/flow.py`: Dinic's algorithm for the largest flow, and the primal-dual
-//! algorithm for the cheapest one. Once all arcs are added, an array lists the arcs of each node.
+//! Mirror of `assignors/balance/flow.py`: Dinic's algorithm for the largest flow, the primal-dual
+//! algorithm for the cheapest one. After all arcs are added, an array lists the arcs of each node.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -44,12 +44,13 @@ impl Flow {
         arc
     }
 
-    /// Fills a new arc; the caller sets potentials for which no arc has a negative cost.
+    /// Fills a new arc. The caller must set potentials with which no arc has a negative reduced
+    /// cost.
     pub fn preset(&mut self, arc: usize) {
         self.push(arc as u32, self.room[arc]);
     }
 
-    /// Makes an arc new, with another room and cost; what it sent stays at its head.
+    /// Resets an arc to a new room and cost. The flow that it has sent stays at its head.
     pub fn set_room(&mut self, arc: usize, room: i64, cost: i64) {
         (self.room[arc], self.room[arc + 1]) = (room, 0);
         (self.cost[arc], self.cost[arc + 1]) = (cost, -cost);
@@ -95,7 +96,7 @@ impl Flow {
         total
     }
 
-    /// Makes the arcs of all cheapest paths tight; returns false if no path is left.
+    /// Makes the arcs of all cheapest paths tight. Returns false if no path is left.
     pub fn tighten(&mut self, source: u32, sink: u32) -> bool {
         self.list_by_tail();
         let distance = self.distances(source);
@@ -108,7 +109,7 @@ impl Flow {
         farthest != UNREACHED
     }
 
-    /// By node: whether more flow could be sent to it along tight arcs.
+    /// By node: whether more flow can reach it from `source` along tight arcs.
     pub fn reachable(&self, source: u32) -> Vec<bool> {
         let level = self.levels(source);
         level.into_iter().map(|level| level != UNREACHED).collect()
@@ -147,7 +148,7 @@ impl Flow {
         self.room[arc] > 0 && self.reduced(arc) == 0
     }
 
-    /// By node: its distance from the source, counted in tight arcs with room.
+    /// By node: its distance from the source, in tight arcs that have room.
     fn levels(&self, source: u32) -> Vec<i64> {
         let mut level = vec![UNREACHED; self.potential.len()];
         level[source as usize] = 0;
@@ -164,8 +165,8 @@ impl Flow {
         level
     }
 
-    /// Sends flow along one path, level by level; returns its amount. `unused[n]` is an index in
-    /// `by_tail`: the arcs of node n before this index are dead ends.
+    /// Sends flow along one path of ascending levels; returns the amount. `unused[n]` is an index
+    /// in `by_tail`: the arcs of node n before it are dead ends.
     fn augment(&mut self, source: u32, sink: u32, level: &[i64], unused: &mut [u32]) -> i64 {
         let mut path: Vec<usize> = Vec::new();
         let mut node = source;
@@ -198,7 +199,8 @@ impl Flow {
         sent
     }
 
-    /// Dijkstra's algorithm on reduced costs, which are never negative along arcs with room.
+    /// Returns each node's distance by Dijkstra's algorithm on reduced costs, which are never
+    /// negative along arcs with room.
     fn distances(&self, source: u32) -> Vec<i64> {
         let mut distance = vec![UNREACHED; self.potential.len()];
         let mut heap = BinaryHeap::from([(Reverse(0), source)]);

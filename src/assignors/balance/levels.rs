@@ -70,8 +70,8 @@ fn mean_up(classes: &Classes, topics: &[u32], members: &[u32]) -> i64 {
     (supply + members - 1) / members
 }
 
-/// How much of the supply does not fit, the stuck topic classes, and the subscription classes of
-/// the members that are full.
+/// The amount of supply that does not fit, the topic classes that it belongs to, and the
+/// subscription classes of the members that are full.
 pub struct Cut {
     pub left: i64,
     pub topics: Vec<u32>,
@@ -83,7 +83,7 @@ fn load_cut(classes: &Classes, topics: &[u32], members: &[u32], load: i64) -> Cu
     cut(classes, topics, members, &classes.supply, room)
 }
 
-/// Cuts off the topics whose `supply` does not fit in the `room` of all members of their classes.
+/// Finds the topics whose `supply` does not fit in the `room` of all members of their classes.
 pub fn cut(
     classes: &Classes,
     topics: &[u32],

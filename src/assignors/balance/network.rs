@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/network.py`: the best way to a level's balance as a cheapest flow.
+//! Mirror of `assignors/balance/network.py`: the best way to a level's loads, as a cheapest flow.
 
 use rustc_hash::FxHashMap;
 
@@ -18,17 +18,17 @@ pub enum Criterion {
     Topics,
 }
 
-/// The number of a rack in the order of names; members without a rack have `NO_RACK`.
+/// A rack's index in the order of names; `NO_RACK` stands for no rack.
 type Rack = i64;
 const NO_RACK: Rack = -1;
 
 pub struct Lot {
     pub topic_class: u32,
-    /// The number of the first lot of the topic.
+    /// The index of the first lot of the same topic.
     pub first: u32,
     racks: Vec<Rack>,
     pub partitions: Vec<TopicPartition>,
-    /// Owners, in the order of `Classes::order`, and how many of the partitions each one has.
+    /// Owners, in the order of `Classes::order`, and how many of the partitions each one owns.
     pub held: Vec<(MemberId, i64)>,
 }
 
@@ -96,7 +96,7 @@ impl Lots {
     }
 }
 
-/// By rack id and by member: the numbers of the racks; only the racks of members have one.
+/// By rack id, and by member: the numbers of the racks. Only racks of members have a number.
 fn numbered_racks(group: &GroupSpec, racks: bool) -> (Vec<Rack>, Vec<Rack>) {
     let mut ids: Vec<u32> = group.members.iter().filter_map(|m| m.rack).collect();
     ids.sort_unstable();
@@ -119,18 +119,18 @@ fn held(classes: &Classes, partitions: &[TopicPartition], place: &[u32]) -> Vec<
     runs.map(|run| (run[0], run.len() as i64)).collect()
 }
 
-pub struct Hub {
-    /// Members and how many partitions each one gains.
+pub struct HandedOut {
+    /// Members, and the number of partitions that each one gains.
     pub wanted: Vec<(MemberId, i64)>,
-    /// Lots and how many of their partitions the hub hands out.
+    /// Lots, and the number of each one's partitions that the hub hands out.
     pub lots: Vec<(u32, i64)>,
 }
 
 pub struct LevelFlow {
     pub moves: i64,
-    /// A lot, a member, and how many of the lot's partitions stay with the member.
+    /// By lot and member: how many of the lot's partitions stay with the member.
     pub keep: FxHashMap<(u32, MemberId), i64>,
-    pub hubs: Vec<Hub>,
+    pub hubs: Vec<HandedOut>,
     pub topic_prices: Vec<(u32, i64)>,
     pub member_prices: Vec<(MemberId, i64)>,
 }
@@ -290,7 +290,7 @@ pub fn level_flow(
     flow.cheapest(source, sink);
     let found = hubs.iter().zip(to_hub).zip(from_hub);
     let found = found.map(|((hub, into), out)| handed(&flow, hub, &into, &out));
-    let hubs: Vec<Hub> = found.collect();
+    let hubs: Vec<HandedOut> = found.collect();
     let potential = |node: u32| -flow.potential[node as usize];
     let class = |n: u32| lots.lots[n as usize].topic_class;
     LevelFlow {
@@ -315,8 +315,8 @@ pub fn level_flow(
     }
 }
 
-/// A hub with the numbers that flow through it; `out` is empty if it has one member.
-fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -> Hub {
+/// Returns a hub with the amounts that flow through it. If the hub has one member, `out` is empty.
+fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -> HandedOut {
     let lots: Vec<(u32, i64)> = into
         .iter()
         .map(|&(n, arc)| (n, flow.sent(arc)))
@@ -329,10 +329,10 @@ fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -
             .collect(),
         _ => members.zip(out.iter().map(|&arc| flow.sent(arc))).collect(),
     };
-    Hub { wanted, lots }
+    HandedOut { wanted, lots }
 }
 
-/// How many partitions lose their owners, at least, where the levels are reached.
+/// The least number of partitions that their owners lose if all levels are reached.
 pub fn fewest_taken(group: &GroupSpec, classes: &Classes, best: &[ClassLevel]) -> i64 {
     let lots = Lots::of(group, classes, false, false);
     let moves = best

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `assignors/balance/search.py`: hands out partitions, and lowers the greatest level in
-//! single steps. An assignment is a list of places, by partition.
+//! single steps. An assignment is an array: the place of each partition's reader.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -15,19 +15,19 @@ const PARTNERS: usize = 6;
 const MOST_PARTNERS: usize = 64;
 const LOOKS: usize = 8;
 
-/// Comparisons that are left; the search ends early when there are none.
+/// The number of comparisons that are left; the search ends early when none is left.
 pub struct Effort(pub Cell<i64>);
 
 impl Effort {
-    /// Returns whether there is work left.
+    /// Spends `work` comparisons. Returns whether any are left.
     pub fn spend(&self, work: usize) -> bool {
         self.0.set(self.0.get() - work as i64);
         self.0.get() > 0
     }
 }
 
-/// Assigns the partitions that nobody has: the heaviest first, each to the subscriber that is least
-/// full afterwards. Partitions without weight go to the member with the fewest partitions.
+/// Assigns the partitions that no member has: the heaviest first, each to the subscriber with the
+/// lowest level afterwards. Partitions without weight go to the member with the fewest partitions.
 pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) {
     let mut load = vec![0; loads.factor.len()];
     let mut count = vec![0u64; loads.factor.len()];
@@ -83,7 +83,7 @@ pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) {
     }
 }
 
-/// An assignment and the loads of its members, for single steps.
+/// An assignment that steps change, and the loads of its members.
 pub struct State<'s> {
     loads: &'s Loads,
     effort: &'s Effort,
@@ -92,11 +92,20 @@ pub struct State<'s> {
     pub has: Vec<Vec<Part>>,
     pub taken: i64,
     order: Vec<BTreeSet<(u64, Place)>>,
+    /// The last of each pool's `order`, by level: pools may be as many as members.
+    tops: BTreeSet<(Level, Reverse<Place>)>,
     near: FxHashMap<u32, Vec<u32>>,
+    /// A bit for each class of topics that a pool reads; empty until a step asks for the pool.
+    bits: Vec<Vec<u64>>,
 }
 
 /// A step: its cost, the level of the fuller member afterwards, and the partitions that change.
 type Step = (i64, Level, Part, Option<Part>);
+
+fn top(loads: &Loads, order: &BTreeSet<(u64, Place)>) -> Option<(Level, Reverse<Place>)> {
+    let &(load, m) = order.last()?;
+    Some((loads.level(m, load), Reverse(m)))
+}
 
 impl<'s> State<'s> {
     pub fn new(loads: &'s Loads, places: Vec<Place>, effort: &'s Effort) -> Self {
@@ -109,10 +118,13 @@ impl<'s> State<'s> {
         }
         effort.spend(loads.parts.len());
         let sorted = |pool: &Vec<Place>| pool.iter().map(|&m| (load[m as usize], m)).collect();
+        let order: Vec<BTreeSet<_>> = loads.pools.iter().map(sorted).collect();
         Self {
             taken: loads.taken(&places) as i64,
-            order: loads.pools.iter().map(sorted).collect(),
+            tops: order.iter().filter_map(|of| top(loads, of)).collect(),
+            order,
             near: FxHashMap::default(),
+            bits: vec![Vec::new(); loads.pools.len()],
             loads,
             effort,
             places,
@@ -123,9 +135,7 @@ impl<'s> State<'s> {
 
     /// The greatest level and its member.
     pub fn fullest(&self) -> (Level, Place) {
-        let tops = self.order.iter().filter_map(BTreeSet::last);
-        let tops = tops.map(|&(load, m)| (self.loads.level(m, load), Reverse(m)));
-        let (level, Reverse(m)) = tops.max().expect("a group to decide has members");
+        let &(level, Reverse(m)) = self.tops.last().expect("a group to decide has members");
         (level, m)
     }
 
@@ -142,13 +152,19 @@ impl<'s> State<'s> {
         for (m, more) in [(sender, weight.wrapping_neg()), (to, weight)] {
             let order = &mut self.order[self.loads.pool_of[m as usize] as usize];
             let load = &mut self.load[m as usize];
+            let before = top(self.loads, order);
             order.remove(&(*load, m));
             *load = load.wrapping_add(more);
             order.insert((*load, m));
+            let after = top(self.loads, order);
+            if before != after {
+                before.map(|one| self.tops.remove(&one));
+                self.tops.extend(after);
+            }
         }
     }
 
-    /// How many more partitions are taken if `to` gets the sender's partition.
+    /// The change of the number of taken partitions if `to` gets the sender's partition.
     fn cost(&self, i: Part, sender: Place, to: Place) -> i64 {
         match self.loads.owner[i as usize] {
             NOBODY => 0,
@@ -156,32 +172,48 @@ impl<'s> State<'s> {
         }
     }
 
-    /// The emptiest members that read a topic of m: a few of each pool.
-    fn partners(&mut self, m: Place) -> Vec<Place> {
+    /// The least full members that read a topic of m: a few of each pool. Mostly, the first few of
+    /// all are enough, so they are not sorted.
+    fn partners(&mut self, m: Place) -> impl Iterator<Item = Place> + use<'s> {
         let (loads, mine) = (self.loads, self.loads.pool_of[m as usize]);
         let near = self.near.entry(mine).or_insert_with(|| {
-            let of_mine = loads
-                .reads
-                .iter()
-                .filter(|of| of.binary_search(&mine).is_ok());
-            let mut near: Vec<u32> = of_mine.flatten().copied().collect();
+            let read = loads.read_by[mine as usize].iter();
+            let of_mine = read.flat_map(|&c| &loads.reads[c as usize]);
+            let mut near: Vec<u32> = of_mine.copied().collect();
             near.sort_unstable();
             near.dedup();
             near
         });
-        let few = near
-            .iter()
-            .flat_map(|&q| self.order[q as usize].iter().take(PARTNERS));
-        let others = few.filter(|&&(_, other)| other != m);
-        let levels = others.map(|&(load, other)| (loads.level(other, load), other));
-        let mut found: Vec<(Level, Place)> = levels.collect();
+        let mut found = Vec::new();
+        let mut add = |load, other| {
+            if other != m {
+                found.push(Reverse((loads.level(other, load), other)));
+            }
+        };
+        for &q in near.iter() {
+            match loads.pools[q as usize][..] {
+                [other] => add(self.load[other as usize], other),
+                _ => (self.order[q as usize].iter().take(PARTNERS))
+                    .for_each(|&(load, other)| add(load, other)),
+            }
+        }
         self.effort.spend(found.len());
-        found.sort_unstable();
-        found.truncate(MOST_PARTNERS);
-        found.into_iter().map(|(_, other)| other).collect()
+        let mut found = BinaryHeap::from(found);
+        (0..MOST_PARTNERS).map_while(move |_| found.pop().map(|Reverse((_, other))| other))
     }
 
-    /// Calls `step` for each step that costs at most `most`.
+    fn learn_bits(&mut self, m: Place) {
+        let q = self.loads.pool_of[m as usize] as usize;
+        if self.bits[q].is_empty() {
+            let mut bits = vec![0; self.loads.reads.len().div_ceil(64)];
+            for &c in &self.loads.read_by[q] {
+                bits[c as usize / 64] |= 1 << (c % 64);
+            }
+            self.bits[q] = bits;
+        }
+    }
+
+    /// Calls `step` for each step from m to `other` whose cost is at most `most`.
     fn steps(&self, m: Place, other: Place, most: i64, mut step: impl FnMut(Step)) {
         let loads = self.loads;
         let weight = |i: Part| loads.weight[i as usize];
@@ -198,7 +230,12 @@ impl<'s> State<'s> {
             let less = loads.level(m, load - change);
             less.max(loads.level(other, load_other + change))
         };
-        let reads = |i: Part, q: u32| loads.readers(i).binary_search(&q).is_ok();
+        let bits = |q: u32| &self.bits[q as usize];
+        let (mine, theirs) = (bits(mine), bits(theirs));
+        let reads = |i: Part, bits: &[u64]| {
+            let c = loads.topic_class[i as usize];
+            bits[c as usize / 64] >> (c % 64) & 1 == 1
+        };
         let back = self.has[other as usize].iter().copied();
         let back: Vec<Part> = back.filter(|&j| reads(j, mine)).collect();
         self.effort.spend(self.has[m as usize].len() + back.len());
@@ -210,7 +247,7 @@ impl<'s> State<'s> {
             let Some(least) = Level::from(weight(give)).checked_sub(ideal) else {
                 continue;
             };
-            // The partitions of `back` around the weight that makes both equally full.
+            // The partitions of `back` next to the weight that makes both members equally full.
             let at = back.partition_point(|&j| Level::from(weight(j)) > least);
             let mut look = |near: &mut dyn Iterator<Item = &Part>| {
                 for &j in near.take(LOOKS) {
@@ -236,10 +273,13 @@ impl<'s> State<'s> {
             }
             let (mut best, mut chosen) = ((level, 0, 0), None);
             let most = budget as i64 - self.taken;
-            // No step leaves the member with less: then one that takes one partition is enough.
+            // No step leads below `lowest`. A step that reaches it and takes at most one partition
+            // ends the search.
             let heaviest = self.loads.weight[self.has[m as usize][0] as usize];
             let lowest = target.max(self.loads.level(m, self.load[m as usize] - heaviest));
+            self.learn_bits(m);
             for other in self.partners(m) {
+                self.learn_bits(other);
                 self.steps(m, other, most, |(cost, after, give, back)| {
                     let key = (after.max(target), cost, after);
                     if key < best {

@@ -14,17 +14,17 @@ struct Search<'s> {
     loads: &'s Loads,
     effort: &'s Effort,
     members: Vec<Place>,
-    /// By member: the weight that still fits.
+    /// By member: the weight that it still has room for.
     room: Vec<u64>,
-    /// By member: how many of the partitions that are left it owns.
+    /// By member: how many of the undecided partitions it owns.
     owned: Vec<u32>,
     lightest: u64,
     is_free: bool,
     places: Vec<Place>,
 }
 
-/// Finds an assignment up to the level that takes at most `budget` partitions. None means that there
-/// is none, or that `effort` is used up.
+/// Finds an assignment in which no member exceeds the level and at most `budget` partitions are
+/// taken. None means that there is none, or that `effort` is used up.
 pub fn fitting(loads: &Loads, level: Level, budget: usize, effort: &Effort) -> Option<Vec<Place>> {
     let weights = loads.parts.iter().map(|&i| loads.weight[i as usize]);
     let mut owned = vec![0; loads.factor.len()];

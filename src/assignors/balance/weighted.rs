@@ -80,7 +80,7 @@ pub fn options_of(name: &str) -> Option<Result<Options, GroupError>> {
     }))
 }
 
-/// A share such as 5% or 0.5% in millionths; None for other texts.
+/// Returns a share, such as 5% or 0.5%, in millionths; None for other strings.
 fn share(text: &str) -> Option<u64> {
     let text = text.strip_suffix('%')?;
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
@@ -95,7 +95,7 @@ fn number(text: &str) -> Option<u64> {
     is_number.then(|| text.parse().ok()).flatten()
 }
 
-/// An answer: what it reached, and why no more partitions are taken.
+/// An assignment, the greatest level that it reached, and why no more partitions were taken.
 #[derive(Default)]
 struct Found {
     places: Vec<Place>,
@@ -126,7 +126,8 @@ pub fn answer(group: &GroupSpec, options: Options) -> (Assignment, String) {
     (answer, balance)
 }
 
-/// A number of thousandths as Python writes it. Numbers beyond 2^53 thousandths lose theirs.
+/// Formats a number of thousandths as Python does. From 2^53 thousandths on, the decimals are
+/// dropped.
 fn decimals(thousandths: u128) -> String {
     match thousandths {
         n if n < 1 << 53 => format!("{:?}", n as f64 / 1000.0),
@@ -134,7 +135,7 @@ fn decimals(thousandths: u128) -> String {
     }
 }
 
-/// Returns the answer for a group; the steps are those of the Python module.
+/// Returns the best assignment for a group, in the steps of the Python module.
 fn solve(group: &GroupSpec, loads: &Loads, options: Options) -> Found {
     let effort = Effort(Cell::new(MOST_WORK));
     let total = loads.parts.len();
@@ -183,7 +184,7 @@ fn solve(group: &GroupSpec, loads: &Loads, options: Options) -> Found {
     first
 }
 
-/// The answer of `balanced` with this budget.
+/// Returns the assignment of `balanced` with this budget, as places.
 fn balanced_places(group: &GroupSpec, loads: &Loads, budget: usize) -> Vec<Place> {
     let name = format!("{}?budget={budget}", balanced::NAME);
     let is_limit = budget < loads.parts.len();
@@ -212,8 +213,8 @@ struct Stage<'s> {
     target: Level,
 }
 
-/// The greatest level but at least the target, the taken partitions, and the sums of squares of
-/// loads and of counts: the lower, the better.
+/// A result's rank, lowest first: its greatest level (the target, if lower), the taken partitions,
+/// and the sums of squares of loads and of counts.
 type Key = (Level, i64, u128, u128);
 type Even<'e> = Option<&'e dyn Fn() -> Vec<Place>>;
 
@@ -272,7 +273,7 @@ impl<'s> Stage<'s> {
         let mut found = self.best(self.starts(&kept, even), self.budget);
         let level = self.above(found.greatest);
         if found.greatest < level && (is_free || self.target < found.greatest) {
-            // The best level found takes the place of the bound.
+            // From here on, the best level found is the target instead of the bound.
             self.target = level;
             let again = std::iter::once(found.places).chain(self.starts(&kept, even));
             found = self.best(again, self.budget);
@@ -314,12 +315,12 @@ impl<'s> Stage<'s> {
         })
     }
 
-    /// Returns the best of the assignments that steps from these starts reach.
+    /// Returns the best assignment that steps from these starts reach.
     fn best(&self, starts: impl Iterator<Item = Vec<Place>>, budget: usize) -> Found {
         let (loads, target) = (self.loads, self.target);
         let total = loads.parts.len();
         let least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
-        // In large groups, the first start that reaches the target is nearly always the best.
+        // In large groups, the first start that reaches the target is nearly always the best one.
         let enough = budget.min(if total < LARGE { least } else { budget });
         let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {
@@ -384,7 +385,7 @@ impl<'s> Stage<'s> {
         levels.max().unwrap_or(0)
     }
 
-    /// Improves the result until a search finds nothing better: then it is exact.
+    /// Improves the result until a search finds nothing better; then the result is exact.
     fn search_whole(&self, found: &mut Found, budget: usize, least_taken: usize) {
         let nodes = MOST_NODES.min(self.effort.0.get());
         let effort = Effort(Cell::new(nodes));

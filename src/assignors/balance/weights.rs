@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/weights.py`: the weights and capacities of a group in whole numbers.
+//! Mirror of `assignors/balance/weights.py`: a group's weights and capacities as integers.
 
 use std::cmp::Reverse;
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use super::classes::{Classes, NO_CLASS};
 use crate::group::model::{MemberId, NOBODY, TopicPartition, UNKNOWN};
 use crate::group::spec::GroupSpec;
 
-/// The place of a member in `Classes::order`.
+/// A member's index in `Classes::order`.
 pub type Place = u32;
 /// The index of a partition in `Base::partitions`.
 pub type Part = u32;
@@ -21,7 +21,8 @@ const MILLION: u128 = 1_000_000;
 const MOST_BITS: u32 = 56;
 const FACTOR_BITS: u32 = 10;
 
-/// What stays when members and partitions are decided; the Python class explains the fields.
+/// The data that stays when some members and partitions are decided; the Python class explains the
+/// fields.
 pub struct Base {
     pub classes: Classes,
     pub partitions: Vec<TopicPartition>,
@@ -31,6 +32,8 @@ pub struct Base {
     pub pool_of: Vec<u32>,
     pub pools_of: Vec<Vec<u32>>,
     pub reads: Vec<Vec<u32>>,
+    /// The classes of topics that each pool reads.
+    pub read_by: Vec<Vec<u32>>,
     pub scale: u128,
     pub shift: u32,
 }
@@ -82,6 +85,11 @@ impl Loads {
             of.sort_unstable();
             of
         });
+        let reads: Vec<Vec<u32>> = reads.collect();
+        let mut read_by = vec![Vec::new(); pools.len()];
+        for (c, of) in (0..).zip(&reads) {
+            of.iter().for_each(|&q| read_by[q as usize].push(c));
+        }
         let owner = found.iter().map(|&(.., tp)| match classes.owner(tp) {
             NOBODY => NOBODY,
             m => place[m as usize],
@@ -93,7 +101,8 @@ impl Loads {
             base: Rc::new(Base {
                 weight: found.iter().map(|one| one.0.0).collect(),
                 topic_class: found.iter().map(class_of).collect(),
-                reads: reads.collect(),
+                reads,
+                read_by,
                 partitions: found.iter().map(|one| one.2).collect(),
                 factor,
                 pool_of,
@@ -130,7 +139,7 @@ impl Loads {
         self.parts.iter().filter(taken).count()
     }
 
-    /// What is left if the members `gone` keep exactly what they have in `places`.
+    /// The loads that remain if the members `gone` keep exactly their partitions in `places`.
     pub fn without(&self, gone: &[bool], places: &[Place]) -> Self {
         let is_gone = |m: Place| m != NOBODY && gone[m as usize];
         let parts = self.parts.iter().copied();
@@ -150,10 +159,11 @@ impl Loads {
     }
 }
 
-/// A partition, its weight so that heavier ones come first, and the rank of its topic.
+/// A partition: its weight (the heaviest sort first), the rank of its topic, and its topic and
+/// number.
 type Sorted = (Reverse<u64>, u32, TopicPartition);
 
-/// The partitions that have a reader, and how many of their last bits the weights lose.
+/// The partitions that have a reader, and the number of low bits that all weights lose.
 fn sorted_partitions(group: &GroupSpec, classes: &Classes) -> (Vec<Sorted>, u32) {
     let raw = weights(group);
     let read = |t: &usize| classes.class_of_topic[*t] != NO_CLASS;
@@ -172,7 +182,7 @@ fn sorted_partitions(group: &GroupSpec, classes: &Classes) -> (Vec<Sorted>, u32)
     (found, shift)
 }
 
-/// The weights of each declared topic, in millionths.
+/// By declared topic: the weights of its partitions, in millionths.
 fn weights(group: &GroupSpec) -> Vec<Vec<u128>> {
     let topics = &group.topics[..group.declared];
     let known = |weights: &Option<Vec<f64>>| -> Vec<u128> {
@@ -205,7 +215,7 @@ fn weights(group: &GroupSpec) -> Vec<Vec<u128>> {
     topics.iter().map(of_topic).collect()
 }
 
-/// Rounds half up. The whole part and the fraction are exact, also for large numbers.
+/// Converts into millionths, rounded half up. Whole part and fraction stay exact for large numbers.
 fn millionths(number: f64) -> u128 {
     let whole = number.trunc();
     whole as u128 * MILLION + ((number - whole) * 1e6 + 0.5) as u128
@@ -216,8 +226,8 @@ fn median(mut numbers: Vec<u128>) -> Option<u128> {
     Some(*numbers.select_nth_unstable(middle).1)
 }
 
-/// Returns a whole factor for each member, by which its weights are multiplied in place of a
-/// division by its capacity; and the level that stands for a relative load of 1.
+/// Returns an integer for each member, by which its weights are multiplied instead of a division by
+/// its capacity, and the level that stands for a relative load of 1.
 fn factors(capacities: Vec<u128>) -> (Vec<u64>, u128) {
     let common = capacities.iter().fold(0, |a, &b| gcd(a, b));
     let given: Vec<u128> = capacities.iter().map(|one| one / common).collect();

@@ -18,8 +18,8 @@ use crate::java::order::grouping_order;
 
 pub const NO_GENERATION: i32 = -1;
 
-/// The claims of a group's members, the ids of its partitions, and the orders of its members and
-/// topics.
+/// The claims of a group's members, the ids of its partitions, and the orders in which Kafka visits
+/// members and topics.
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     interrupt: &'g Interrupt,
@@ -91,7 +91,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// All partitions that a member claims, also if the claim is not believed; but none of topics
+    /// All partitions that a member claims, including claims that are not believed; none of topics
     /// that do not exist or have no subscriber.
     pub fn sent(&self, member: MemberId) -> impl Iterator<Item = PartitionId> + '_ {
         let partitions = self.sent.partitions(self.group, member);
@@ -139,7 +139,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// Whether the answer is sure to have no anomalies. This holds if all members have equal
+    /// Whether the answer certainly has no anomalies. This holds if all members have equal
     /// subscriptions (none empty, none with a repeated topic), and all claimed partitions of
     /// subscribed topics exist: then each partition is assigned once.
     pub fn is_plain(&self) -> bool {
@@ -157,7 +157,7 @@ pub fn settle<'g, 'a>(
     interrupt: &'g Interrupt,
 ) -> (Claims<'g, 'a>, Lists) {
     let mut claims = number_partitions(group, sent, interrupt);
-    // By topic: the last member that lists it, to find topics that one member lists twice.
+    // By topic: the last member that lists it. This finds topics that one member lists twice.
     let mut listed_by = vec![NOBODY; group.topics.len()];
     let members = 0..group.members.len() as MemberId;
     let mut owned = Lists::with_room(members.map(|m| group.owned(m).len() as u32));
@@ -299,7 +299,7 @@ fn number_partitions<'g, 'a>(
     }
 }
 
-/// How an assignor reads a member's claims.
+/// Which part of a member's message an assignor reads as its claims.
 #[derive(Clone, Copy)]
 pub enum Sent {
     /// StickyAssignor reads partitions and generation only from the user data.
@@ -348,7 +348,7 @@ fn field_generation(member: &Member) -> i32 {
         .map_or(NO_GENERATION, |generation| generation.max(NO_GENERATION))
 }
 
-/// Buffers that are used again for each member whose claims are sorted.
+/// Buffers that are reused for each member whose claims are sorted.
 #[derive(Default)]
 pub struct Scratch {
     /// By topic: its index among the topics of the member's claims, later its rank in the hash
@@ -359,8 +359,8 @@ pub struct Scratch {
     hashes: Vec<u32>,
 }
 
-/// Sorts a member's claims into the order of StickyAssignor's user data: by topic, with the topics
-/// in the order of a HashMap.
+/// Sorts a member's claims as StickyAssignor's user data does: grouped by topic, with the topics in
+/// the order of a HashMap.
 fn by_user_data(
     claims: &Claims,
     scratch: &mut Scratch,
@@ -395,7 +395,8 @@ fn by_user_data(
     }
 }
 
-/// Sorts a member's claims into the order of the subscription's field: by topic name and partition.
+/// Sorts a member's claims as the subscription's owned-partitions field does: by topic name, then
+/// by partition.
 fn by_field(claims: &Claims, list: &mut [PartitionId]) {
     if list.iter().all(|&id| id < claims.existing()) {
         list.sort_unstable();

@@ -12,13 +12,13 @@ use crate::group::lists::Lists;
 use crate::group::model::{MemberId, NOBODY, PartitionId, TopicId};
 
 /// The answer. `transferring` lists, each with its new owner, the partitions that another member
-/// has to revoke first, and those that are multiply owned (claimed twice in one generation).
+/// has to revoke first, and those that two members claim in one generation.
 pub struct Constrained {
     pub assignment: Lists,
     pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
-/// Assigns all partitions. `name` is the assignor's name in errors; `owned` has the believed
+/// Assigns all partitions. `name` is the assignor's name in errors; `owned` holds the believed
 /// claims.
 pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
@@ -88,7 +88,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                     mismatched.push(id);
                 } else if !claims.is_multiply_owned(id) {
                     let tp = claims.partition(id);
-                    // One number sorts faster than a pair of numbers.
+                    // A single number sorts faster than a pair.
                     let rank = u64::from(claims.topic_ranks[tp.topic as usize]);
                     sorted.push((u64::from(tp.partition) << 32 | rank, id));
                 }
@@ -125,7 +125,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn sort(&mut self, unassigned: &mut [PartitionId]) {
-        // `members_by_name` is sorted by id, so members filtered from it are sorted, too.
+        // `members_by_name` is sorted by id, so the members that are taken from it are sorted, too.
         let mut is_short = vec![false; self.assignment.members()];
         for &member in &self.short {
             is_short[member as usize] = true;
@@ -205,8 +205,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    /// Assigns the partitions of all rounds in which no short member reaches `least` in one step.
-    /// Does nothing if a partition may be transferring, because only `give` records such a
+    /// Assigns in one step the partitions of all rounds in which no member of `short` reaches
+    /// `least`. Does nothing if a partition may be transferring, because only `give` records such a
     /// partition. Returns the partitions that remain.
     fn assign_whole_rounds<'u>(&mut self, unassigned: &'u [PartitionId]) -> &'u [PartitionId] {
         let longest = self.short.iter().map(|&m| self.assignment.len_of(m)).max();

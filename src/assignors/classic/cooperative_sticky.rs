@@ -36,7 +36,7 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
 }
 
 /// Removes each transferring partition from its new owner's list: only the first entry, if the list
-/// has it twice. If `transferring` has several new owners of a partition, only the last one counts.
+/// has two. If `transferring` names several new owners of a partition, only the last one counts.
 fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, MemberId)]) {
     if transferring.is_empty() {
         return;
@@ -59,15 +59,15 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
 }
 
 /// Finds the partitions that one member claims but does not get, and that another member gains.
-/// Returns each of them with the member that gains it (several entries, if several members gain
-/// it). The entries are sorted by member in the given `order`, the order of the answer's map.
+/// Returns each of them with the member that gains it; with several entries, if several members do.
+/// The entries are in the given `order` of members, that of the answer's map.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,
     order: &[MemberId],
 ) -> Vec<(PartitionId, MemberId)> {
-    // By partition: the last member whose list has it. The array need not be cleared between
-    // members, because each member looks only for its own number.
+    // By partition: the last member whose list contains it. The array need not be cleared for each
+    // member, because a member looks only for its own number.
     let mut seen_with = vec![NOBODY; claims.numbered()];
     let mut revoked = vec![false; claims.numbered()];
     for &member in order {

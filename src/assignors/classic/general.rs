@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `general.py`: the sticky algorithm for members with different subscriptions, in the
-//! steps that the Python module explains. `general/build.rs` has steps 1 to 5,
-//! `general/balance.rs` 6 and 7.
+//! steps that the Python module explains. Steps 1 to 5 are in `general/build.rs`, steps 6 and 7 in
+//! `general/balance.rs`.
 //!
 //! Comments explain why the shortcuts cannot change the answer. In most groups, a pass of step 6
 //! costs O(P + S) for P partitions and S subscriptions to topics, and a move of a partition whose
@@ -23,7 +23,7 @@ pub use balance::score;
 use build::Build;
 
 /// Assigns all partitions. Returns the answer, and the members in the order of the answer's map.
-/// `name` is the assignor's name in errors; `owned` has the believed claims.
+/// `name` is the assignor's name in errors; `owned` holds the believed claims.
 pub fn assign(
     name: &str,
     claims: &Claims,

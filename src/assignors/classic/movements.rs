@@ -13,7 +13,7 @@ use crate::java::slots::slot_of;
 
 type Pair = (TopicId, MemberId, MemberId);
 
-/// The part of the record of moves on which later moves depend.
+/// The part of the record of moves that decides later moves.
 #[derive(PartialEq)]
 pub struct State {
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
@@ -47,7 +47,7 @@ impl Movements {
         }
     }
 
-    /// Records a move. A partition that returns to its first owner has no record any more.
+    /// Records a move. The record of a partition that returns to its first owner is deleted.
     pub fn record(
         &mut self,
         tp: TopicPartition,
@@ -88,13 +88,13 @@ impl Movements {
     }
 }
 
-/// The largest number of partitions in a `Few`. The order would be right for up to 8 partitions,
-/// because no slot of Java's set can be a tree yet; with 4, a `Few` is small.
+/// The largest number of partitions in a `Few`. Up to 8 would be right, because no slot of Java's
+/// set is a tree yet; with 4, a `Few` takes little memory.
 const FEW: usize = 4;
 
 /// Java's HashSet of those partitions of one topic that moved from one member to another. A small
-/// set has its default slots, and each slot keeps the order of insertion. So for a small set, it is
-/// enough to list the partitions in the order of insertion.
+/// set has its default slots, and each slot keeps the order of insertion. So a list of the
+/// partitions in that order is enough.
 enum Moved {
     Few { len: u8, partitions: [u32; FEW] },
     Many(Box<HashTable>),
@@ -165,7 +165,7 @@ impl Moved {
     fn state(&self, topic_hash: u32) -> hash_table::State {
         match self {
             Self::Few { len, partitions } => {
-                // A stable sort: partitions of one slot must stay in the order of insertion.
+                // The sort is stable: partitions of one slot must stay in the order of insertion.
                 let mut partitions = partitions[..*len as usize].to_vec();
                 partitions.sort_by_key(|&p| slot_of(partition_hash(topic_hash, p), DEFAULT_SLOTS));
                 hash_table::State::of_chains(DEFAULT_SLOTS, partitions)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `range.py`: contiguous runs of each topic's partitions go to its sorted subscribers,
 //! in the steps that the Python module explains. A subscriber's position is its index in the list
-//! of a topic's subscribers. The state of the subscribers is in arrays, by position.
+//! of a topic's subscribers; arrays by position hold the state of the subscribers.
 
 use std::borrow::Cow;
 
@@ -63,7 +63,7 @@ fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     })
 }
 
-/// A topic during its assignment: its subscribers in order, and the partitions each may still take.
+/// A topic during its assignment: its subscribers, and how many partitions each may still take.
 pub struct TopicShare<'s> {
     topic: TopicId,
     pub subscribers: Cow<'s, [MemberId]>,
@@ -73,7 +73,7 @@ pub struct TopicShare<'s> {
     partition_racks: Vec<Vec<RackId>>,
     pub needs_racks: bool,
     pub partitions: u32,
-    /// The number of partitions that every subscriber takes at least.
+    /// The number of partitions that every subscriber gets at least.
     share: usize,
     /// The number of subscribers that may still take one partition more.
     extras: usize,
@@ -212,7 +212,7 @@ fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackI
 }
 
 fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicPartition>]) {
-    // The key has the subscribers and the number of partitions (0 if no subscriber has a rack). It
+    // The key: the subscribers and the number of partitions (0 if no subscriber has a rack). It
     // needs no racks: a member has one rack for all topics, so equal subscribers have equal racks.
     let mut together: FxHashMap<(&[MemberId], usize), Vec<usize>> = FxHashMap::default();
     for (i, topic) in topics.iter().enumerate() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `round_robin.py`: the sorted partitions go one by one to the members in a circle. For
 //! each topic, a binary search finds the first subscriber at or after the next place in the circle,
-//! so other members are not visited. The owners of all partitions are collected first; then the
-//! answer is written.
+//! so members that do not subscribe are not visited. The owners of all partitions are collected
+//! first; then the answer is written.
 
 use super::subscriptions::Subscribers;
 use crate::group::model::{MemberId, TopicId, TopicPartition};

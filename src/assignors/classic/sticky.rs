@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `sticky.py`: members keep their partitions as far as the balance allows.
+//! Mirror of `sticky.py`: members keep as many of their partitions as the balance allows.
 
 use super::claims::{Sent, settle};
 use super::{constrained, general};

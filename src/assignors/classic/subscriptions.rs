@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `subscriptions.py`: the orders in which a leader sees members and topics.
+//! Mirror of `subscriptions.py`: the orders in which a leader visits members and topics.
 
 use std::borrow::Cow;
 
@@ -26,8 +26,8 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
                 subscribed.push(topic);
             }
         }
-        // The newest Java client sends its topics sorted by name. Here it is enough to sort the
-        // topics that no earlier member lists.
+        // The newest Java client sends its topics sorted by name. Only the topics that no earlier
+        // member lists are still to be sorted.
         let as_sent = group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_none() {
             subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
@@ -38,7 +38,7 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
     in_hash_order(group, &topics)
 }
 
-/// The topics in the iteration order of a default HashMap to which they are added one by one.
+/// Sorts topics into the iteration order of a default HashMap to which they are added one by one.
 fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     let hashes = topics.iter().map(|&t| group.topic_hashes()[t as usize]);
     let order = hash_order(&hashes.collect::<Vec<_>>(), |i| {
@@ -47,7 +47,7 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// Runs: each is a sequence of neighbouring members with equal subscriptions.
+/// The runs of a group: sequences of neighbouring members with equal subscriptions.
 struct Runs {
     /// By member: the number of its run, ascending.
     of_member: Vec<u32>,
@@ -74,12 +74,12 @@ impl Runs {
 pub struct Subscribers {
     of_topic: Vec<(u32, u32)>,
     members: Vec<MemberId>,
-    /// By topic: whether some member lists it twice.
+    /// By topic: whether any member lists it twice.
     doubled: Vec<bool>,
 }
 
 impl Subscribers {
-    /// Subscribers in the given `order`; a member appears as often as it lists a topic.
+    /// Finds the subscribers, in the given `order`; a member appears as often as it lists a topic.
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
         let runs = Runs::of(group);
         let (spans, mut members) = members_of_runs(&runs, order);
@@ -147,7 +147,7 @@ impl Subscribers {
     }
 }
 
-/// Members sorted by run and then by the given `order`, with the span of each run.
+/// Returns the span of each run, and the members sorted by run and then by the given `order`.
 fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<MemberId>) {
     // The members of a run are neighbours in the group, so its span starts at its first member.
     let mut spans: Vec<_> = runs.first.iter().map(|&first| (first, first)).collect();
@@ -160,8 +160,8 @@ fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<Mem
     (spans, members)
 }
 
-/// Whether a member subscribes to a topic, in a table of bits. If the table would be too large
-/// (many members with unequal lists of many topics), a binary search replaces it.
+/// Tells whether a member subscribes to a topic, from a table of bits. If the table would be too
+/// large (many members with unequal lists of many topics), a binary search replaces it.
 pub struct Subscriptions {
     runs: Runs,
     topics: usize,

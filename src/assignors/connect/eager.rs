@@ -3,7 +3,7 @@
 
 use super::work::{Names, Work, WorkerId};
 
-/// The new work of each worker; `workers` and the answer are in member order.
+/// Returns the new work of each worker. `workers` and the answer are in member order.
 pub fn assign(names: &Names, workers: &[WorkerId], target: &Work) -> Vec<Work> {
     let mut works = vec![Work::default(); workers.len()];
     // 1. The workers form a circle, sorted by id.

@@ -60,11 +60,11 @@ struct Leader<'a> {
     /// All workers, in the order of a HashMap of their ids.
     workers: Vec<Worker>,
     names: &'a Names<'a>,
-    /// The leader's memory: at first that of the last round, at the end that of this round.
+    /// The leader's memory: first that of the last round; after `remember`, that of this round.
     memory: Memory,
 }
 
-/// Computes one round. `connectors` and `workers` map the numbers of this round to names.
+/// Computes one round. `connectors` and `workers` hold the names of this round's numbers.
 pub fn handle(
     memory: &Memory,
     spec: &ConnectSpec,
@@ -139,8 +139,8 @@ pub fn handle(
     Ok((leader.remember(spec, &lost), leader.answer(spec)))
 }
 
-/// Indices of the workers in the order of Kafka's HashMap, which is a copy of another HashMap that
-/// was filled in member order.
+/// Returns the indices of the workers in the order of Kafka's HashMap, which is a copy of another
+/// HashMap that was filled in member order.
 fn hash_order(spec: &ConnectSpec, workers: &Names) -> Vec<u32> {
     let running = spec.running.iter();
     let ids: Vec<&str> = running.map(|&(id, _)| workers.name(id)).collect();
@@ -158,7 +158,7 @@ fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
     all
 }
 
-/// The part of `gone` that is in `running`, in the order of a HashSet of all of `running`.
+/// The part of `running` that is also in `gone`, in the order of a HashSet of all of `running`.
 fn running_of(names: &Names, running: &Work, gone: &Work) -> Work {
     if running.within(gone).is_empty() {
         return Work::default(); // an empty list needs no order
@@ -270,7 +270,7 @@ impl Leader<'_> {
         }
     }
 
-    /// By worker: the work that it has to stop because it is above the worker's share.
+    /// By worker: the work above its share, which it has to stop.
     fn surplus(&self, target: &Work) -> Vec<Work> {
         let mut surplus = vec![Work::default(); self.workers.len()];
         if target.is_empty() || self.workers.iter().all(|worker| worker.work.is_empty()) {
@@ -309,7 +309,7 @@ impl Leader<'_> {
     }
 
     fn answer(self, spec: &ConnectSpec) -> Answer {
-        // `assigned` has only new work, which follows the kept work in the lists.
+        // `assigned` contains only new work, which follows the kept work in the lists.
         let assigned = |worker: &Worker| Work {
             connectors: worker.work.connectors[worker.kept.0..].to_vec(),
             tasks: worker.work.tasks[worker.kept.1..].to_vec(),
@@ -332,7 +332,7 @@ impl Leader<'_> {
     }
 }
 
-/// How many connectors (or tasks) each worker has to stop; `held` counts those that it runs.
+/// How many connectors (or tasks) each worker has to stop; `held` is how many each one runs.
 fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     let share = total / held.len();
     let mut extras = total % held.len();
@@ -356,8 +356,8 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// Assigns `new` work to the workers, sorted by how many entries they hold, then by id. Again and
-/// again, those that hold the fewest get one entry each, in this order.
+/// Assigns `new` work to the workers, sorted by how many entries they hold, then by id. Those that
+/// hold the fewest get one entry each, in this order, until no work is left.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers
         .iter_mut()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `work.py`: the connectors and tasks of a worker. A connector or worker is a number:
-//! the rank of its name. A task is one integer, made of its connector's rank and its own number. So
-//! sorted integers are sorted by name.
+//! the rank of its name. A task is one integer, made of its connector's rank and its task number.
+//! So sorted integers are sorted by name.
 
 use rustc_hash::FxHashMap;
 
@@ -40,7 +40,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The rank of a name, which must be one of those passed to `of`.
+    /// Returns the rank of a name, which must be one of those passed to `of`.
     pub fn rank(&self, name: &str) -> u32 {
         self.ranks[name]
     }
@@ -100,7 +100,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// All configured work, sorted; `config` maps each connector to its number of tasks.
+/// Returns all configured work, sorted; `config` maps each connector to its number of tasks.
 pub fn configured(config: impl IntoIterator<Item = (ConnectorId, u32)>) -> Work {
     let mut work = Work::default();
     for (connector, count) in config {
@@ -138,7 +138,7 @@ impl Work {
         }
     }
 
-    /// The work that is not in `other`; both are sorted.
+    /// The work that is not in `other`; both must be sorted.
     pub fn minus(&self, other: &Self) -> Self {
         Self {
             connectors: minus(&self.connectors, &other.connectors),
@@ -146,7 +146,7 @@ impl Work {
         }
     }
 
-    /// The work that is not in `other`, which is sorted.
+    /// The work that is not in `other`; only `other` must be sorted.
     pub fn without(&self, other: &Self) -> Self {
         Self {
             connectors: without(&self.connectors, &other.connectors),
@@ -154,7 +154,7 @@ impl Work {
         }
     }
 
-    /// The work that is also in `other`, which is sorted.
+    /// The work that is also in `other`, which must be sorted.
     pub fn within(&self, other: &Self) -> Self {
         Self {
             connectors: within(&self.connectors, &other.connectors),

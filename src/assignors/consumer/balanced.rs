@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `consumer/balanced.py`: `balanced` as a plug-in of the brokers.
+//! Mirror of `consumer/balanced.py`: the assignor `balanced` as a plug-in of the brokers.
 
 use super::targets::Ids;
 use crate::assignors::balance::balanced::{self, OBJECTIVE};

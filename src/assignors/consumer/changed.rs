@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The targets that `homogeneous.rs` changes. The order of Java's tables usually follows from a
-//! sort of the partitions by slot, which is much faster than to make the tables. They are made only
-//! where the two orders could differ.
+//! Builds the targets that `homogeneous.rs` changes. The order of Java's tables usually follows
+//! from a sort of the partitions by slot, which is much faster than to build the tables. They are
+//! built only where the two orders could differ.
 
 use super::targets::{Target, View, append_target, by_topic};
 use crate::group::model::{MemberId, TopicId, TopicPartition};
@@ -11,7 +11,7 @@ use crate::java::order::sort_stably_by_slot;
 use crate::java::slots::{copied_slots, slots_after_computes, slots_after_puts, start_of_row};
 
 /// How a member's target changes: it keeps the first `keeps` of its partitions of subscribed
-/// topics, and gains partitions. A present topic of which nothing is kept is removed, but not a
+/// topics, and gains partitions. A present topic of which no partition is kept is removed, except a
 /// subscribed one that has no partitions.
 pub struct Change<'u> {
     pub keeps: usize,
@@ -22,11 +22,12 @@ pub struct Change<'u> {
 pub struct Changed<'v, 'g, 'a> {
     view: &'v View<'g, 'a>,
     subscribed: &'v [bool],
-    /// Whether no partition is owned twice. Then a set never gets a number that it already has.
+    /// Whether no partition is owned twice. Then no partition is added to a set that contains it.
     are_sound: bool,
     /// By topic: the last member that gained a partition of it.
     gainer: Vec<MemberId>,
-    /// By topic: the index in the list of runs of the last member that keeps a partition of it.
+    /// By topic: its index in the list of kept runs of the last member that keeps one of its
+    /// partitions.
     place: Vec<u32>,
 }
 
@@ -52,7 +53,7 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         }
     }
 
-    /// Appends the partitions of the m-th member's new target to `list`, in the order of its record.
+    /// Appends the m-th member's new target to `list`: its partitions in the order of its record.
     pub fn append(&mut self, m: usize, change: &Change, list: &mut Vec<TopicPartition>) {
         let start = list.len();
         if self.are_sound && self.append_sorted(m, change, list).is_some() {
@@ -85,12 +86,12 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         target
     }
 
-    /// Computes the list of `target`, but by sorting. Returns None if a slot of a table may have so
-    /// many keys that Java makes it a tree, or doubles the table early.
+    /// Computes the list of `target` by sorting. Returns None if a slot of a table may have so many
+    /// keys that Java makes it a tree, or doubles the table early.
     ///
-    /// While no slot is a tree, its keys keep their order when others are removed or when the table
-    /// doubles. So keys that are listed as they were put and computed, without the removed ones, and
-    /// stably sorted by their final slot, have the order of the table.
+    /// While no slot is a tree, its keys keep their order when other keys are removed or when the
+    /// table doubles. So the keys in the order in which they were put and computed, without the
+    /// removed ones, stably sorted by their final slot, have the order of the table.
     fn append_sorted(
         &mut self,
         m: usize,
@@ -129,7 +130,7 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         });
         let checked = runs.len() - usize::from(last_is_new);
         let slots = slots_after_computes(&runs, hash, copied, checked)?;
-        // Each computed topic stands before the earlier ones of its slot, and before the kept ones.
+        // Computed topics come first in their slot, the latest before all others; kept ones follow.
         runs[kept..].reverse();
         runs.rotate_left(kept);
         sort_stably_by_slot(&mut runs, slots, hash);
@@ -158,8 +159,8 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
 }
 
 impl Run<'_> {
-    /// Appends the run in the order of its set: a copy of `present` from which numbers were removed,
-    /// or a default set; to this the gained numbers were added.
+    /// Appends the run in the order of its set: a copy of `present` from which numbers were
+    /// removed, or a new default set, to which the gained numbers were added.
     fn append(&self, list: &mut Vec<TopicPartition>) -> Option<()> {
         let number = |tp: &TopicPartition| tp.partition;
         if self.kept == 0

@@ -23,7 +23,8 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     builder.assign_rest();
     builder.balance();
     let mut answer = view.answer(&builder.targets);
-    // Else each partition of a subscribed topic has one owner, a subscriber: no anomalies.
+    // Else each partition of a subscribed topic has one owner, a subscriber: there are no
+    // anomalies.
     if builder.owned_twice {
         answer.find_anomalies(view.group, false);
     }
@@ -216,15 +217,15 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
         self.owners[topic as usize][partition as usize] = m;
     }
 
-    /// The member's target, copied before its first change.
+    /// Returns the member's target, which is copied before its first change.
     fn own_copy(&mut self, m: u32) -> &mut Target {
         let view = self.view;
         self.targets[m as usize].get_or_insert_with(|| view.copied(m as usize))
     }
 }
 
-/// Walks the subscribers of one topic, sorted by load, from both ends. The loads here are signed:
-/// the walk from the smallest load begins one below it, which may be -1.
+/// Walks over the subscribers of one topic, sorted by load, from both ends. The loads here are
+/// signed: the walk from the smallest load begins one below that load, which may be -1.
 struct Loads {
     sorted: Vec<u32>,
     least_load: i64,
@@ -291,7 +292,7 @@ impl Loads {
         Some(self.sorted[self.next_most])
     }
 
-    /// Takes the member that `next_most` returned last out of the range of the largest load.
+    /// Removes the member that `next_most` returned last from the range of the largest load.
     fn exclude_most(&mut self) {
         self.most_end -= 1;
         self.sorted.swap(self.next_most, self.most_end);

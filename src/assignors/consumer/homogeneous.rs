@@ -69,13 +69,14 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
             None => view.append_present(i, list),
         })
     } else {
-        // Topics without partitions are rare, and only the tables keep them.
+        // Slow path: `answer_of` loses owned topics without partitions; the targets' tables keep
+        // them.
         let members = 0..view.members.len();
         let targets = members.map(|i| Some(changed.target(i, &change(i)?)));
         view.answer(&targets.collect::<Vec<_>>())
     };
-    // Else each member keeps partitions that exist and that nobody else has, of topics to which all
-    // subscribe, and all others were given once: there are no anomalies.
+    // If they are sound, each member keeps existing partitions that nobody else has, of topics to
+    // which all subscribe, and each other partition was given once: there are no anomalies.
     if !are_sound {
         answer.find_anomalies(view.group, false);
     }
@@ -110,7 +111,7 @@ fn partitions_of(view: &View) -> Partitions {
     }
 }
 
-/// The topics of the first member, in the order of a copied `HashSet` of their ids.
+/// Returns the topics of the first member, in the order of a copied `HashSet` of their ids.
 fn topics_of(view: &View) -> Vec<TopicId> {
     let first = view.subscription(0);
     let (slots, listed) = (copied_slots(first.names), first.topics.iter().copied());
@@ -121,15 +122,16 @@ fn topics_of(view: &View) -> Vec<TopicId> {
     topics
 }
 
-/// The part of its present target that a member keeps.
+/// Which part of its present target a member keeps.
 struct Keeps {
-    /// How many partitions the member keeps: the first ones, of subscribed topics.
+    /// The number of partitions that the member keeps: the first ones of subscribed topics.
     count: usize,
     /// Whether the member keeps its whole present target.
     all: bool,
 }
 
-/// Partitions of subscribed topics above the quota are appended to `unassigned`.
+/// Keeps up to `quota` of the member's partitions of subscribed topics, and appends the others to
+/// `unassigned`.
 fn keep(
     view: &View,
     i: usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `range.py`: runs of each topic's partitions go to its sorted subscribers.
+//! Mirror of `range.py`: contiguous runs of each topic's partitions go to its sorted subscribers.
 
 use std::ops::Range;
 
@@ -56,12 +56,12 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
 }
 
 /// The order of the map that holds a member's runs by topic. Members with equal subscriptions have
-/// maps of one order, so there is one `Table` for each subscription.
+/// maps with equal orders, so there is one `Table` for each subscription.
 struct Table {
     slots: usize,
     topics: Vec<TopicId>,
-    /// Whether `topics` has the order of the map. A map of some of these topics then has their
-    /// order: fewer keys neither double it nor make a slot a tree.
+    /// Whether `topics` is in the order of the map. A map of some of these topics then has their
+    /// order, too: with fewer keys, it is not doubled, and no slot becomes a tree.
     in_order: bool,
 }
 

@@ -28,8 +28,8 @@ pub struct MemberView {
     runs: Range<usize>,
 }
 
-/// The present targets of the members. No assignor changes a present target, so lists in the order
-/// of its tables stand for the tables.
+/// The present targets of the members, as lists in the order of the assignor's tables: no assignor
+/// changes a present target.
 struct Present {
     /// The runs of a member are neighbours, in the order of its map.
     runs: Vec<Run>,
@@ -46,7 +46,7 @@ struct Run {
     end: usize,
 }
 
-/// The number of names that a member subscribes to, and the topics among them that have partitions.
+/// The number of topic names in a member's subscription, and those topics that have partitions.
 pub struct Subscription {
     pub names: usize,
     pub topics: Vec<TopicId>,
@@ -136,7 +136,7 @@ impl<'g, 'a> View<'g, 'a> {
         Ok(view)
     }
 
-    /// The view of an assignor that reads no present target.
+    /// Makes the view for an assignor that reads no present target.
     pub fn without_targets(group: &'g GroupSpec<'a>, assignor: &str) -> Result<Self, GroupError> {
         let ids = Ids::of(group, assignor)?;
         // 1. Walk the members in the order of a default HashMap.
@@ -211,8 +211,8 @@ impl<'g, 'a> View<'g, 'a> {
         new
     }
 
-    /// The answer with these new targets, in the order of `members`; None is an unchanged target.
-    /// No anomalies are searched.
+    /// Returns the answer with these new targets, in the order of `members`; None is an unchanged
+    /// target. Anomalies are not searched.
     pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
         let mut answer = self.answer_of(|m, list| match &targets[m] {
             Some(new) => append_target(new, list),
@@ -255,8 +255,8 @@ impl<'g, 'a> View<'g, 'a> {
         answer
     }
 
-    /// The answer of a group that subscribes to no topic with partitions. It has no anomalies:
-    /// nothing could be assigned.
+    /// Returns the answer for a group that subscribes to no topic with partitions. It has no
+    /// anomalies, because nothing could be assigned.
     pub fn answer_of_nothing(&self) -> Assignment {
         self.answer_of(|_, _| ())
     }
@@ -278,7 +278,7 @@ pub fn append_target(target: &Target, list: &mut Vec<TopicPartition>) {
     }
 }
 
-/// The names that a member subscribes to, as topics, in the order of a copied `HashSet`.
+/// Returns the names that a member subscribes to, as topics, in the order of a copied `HashSet`.
 fn names(group: &GroupSpec, m: MemberId) -> Vec<TopicId> {
     let listed = group.subscription(m).iter().copied();
     let name = |topic: TopicId| group.topics[topic as usize].name;
@@ -319,7 +319,7 @@ impl Present {
     }
 
     /// Adds an empty run for each of `topics` that has no run from index `first` on, and sorts the
-    /// runs from there on in the order of `topics`.
+    /// runs from `first` on in the order of `topics`.
     fn add_owned_topics(&mut self, topics: &[TopicId], first: usize) {
         if topics.is_empty() {
             return;
@@ -340,8 +340,9 @@ impl Present {
     }
 }
 
-/// The partitions of member `m`, grouped by topic; topics are in the order of first appearance.
-/// `last` has for each topic the last member for which this function found a partition of it.
+/// Returns the partitions of member `m`, grouped by topic; topics are in the order of first
+/// appearance. `last` holds, for each topic, the last member for which this function found a
+/// partition of it.
 pub fn by_topic<'g>(
     listed: &'g [TopicPartition],
     last: &mut [MemberId],

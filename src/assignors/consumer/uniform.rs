@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `uniform.py`: the members get nearly equal numbers of partitions, and few move.
+//! Mirror of `uniform.py`: members get nearly equal numbers of partitions, and few partitions move.
 
 use super::targets::View;
 use super::{heterogeneous, homogeneous};

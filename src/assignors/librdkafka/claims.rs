@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `claims.py`: the owner, the holder and the previous owner of each claimed partition. A
-//! partition has a number (its id): the existing partitions have the first ids, topic by topic in
-//! the group's order; the other claimed partitions have the ids after these.
+//! partition has a number (its id): existing partitions have the first ids, topic by topic in the
+//! group's order; other claimed partitions have the ids after these.
 
 use std::cmp::Ordering;
 
@@ -79,8 +79,8 @@ pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupE
     }
     let mut numbers = Numbers::new(group);
     let mut claimed = vec![Vec::new(); group.members.len()];
-    // 1. The holder is the last member that claims a partition. `first_claimed` has the partitions
-    // in the order of their first claims.
+    // 1. The holder is the last member that claims a partition. `first_claimed` lists the
+    // partitions in the order of their first claims.
     let mut first_claimed = Vec::new();
     let mut claims: FxHashMap<PartitionId, Vec<(MemberId, i32)>> = FxHashMap::default();
     for &m in members {
@@ -106,7 +106,7 @@ pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupE
         let claims = claims.remove(&id).unwrap_or_default();
         let last = claims[claims.len() - 1].0;
         let oldest_first = merge_sort(claims, &|a, b| compare(a.1, b.1));
-        // 2. If two claims have equal generations, the partition has no owner and no holder.
+        // 2. If any two claims have equal generations, the partition has no owner and no holder.
         if oldest_first.windows(2).any(|pair| pair[0].1 == pair[1].1) {
             continue;
         }
@@ -129,7 +129,7 @@ fn generation(member: &Member) -> i32 {
     generation.unwrap_or(NO_GENERATION)
 }
 
-/// Compares generations by their difference in 32 bits, which can overflow.
+/// Compares generations by their 32-bit difference, which can overflow as in librdkafka.
 fn compare(a: i32, b: i32) -> Ordering {
     a.wrapping_sub(b).cmp(&0)
 }

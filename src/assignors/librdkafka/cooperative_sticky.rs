@@ -59,7 +59,7 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
         for &id in assigned.iter().filter(|&&id| owner[id as usize] == NOBODY) {
             give(given_to[id as usize], id);
         }
-        // 4. Give each partition that the general algorithm assigned to nobody back to its owner.
+        // 4. Return each partition that the general algorithm assigned to no member to its owner.
         for &id in owned.iter().filter(|&&id| given_to[id as usize] == NOBODY) {
             give(owner[id as usize], id);
         }

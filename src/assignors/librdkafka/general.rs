@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `general.py`: librdkafka's version of Kafka's general sticky algorithm, in the steps
-//! that the Python module explains. Candidates (the members that can have a partition) are kept by
-//! topic, because all partitions of a topic have equal candidates. As in Python, the test for
+//! that the Python module explains. Candidates (the members that can have a partition) are stored
+//! by topic, because all partitions of a topic have equal candidates. As in Python, the test for
 //! balance runs only at the start of a pass and after a move.
 
 use std::collections::BTreeSet;
@@ -42,8 +42,8 @@ pub fn assign(
 /// The racks of members and partitions; both lists are empty if racks make no difference.
 #[derive(Default)]
 struct SentRacks {
-    /// By member: None if its rack is null; Some(None) if its rack is empty, but no replica's rack
-    /// is; else Some(Some(rack)).
+    /// By member: None if its rack is null; Some(None) if its rack is the empty string and no
+    /// replica's rack is; else Some(Some(rack)).
     of_member: Vec<Option<Option<RackId>>>,
     of_partition: Vec<Vec<RackId>>,
 }
@@ -93,7 +93,7 @@ impl SentRacks {
         !self.of_member.is_empty()
     }
 
-    /// Whether the member has a rack (an empty one counts, too) without a replica of the partition.
+    /// Whether the member has a rack (even an empty one) that holds no replica of the partition.
     fn mismatch(&self, member: MemberId, id: PartitionId) -> bool {
         let Some(Some(rack)) = self.of_member.get(member as usize) else {
             return false;
@@ -117,12 +117,12 @@ struct Build<'g> {
     candidates: Vec<Vec<MemberId>>,
     /// By member: its topics that have partitions, in the group's order.
     topics: Vec<Vec<TopicId>>,
-    /// By member: the largest number of partitions that it can have.
+    /// By member: the largest number of partitions that it could have.
     possible: Vec<usize>,
     racks: SentRacks,
     /// All partitions that have a candidate, in the order of step 1.
     order: Vec<PartitionId>,
-    /// Members that are not fixed, by (partitions owned, rank of the id).
+    /// Members that are not fixed, sorted by the number of partitions owned, then by the id's rank.
     by_size: BTreeSet<(usize, u32)>,
     rank: Vec<u32>,
     of_rank: Vec<MemberId>,
@@ -197,8 +197,8 @@ impl<'g> Build<'g> {
         self.order = order;
     }
 
-    /// Orders the partitions: again and again, the next partition is one of the member that has the
-    /// most partitions left. Partitions that no member has are at the end.
+    /// Orders the partitions: the next one always comes from the member that has the most
+    /// partitions left. Partitions that no member has come last.
     fn by_load(&mut self) -> Vec<PartitionId> {
         let mut current = std::mem::take(&mut self.current);
         let mut left = vec![Vec::new(); current.len()];
@@ -393,7 +393,7 @@ impl<'g> Build<'g> {
         Ok(())
     }
 
-    /// Whether loads differ by at most 1, or no member can take a partition from one with more.
+    /// Whether loads differ by at most 1, or no member can take a partition from a fuller one.
     fn is_balanced(&self) -> Result<bool, GroupError> {
         self.interrupt.check()?;
         let sizes = (self.by_size.first(), self.by_size.last());
@@ -410,8 +410,8 @@ impl<'g> Build<'g> {
                 owner[id as usize] = m;
             }
         }
-        // By partition: the last member whose list has it. The array need not be cleared between
-        // members, because each member looks only for its own number.
+        // By partition: the last member whose list contains it. The array need not be cleared for
+        // each member, because a member looks only for its own number.
         let mut owned_by = vec![NOBODY; self.numbers.count()];
         for &(size, rank) in &self.by_size {
             let m = self.of_rank[rank as usize];

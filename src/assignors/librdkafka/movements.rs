@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `movements.py`: the records of moves, with librdkafka's faults.
+//! Mirror of `movements.py`: the records of moves, with the faults that librdkafka's code has.
 
 use rustc_hash::FxHashMap;
 
@@ -29,8 +29,8 @@ pub struct MoveRecords {
 const DISAGREE: &str = "the record of a move and the holder of the partition disagree";
 
 impl MoveRecords {
-    /// The partition to move in place of the given one (often the given one), and whether this
-    /// partition moves back to the member that it came from.
+    /// Returns the partition to move in place of the given one (often that one itself), and whether
+    /// it moves back to the member that it came from.
     pub fn actual(
         &self,
         (topic, id): (TopicId, PartitionId),
@@ -93,7 +93,7 @@ impl MoveRecords {
         Ok(moved)
     }
 
-    /// Takes a partition out of its list. Returns the partition that is then first in the list.
+    /// Removes a partition from its list. Returns the partition that is then first in the list.
     fn forget(
         &mut self,
         (topic, id): (TopicId, PartitionId),
@@ -112,8 +112,8 @@ impl MoveRecords {
         if let Some(at) = moved.partitions.iter().position(|&other| other == id) {
             moved.partitions.remove(at);
         }
-        // If a partition moves once more, librdkafka frees its record. If it is the partition
-        // `keeper`, the list's key is then in freed memory.
+        // If a partition moves again, librdkafka frees its record. If that partition is `keeper`,
+        // the list's key is then in freed memory.
         moved.key_is_gone |= moved.keeper == id && !stays;
         let first = moved.partitions.first().copied();
         if first.is_some() {

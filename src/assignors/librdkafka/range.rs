@@ -27,10 +27,10 @@ pub fn assign(group: &GroupSpec) -> Assignment {
         a.subscribers == b.subscribers && a.partitions == b.partitions
     };
     for topics in topics.chunk_by_mut(together) {
-        // 3. By racks, assign partitions of co-partitioned topics.
+        // 3. Assign partitions of co-partitioned topics by racks.
         if topics.len() > 1 {
             assign_together(topics, &mut assignment);
-        // 2. By racks, assign partitions of a topic that is not co-partitioned.
+        // 2. Assign partitions of a topic that is not co-partitioned by racks.
         } else if topics[0].needs_racks {
             topics[0].assign_ranges(TopicShare::rack_matches, &mut assignment);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `subscriptions.py`: the orders in which a librdkafka leader sees members and topics.
+//! Mirror of `subscriptions.py`: the orders in which a librdkafka leader visits members and topics.
 //! Names are compared as `str`s, that is, by their UTF-8 bytes.
 
 use std::cmp::Ordering;
@@ -27,7 +27,7 @@ pub fn by_instance(group: &GroupSpec, members: Vec<MemberId>) -> Vec<MemberId> {
     merge_sort(members, &|&a, &b| compare_by_instance(group, a, b))
 }
 
-/// Sorts by merging, as glibc's `qsort` does; if `compare` is not transitive, the result depends on
+/// Sorts by merging, as glibc's `qsort` does. If `compare` is not transitive, the result depends on
 /// this algorithm.
 pub fn merge_sort<T: Copy>(items: Vec<T>, compare: &impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     if items.len() < 2 {

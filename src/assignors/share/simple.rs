@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `simple.py`: shares each partition among so many members that each member gets a
-//! partition. A member is a number: its index in `View::members`. A pool is a set of partitions
-//! that some members share: one topic, or all topics. A partition has a number within its pool.
+//! Mirror of `simple.py`: assigns each partition to so many members that every member gets one. A
+//! member is a number: its index in `View::members`. A pool is a set of partitions that some
+//! members share: those of one topic, or of all topics. A partition has a number within its pool.
 
 use std::cmp::Ordering;
 use std::vec::IntoIter;
@@ -60,11 +60,11 @@ fn compare(ids: &Ids, partitions: &[TopicPartition], a: u32, b: u32) -> Ordering
 struct Pool<'v, 'g, 'a> {
     view: &'v View<'g, 'a>,
     targets: &'v mut [Option<Target>],
-    /// By number in this pool: the partition. `numbers` is its inverse.
+    /// The partitions, by their number in this pool. `numbers` is the inverse.
     partitions: Vec<TopicPartition>,
     numbers: FxHashMap<TopicPartition, u32>,
     /// Whether the pool has only one topic. Then Kafka's key for a partition is its number in the
-    /// topic; else it also contains the topic's id.
+    /// topic; else the key also contains the topic's id.
     of_one_topic: bool,
     /// The number of members that share each partition.
     shared_by: usize,
@@ -126,7 +126,8 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         31u32.wrapping_mul(topic).wrapping_add(tp.partition)
     }
 
-    /// The members that hold a partition; a new partition gets an empty set with `slots` slots.
+    /// Returns the members that hold a partition; a new partition gets an empty set of `slots`
+    /// slots.
     fn holders(&mut self, tp: TopicPartition, slots: usize) -> &mut Integers {
         let (number, hash) = (self.number(tp), self.hash(tp));
         let (ids, partitions) = (&self.view.ids, &self.partitions);
@@ -150,7 +151,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         held.put(number, hash, &|a, b| compare(ids, partitions, a, b), ());
     }
 
-    /// The number of partitions that a member holds, minus the number that it wants.
+    /// Returns the number of partitions that a member holds, minus the number that it wants.
     fn more_than_wanted(&self, m: u32) -> i64 {
         self.held.get(m).map_or(0, |held| held.len() as i64) - self.wanted[m as usize] as i64
     }
@@ -176,8 +177,8 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
             .remove(tp.partition);
     }
 
-    /// If more than `shared_by` members hold a partition, takes it from the first ones. Returns the
-    /// members that lose a partition.
+    /// Takes each partition that more than `shared_by` members hold from its first holders. Returns
+    /// the members that lose a partition.
     fn take_from_crowded(&mut self) -> Vec<u32> {
         let mut losing = Vec::new();
         for number in self.holders.keys() {
@@ -231,8 +232,9 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         Ok(())
     }
 
-    /// The next member of the circle. At its end, the circle starts again if a member got a
-    /// partition since its last start (`gave`); returns None if no member did.
+    /// Returns the next member of the circle. At its end, the circle starts again if a member got a
+    /// partition since its last start (`gave`); else returns None. Returns an error if no member is
+    /// unfilled.
     fn next(&self, circle: &mut IntoIter<u32>, gave: &mut bool) -> Result<Option<u32>, GroupError> {
         if let Some(m) = circle.next() {
             return Ok(Some(m));
@@ -249,7 +251,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         })
     }
 
-    /// The member's target, copied before its first change.
+    /// Returns the member's target, which is copied before its first change.
     fn own_copy(&mut self, m: u32) -> &mut Target {
         let view = self.view;
         self.targets[m as usize].get_or_insert_with(|| view.copied(m as usize))
@@ -298,7 +300,7 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
     pool.fill()
 }
 
-/// By topic: the members whose present targets have it, with their partitions.
+/// By topic: the members whose present targets contain it, each with its partitions.
 fn owned_by_topic<'v>(view: &'v View) -> Vec<Vec<(u32, &'v [u32])>> {
     let mut owned = vec![Vec::new(); view.group.topics.len()];
     for m in 0..view.members.len() {

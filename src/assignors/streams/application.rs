@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `application.py`: the input and the answer of the leader of a classic Kafka Streams
-//! group. Topics, tasks and racks are numbers; those of topics and tasks have their order.
+//! group. Topics, tasks and racks are numbers; numbers of topics and tasks sort as their names and
+//! ids.
 
 use rustc_hash::FxHashMap;
 
 use crate::java::hash_map::HashMap;
 use crate::java::order::compare_names;
 
-/// Two signed halves.
+/// The most and the least significant 64 bits, signed.
 pub type Uuid = (i64, i64);
 /// A subtopology and a partition number.
 pub type TaskId = (i32, i32);
@@ -18,7 +19,7 @@ pub const NO_RACK: u32 = u32::MAX;
 
 pub struct TopicsInfo {
     pub subtopology_id: i32,
-    /// Also those for repartitioning.
+    /// Source topics, including repartition topics.
     pub source_topics: Vec<String>,
     pub changelog_topics: Vec<String>,
     pub source_changelog_topics: Vec<String>,
@@ -105,10 +106,10 @@ pub struct Topology<'a> {
     pub topics: Vec<&'a str>,
     numbers: FxHashMap<&'a str, u32>,
     rack_numbers: FxHashMap<&'a str, u32>,
-    /// The racks of the replicas of each partition, by topic.
+    /// By topic and partition: the racks of the replicas.
     pub racks: Vec<Vec<Vec<u32>>>,
     pub subtopologies: FxHashMap<i32, &'a TopicsInfo>,
-    /// The id of each task, sorted.
+    /// The ids of the tasks, sorted.
     pub ids: Vec<TaskId>,
     pub tasks: Vec<u32>,
     pub stateful: Vec<u32>,
@@ -224,7 +225,7 @@ impl<'a> Topology<'a> {
         number.copied().unwrap_or(NO_RACK)
     }
 
-    /// The number of a task that is known or reported.
+    /// The number of a task; the id must be in `ids`.
     pub fn number(&self, id: TaskId) -> u32 {
         self.ids.partition_point(|&one| one < id) as u32
     }
@@ -245,7 +246,7 @@ impl<'a> Topology<'a> {
         (self.topics[topic as usize].to_owned(), p)
     }
 
-    /// Tasks in the order in which Java adds them to a set.
+    /// Sorts tasks into the order in which Java adds them to a set.
     pub fn in_java_order(&self, tasks: &[u32]) -> Vec<u32> {
         let mut order: HashMap<Vec<u32>> = HashMap::default();
         for &task in tasks {
@@ -266,7 +267,7 @@ pub fn missing_sources(application: &Application) -> bool {
     sources.any(|topic| !application.racks.contains_key(topic))
 }
 
-/// The sum of the end offsets of each task; None if they are not known.
+/// By task: the sum of its end offsets; None if the end offsets of some topic are unknown.
 pub fn end_offset_sums(application: &Application, topology: &Topology) -> Option<Vec<i64>> {
     let mut sums = vec![0; topology.ids.len()];
     for &task in &topology.stateful {

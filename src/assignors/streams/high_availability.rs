@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `high_availability.py`: the ideal owner gets a task when it is caught up.
+//! Mirror of `high_availability.py`: a task moves to its ideal owner once the owner is caught up.
 
 use rustc_hash::FxHashSet;
 
@@ -12,7 +12,7 @@ use crate::java::priority_queue::PriorityQueue;
 const TRAFFIC_COST: i64 = 10;
 const NON_OVERLAP_COST: i64 = 1;
 
-/// Gives all tasks to processes, which are sorted by id; returns whether a probing rebalance is
+/// Assigns all tasks to processes, which are sorted by id. Returns whether a probing rebalance is
 /// needed.
 pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &Settings) -> bool {
     let replicas = settings.num_standby_replicas > 0;
@@ -50,7 +50,7 @@ pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &
             let may_swap = |processes: &[StreamsProcess], source, target, task| {
                 standby_tasks::may_swap(processes, settings, source, target, task)
             };
-            // The pairs are always solved as `min_traffic`.
+            // The strategy `min_traffic` decides which standby tasks two processes swap.
             let pairs = RackCosts {
                 balanced: false,
                 ..racks(false, costs)
@@ -73,7 +73,7 @@ pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &
     moved > 0
 }
 
-/// The traffic and the non-overlap cost: the settings, or these defaults.
+/// The cost of traffic and of non-overlap: the settings, or these defaults.
 pub fn costs(settings: &Settings, traffic: i64, non_overlap: i64) -> (i64, i64) {
     (
         settings

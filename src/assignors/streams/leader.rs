@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `leader.py`: what the leader of a classic Kafka Streams group computes in a rebalance.
+//! Mirror of `leader.py`: the answer of the leader of a classic Kafka Streams group in a rebalance.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -22,7 +22,7 @@ const MISSING_SOURCE: i32 = 1;
 const ASSIGNMENT_ERROR: i32 = 3;
 const SHUTDOWN_REQUESTED: i32 = 4;
 
-/// The answer of a leader.
+/// Returns the answer of the leader; an error if Kafka's class throws.
 pub fn assign(application: &Application) -> Result<LeaderAnswer, GroupError> {
     // 1.
     let ids: Vec<&str> = application
@@ -94,7 +94,7 @@ pub fn assign(application: &Application) -> Result<LeaderAnswer, GroupError> {
     Ok(answer)
 }
 
-/// The processes in the order of the leader's `HashMap`.
+/// Returns the processes in the order of the leader's `HashMap`.
 fn processes<'a>(
     application: &Application,
     members: &[&'a StreamThread],
@@ -147,7 +147,7 @@ fn owned_tasks(process: &StreamsProcess, topology: &Topology) -> Result<Vec<u32>
     Ok(tasks)
 }
 
-/// Runs the task assignor; returns whether to probe, and whether it was the fallback.
+/// Runs the task assignor. Returns whether to probe, and whether the fallback assignor ran.
 fn to_processes(
     application: &Application,
     processes: &mut [StreamsProcess],
@@ -172,7 +172,7 @@ fn to_processes(
     (false, false)
 }
 
-/// The member that owns each partition, by its place in `members`; the last one counts.
+/// By partition: the member that owns it; of several owners, the last one counts.
 fn owners<'a>(members: &[&'a StreamThread], topology: &Topology) -> FxHashMap<Partition, &'a str> {
     let mut owners = FxHashMap::default();
     for one in members {
@@ -185,7 +185,7 @@ fn owners<'a>(members: &[&'a StreamThread], topology: &Topology) -> FxHashMap<Pa
     owners
 }
 
-/// Steps 5 to 7 for a process; None if a thread found no task.
+/// Runs steps 5 to 7 for a process. Returns None if no task is left for a thread.
 fn thread_answers(
     process: &StreamsProcess,
     topology: &Topology,
@@ -241,7 +241,7 @@ fn thread_answers(
     Some(answers)
 }
 
-/// The threads by member id, and the active and standby tasks of each thread.
+/// The process's threads, sorted by member id, and the active and the standby tasks of each.
 type OnThreads = (Vec<usize>, Vec<Vec<u32>>, Vec<Vec<u32>>);
 
 fn on_threads(process: &StreamsProcess, topology: &Topology, public: bool) -> Option<OnThreads> {
@@ -289,7 +289,7 @@ fn on_threads(process: &StreamsProcess, topology: &Topology, public: bool) -> Op
     found.then_some((order, active, copies))
 }
 
-/// Tasks in the order of a `HashSet` to which they are added.
+/// Sorts tasks into the order of a `HashSet` to which they are added.
 fn in_set(topology: &Topology, tasks: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut order: HashMap<()> = HashMap::default();
     for task in tasks {
@@ -328,7 +328,7 @@ fn tasks(process: &StreamsProcess, topology: &Topology) -> ProcessTasks {
     }
 }
 
-/// The partitions of each end point, sorted.
+/// By end point: the partitions of its tasks, sorted.
 fn by_host(processes: &[StreamsProcess], topology: &Topology, how: Held) -> ByHost {
     let mut hosts: Vec<&str> = Vec::new();
     let mut partitions: FxHashMap<&str, Vec<Partition>> = FxHashMap::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `legacy_sticky.py`: tasks stay where they were, without warm-ups.
+//! Mirror of `legacy_sticky.py`: tasks stay at their processes, and there are no warm-ups.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,7 +13,7 @@ use crate::java::slots::copied_slots;
 const TRAFFIC_COST: i64 = 1;
 const NON_OVERLAP_COST: i64 = 10;
 
-/// Gives all tasks to processes, which are in hash order; `public` is KIP-924's form.
+/// Assigns all tasks to processes, which are in hash order; `public` selects KIP-924's form.
 pub fn assign(
     processes: &mut [StreamsProcess],
     topology: &Topology,
@@ -49,7 +49,7 @@ pub fn assign(
     }
 }
 
-/// The set of ids at some places, in its order.
+/// Returns the given places in the order of a set of the ids at these places.
 fn id_set(ids: &[Uuid], places: impl Iterator<Item = usize>, slots: usize) -> Vec<usize> {
     let mut set: HashMap<()> = HashMap::with_slots(slots);
     for at in places {
@@ -73,12 +73,12 @@ struct Work<'w, 'a> {
     processes: &'w mut [StreamsProcess<'a>],
     topology: &'w Topology<'w>,
     public: bool,
-    /// The place of the last process that had the task, in Java's order of tasks.
+    /// By task: the place of the last process that had it as active; in Java's order of tasks.
     had_active: HashMap<usize>,
-    /// The places of processes, in Java's order.
+    /// By task: the places of the processes that had it as standby, in Java's order.
     had_standby: FxHashMap<u32, Vec<usize>>,
     pairs: FxHashSet<(u32, u32)>,
-    /// The tasks of each process.
+    /// By process: its tasks.
     held: Vec<Vec<u32>>,
 }
 
@@ -244,8 +244,8 @@ struct Racks<'r> {
     public: bool,
     balanced: bool,
     costs: (i64, i64),
-    /// Whether active and standby tasks are swapped; only KIP-924's form asks for other racks
-    /// before each of the two.
+    /// Whether active tasks are swapped, and whether standby tasks are. The two differ only in
+    /// KIP-924's form, which tests other racks for standby tasks.
     enabled: [bool; 2],
 }
 
@@ -308,7 +308,7 @@ impl<'r> Racks<'r> {
         }
     }
 
-    /// Runs `swap` with the processes sorted by id, or in hash order in KIP-924's form.
+    /// Runs `swap` with the processes sorted by id; in KIP-924's form, in hash order.
     fn in_order(&self, processes: &mut [StreamsProcess], swap: impl FnOnce(&mut [StreamsProcess])) {
         if self.public {
             swap(processes);

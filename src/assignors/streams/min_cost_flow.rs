@@ -12,7 +12,8 @@ struct Edge {
     flow: i64,
 }
 
-/// An edge from a node: where it ends, its number, and whether it is the edge itself or its return.
+/// A way out of a node: where it ends, its edge's index, and whether it follows the edge or
+/// returns.
 #[derive(Clone, Copy)]
 struct Way {
     end: usize,
@@ -33,7 +34,7 @@ impl Graph {
         }
     }
 
-    /// Returns the number of the edge.
+    /// Adds an edge, and returns its index.
     pub fn add(&mut self, start: usize, end: usize, capacity: i64, cost: i64, flow: i64) -> usize {
         let edge = self.edges.len();
         self.edges.push(Edge {
@@ -55,7 +56,8 @@ impl Graph {
         self.edges[edge].flow > 0
     }
 
-    /// Finds a first flow: shortest paths to the sink, by ascending neighbours.
+    /// Finds a first flow: along shortest paths to the sink, which visit neighbours in ascending
+    /// order.
     pub fn fill(&mut self, source: usize, sink: usize) {
         self.sort();
         loop {
@@ -84,7 +86,7 @@ impl Graph {
         }
     }
 
-    /// Makes the flow one of minimum cost.
+    /// Changes the flow into one of minimum cost.
     pub fn solve(&mut self) {
         self.sort();
         while let Some(cycle) = self.negative_cycle() {
@@ -99,7 +101,7 @@ impl Graph {
     }
 
     fn negative_cycle(&self) -> Option<Vec<Way>> {
-        // 1. Only edges with a capacity that is left.
+        // 1. Use only ways that have capacity left.
         let mut residual: Vec<(usize, usize, i64, Way)> = Vec::new();
         for (at, ways) in self.ways.iter().enumerate() {
             let open = ways.iter().filter(|&&way| self.left(way) > 0);
@@ -122,7 +124,7 @@ impl Graph {
                     }
                 }
             }
-            // Without a relaxation in this round, there is none in the last one.
+            // If a round relaxes no edge, later rounds relax none either.
             if !relaxed {
                 break;
             }
@@ -144,7 +146,7 @@ impl Graph {
         if way.forward { cost } else { -cost }
     }
 
-    /// Sends as much flow as fits along a path.
+    /// Sends as much flow along a path as fits.
     fn push(&mut self, path: &[Way]) {
         let most = path.iter().map(|&way| self.left(way)).min().unwrap_or(0);
         for way in path {

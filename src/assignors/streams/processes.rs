@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `processes.py`: the processes of an application with the tasks that each had, and those
-//! that it gets.
+//! Mirror of `processes.py`: the processes of an application, with each one's previous and new
+//! tasks.
 
 use rustc_hash::FxHashMap;
 
@@ -26,14 +26,14 @@ pub struct StreamsProcess<'a> {
     sums: FxHashMap<u32, i64>,
     /// The tasks that each thread reported, sorted.
     pub reported: Vec<Vec<u32>>,
-    /// By task.
+    /// By task, like the next three fields.
     pub previous_active: Vec<bool>,
     pub previous_standby: Vec<bool>,
     pub lags: Vec<i64>,
     pub held: Vec<Held>,
     active: u32,
     standby: u32,
-    /// As `placed` of the reference; None unless KIP-924's form needs it.
+    /// Mirror of the reference's `placed`; None unless KIP-924's form needs it.
     pub placed: Option<HashMap<bool>>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> StreamsProcess<'a> {
         self.reported.push(reported);
     }
 
-    /// Notes the previous tasks, and computes the lag of every stateful task.
+    /// Records the previous tasks, and computes the lag of every stateful task.
     pub fn had(&mut self, owned: &[u32], topology: &Topology, ends: Option<&[i64]>) {
         for (&task, &sum) in &self.sums {
             let is_active = sum == LATEST_OFFSET;
@@ -131,7 +131,7 @@ impl<'a> StreamsProcess<'a> {
         self.held[task as usize] == how
     }
 
-    /// The active or standby tasks, sorted.
+    /// Returns the active or the standby tasks, sorted.
     pub fn tasks(&self, how: Held) -> Vec<u32> {
         let held = (0..).zip(&self.held);
         held.filter(|&(_, &one)| one == how)
@@ -166,7 +166,7 @@ impl<'a> StreamsProcess<'a> {
     }
 }
 
-/// The place of the process with the least `load`; of equals, the first one.
+/// Returns the place of the process with the least `load`; of equal loads, the first one.
 pub fn least<'a>(
     processes: &[StreamsProcess<'a>],
     places: impl Iterator<Item = usize>,
@@ -182,7 +182,7 @@ pub fn least<'a>(
     best.map(|best| best.1)
 }
 
-/// Runs a step with the processes sorted by id, and restores their order.
+/// Runs a step with the processes sorted by id, then restores their order.
 pub fn sorted_by_id<'a, T>(
     processes: &mut [StreamsProcess<'a>],
     step: impl FnOnce(&mut [StreamsProcess<'a>]) -> T,
@@ -195,7 +195,7 @@ pub fn sorted_by_id<'a, T>(
     result
 }
 
-/// Moves tasks from process to process while that makes the difference of loads smaller.
+/// Moves tasks from process to process while that reduces the difference of their loads.
 pub fn balance(
     processes: &mut [StreamsProcess],
     how: Held,
@@ -207,7 +207,7 @@ pub fn balance(
         moved = false;
         for source in 0..processes.len() {
             for target in 0..processes.len() {
-                // The first test is not in the reference: it saves lists of tasks.
+                // The reference does not have the first test; it saves lists of tasks.
                 if source == target
                     || !should_move(&processes[source], &processes[target])
                     || !allowed(&processes[source], &processes[target])

@@ -11,7 +11,7 @@ pub const BALANCE_SUBTOPOLOGY: &str = "balance_subtopology";
 const ROUNDS: usize = 4;
 const SOURCE: usize = 0;
 
-/// Step 1; `public` is KIP-924's form.
+/// Step 1: whether all racks are known; `public` selects KIP-924's form.
 pub fn is_known(
     topology: &Topology,
     processes: &[StreamsProcess],
@@ -41,7 +41,7 @@ pub fn is_known(
         })
 }
 
-/// The swaps for one assignor; the partitions that count are inputs, changelogs, or both.
+/// The swaps for one assignor. Costs count the partitions of inputs, of changelogs, or of both.
 pub struct RackCosts<'a> {
     pub topology: &'a Topology<'a>,
     pub balanced: bool,
@@ -104,7 +104,7 @@ impl RackCosts<'_> {
         }
     }
 
-    /// Moves tasks as the flow of minimum cost says; returns whether any moved.
+    /// Moves tasks as the flow of minimum cost requires. Returns whether any task moved.
     fn swap(
         &self,
         processes: &mut [StreamsProcess],
@@ -157,7 +157,7 @@ impl RackCosts<'_> {
             count += remote(&self.topology.changelogs[task as usize]);
         }
         if self.inputs && self.changelogs {
-            // A source topic that is a changelog too counts once.
+            // A source topic that is also a changelog counts once.
             let inputs = &self.topology.inputs[task as usize];
             let changelogs = self.topology.changelogs[task as usize].iter().copied();
             let both: Vec<Partition> = changelogs.filter(|tp| inputs.contains(tp)).collect();
@@ -232,7 +232,7 @@ fn balance_subtopology(
     chosen(&graph, &edges, processes)
 }
 
-/// The process whose edge has flow, for each task.
+/// By task: the index of the process whose edge has flow.
 fn chosen(graph: &Graph, edges: &[usize], processes: usize) -> Vec<usize> {
     let first = |of_one: &[usize]| of_one.iter().position(|&edge| graph.has_flow(edge));
     edges

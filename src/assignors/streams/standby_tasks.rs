@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `standby_tasks.py`: gives stateful tasks their standby replicas.
+//! Mirror of `standby_tasks.py`: assigns the standby replicas of stateful tasks.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -7,7 +7,7 @@ use super::application::{Settings, Topology};
 use super::processes::{Held, StreamsProcess, least};
 use crate::java::hash_map::HashMap;
 
-/// Gives standby replicas; `processes` are sorted by id.
+/// Assigns the standby replicas; `processes` are sorted by id.
 pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &Settings) {
     let replicas = settings.num_standby_replicas;
     let mut left_over: Vec<(u32, u32)> = topology
@@ -44,13 +44,14 @@ pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &
     }
 }
 
-/// Whether a standby task may move: with tags, only if the target has all of them.
+/// Whether a standby task may move; with rack-aware tags, only if the target has all tags of the
+/// source.
 pub fn may_balance(settings: &Settings, source: &StreamsProcess, target: &StreamsProcess) -> bool {
     settings.rack_aware_assignment_tags.is_empty()
         || source.tags.iter().all(|tag| target.tags.contains(tag))
 }
 
-/// Whether the copies of a task keep at least as many different tags.
+/// Whether the copies of a task have at least as many different tags after the swap.
 pub fn may_swap(
     processes: &[StreamsProcess],
     settings: &Settings,
@@ -69,7 +70,7 @@ pub fn may_swap(
     distinct(target) >= distinct(source)
 }
 
-/// The number of values of each key.
+/// By tag key: the number of its different values.
 fn values<'a>(processes: &[StreamsProcess<'a>]) -> FxHashMap<&'a str, u32> {
     let tags: FxHashSet<&(String, String)> = processes.iter().flat_map(|one| one.tags).collect();
     let mut counts = FxHashMap::default();
@@ -79,7 +80,7 @@ fn values<'a>(processes: &[StreamsProcess<'a>]) -> FxHashMap<&'a str, u32> {
     counts
 }
 
-/// Gives replicas of a task by tags; returns the number of replicas that are missing.
+/// Assigns replicas of a task by tags. Returns the number of replicas that are missing.
 fn by_tags(
     processes: &mut [StreamsProcess],
     task: u32,

@@ -58,13 +58,13 @@ fn members<'g, 'a>(
     Ok(order.map(|&m| (m, &group.streams.members[&m])).collect())
 }
 
-/// The tasks: those of a subtopology follow each other.
+/// The tasks of the group; the tasks of one subtopology have consecutive numbers.
 struct Topology<'a> {
-    /// In the order of names.
+    /// Sorted by name.
     subtopologies: Vec<Subtopology<'a>>,
-    /// The number of each subtopology's first task, and of the task after the last one.
+    /// By subtopology: the number of its first task; at the end, the total number of tasks.
     starts: Vec<u32>,
-    /// The place of each subtopology in `subtopologies`.
+    /// By the subtopology's id: its index in `subtopologies`.
     places: FxHashMap<TopicId, usize>,
 }
 
@@ -102,7 +102,8 @@ impl<'a> Topology<'a> {
         exists.then(|| self.starts[place] + task.partition)
     }
 
-    /// The tasks of stateful subtopologies, or of all, sorted by partition and then subtopology.
+    /// Returns the tasks of stateful subtopologies, or all, sorted by partition, then by
+    /// subtopology.
     fn by_partition(&self, only_stateful: bool) -> Vec<u32> {
         let chosen = |place: &usize| !only_stateful || self.subtopologies[*place].stateful;
         let places = (0..self.subtopologies.len()).filter(chosen);
@@ -114,7 +115,7 @@ impl<'a> Topology<'a> {
     }
 }
 
-/// A quota: a member that has `each` tasks or more gets back no further earlier task.
+/// A quota: a member with `each` tasks or more does not get back more of its earlier tasks.
 struct Quota {
     tasks: i64,
     members: i64,
@@ -133,12 +134,12 @@ impl Quota {
     }
 
     fn divide(&mut self) {
-        // Rounded up, also below zero.
+        // Rounded up, also if negative.
         let each = (-self.tasks).checked_div_euclid(self.members);
         self.each = -each.unwrap_or(0);
     }
 
-    /// Call this when a member got a task; `tasks` is the number of tasks that it now has.
+    /// Updates the quota after a member got a task; `tasks` is the number of its tasks from now on.
     fn count(&mut self, tasks: u32) {
         if i64::from(tasks) == self.each {
             self.members -= 1;
@@ -149,7 +150,7 @@ impl Quota {
 }
 
 struct Process {
-    /// In the order of Java's map.
+    /// The members' indices, in the order of Java's map.
     members: Vec<u32>,
     tasks: FxHashSet<u32>,
     load: f64,
@@ -270,7 +271,8 @@ impl Work {
         }
     }
 
-    /// Gives one replica to the previous owner or the best candidate; returns whether it did.
+    /// Gives one replica to the previous owner or the best candidate. Returns false if neither can
+    /// take it.
     fn give_to_earlier(&mut self, task: u32) -> bool {
         let owner = self.owner_of(task).filter(|&m| !self.has(m, task));
         if self.give_if(owner, task, false) {
@@ -280,7 +282,8 @@ impl Work {
         self.give_if(best, task, false)
     }
 
-    /// Gives one replica to a process without the task; returns false if all have the task.
+    /// Gives one replica to the least loaded process without the task. Returns false if all have
+    /// it.
     fn give_to_least_loaded(&mut self, queue: &mut PriorityQueue<f64, u32>, task: u32) -> bool {
         let mut passed = Vec::new();
         let mut gave = false;
@@ -311,7 +314,8 @@ impl Work {
         self.process(m).tasks.contains(&task)
     }
 
-    /// The best candidate; with `without_task`, its process must not have the task.
+    /// Returns the best candidate; with `without_task`, only one whose process does not have the
+    /// task.
     fn best_candidate(&self, task: u32, without_task: bool) -> Option<u32> {
         let range = self.candidates_of.get(&task)?.clone();
         let mut best: Option<(f64, u32, u32)> = None;
@@ -327,7 +331,7 @@ impl Work {
         best.map(|best| best.2)
     }
 
-    /// Gives a task to a member if it has fewer tasks than the quota; returns whether it did.
+    /// Gives a task to a member that has fewer tasks than the quota. Returns whether it did.
     fn give_if(&mut self, m: Option<u32>, task: u32, active: bool) -> bool {
         let quota = if active {
             &self.active_quota
@@ -361,7 +365,7 @@ impl Work {
         lists[m as usize].push(task);
     }
 
-    /// The member with the fewest tasks in a process. The caller must give it the next task.
+    /// Returns the process's member with the fewest tasks. The caller must give it the next task.
     fn next_member(&mut self, p: u32) -> u32 {
         let Process {
             members, by_count, ..
@@ -391,7 +395,7 @@ impl Work {
     }
 }
 
-/// The process of each member, all processes, and their order in Java's map.
+/// Returns the process of each member, all processes, and their order in Java's map.
 fn processes(
     group: &GroupSpec,
     members: &[(MemberId, &StreamsMember)],

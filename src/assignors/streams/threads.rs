@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use super::processes::StreamsProcess;
 use crate::java::priority_queue::PriorityQueue;
 
-/// Adds the tasks of each thread to `lists`, in which the tasks of earlier calls are counted by
-/// `load`. `order` has the threads by member id. Returns false if a thread finds no task.
+/// Appends the tasks of each thread to `lists`; `load` counts the tasks of earlier calls, too.
+/// `order` lists the threads by member id. Returns false if no task is left for a thread.
 pub fn assign(
     process: &StreamsProcess,
     tasks: &[u32],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes plans and comparisons as columns; figures have the names of `plans/figures.py`.
+//! Writes plans and comparisons as columns; the figures have their names in `plans/figures.py`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::GroupError;
 use crate::plans::figures::{Balance, Figures};
 use crate::switching::comparison::Comparison;
 
-/// One row: the group's id (None if it is missing or unreadable), and the group's answer.
+/// One row: the group's id (None if missing or unreadable), and the group's answer.
 pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
 
 /// Assignor, figures (None if no change affects the group), and the changes that do not affect it.
@@ -25,7 +25,7 @@ pub struct Compared<'a> {
     pub not_affected: Option<String>,
 }
 
-/// Makes one output row from each planned row: its figures, or its error.
+/// Makes one output row from each planned group: its figures, or its error.
 pub fn write(rows: &[Row<Planned>]) -> RecordBatch {
     // A row has no figures if it has an error, or if no change affects its group.
     let figures = rows.iter().map(|row| row.1.as_ref().ok()?.1.as_ref());
@@ -35,7 +35,7 @@ pub fn write(rows: &[Row<Planned>]) -> RecordBatch {
     answered(rows, |planned| Some(planned.0.name()), columns)
 }
 
-/// Makes one output row from each compared row: its candidates and recommendation, or its error.
+/// Makes one output row from each compared group: its candidates and recommendation, or its error.
 pub fn write_compared(rows: &[Row<Compared>]) -> RecordBatch {
     let all = rows.iter().map(|row| row.1.as_ref().ok());
     let compared = all.clone().map(|one| one?.comparison.as_ref());
@@ -52,7 +52,7 @@ pub fn write_compared(rows: &[Row<Compared>]) -> RecordBatch {
     answered(rows, |one| one.own, columns)
 }
 
-/// The columns of an answer: the group and its assignor, its `own` columns, and its error.
+/// Makes the columns of an answer: the group and its assignor, its `own` columns, and its error.
 pub fn answered<'r, 'a, T>(
     rows: &'r [Row<'a, T>],
     assignor: impl Fn(&'r T) -> Option<&'r str>,

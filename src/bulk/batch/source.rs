@@ -15,15 +15,15 @@ use crate::group::group_fields::{self, GROUP};
 use crate::group::spec::GroupSpec;
 use crate::json::Value;
 
-/// The form in which a batch has its groups.
+/// The form of the groups in a batch.
 #[derive(Clone, Copy)]
 pub enum Form<'i> {
     /// The contract's columns.
     Columns,
     /// Contract lines, in the only column.
     Lines,
-    /// Keys and values of groups' records. A group without members, or that is not a consumer group,
-    /// gets no row.
+    /// Keys and values of groups' records. A group without members, or of another kind than
+    /// consumer, has no row.
     Records(&'i Inventory),
 }
 
@@ -52,7 +52,8 @@ impl<'a> Columns<'a> {
         Ok(Self { group, error })
     }
 
-    /// The group of a row. If an earlier step has set the row's `error`, the row keeps this error.
+    /// Returns the group of a row. If an earlier step has set the row's `error`, returns this
+    /// error.
     fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         let whole = Given::whole_row(self.error.at(row));
         let [error] = whole.fields(&ERROR)?;
@@ -63,7 +64,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Finds the only column of a batch; returns an error if there are several, or none.
+/// Finds the only column of a batch. Returns an error if there is no column, or more than one.
 fn lines(batch: &RecordBatch) -> Result<Column<'_>, SchemaError> {
     let [column] = batch.columns() else {
         let problem = format!("{} columns in place of one of lines", batch.num_columns());
@@ -74,7 +75,7 @@ fn lines(batch: &RecordBatch) -> Result<Column<'_>, SchemaError> {
     Column::of(name.clone(), Some(column), None, &Kind::Line)
 }
 
-/// Makes an error from the text that an earlier step wrote.
+/// Makes a `GroupError` from the string that an earlier step wrote.
 fn earlier(error: &str) -> GroupError {
     let (path, problem) = error.split_once(": ").unwrap_or(("group", error));
     GroupError::new(path, problem)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes groups, read from records, as columns in the order that Spark expects.
+//! Writes the groups that records contain as columns, in the order that Spark expects.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::group::{Group, Inventory, Records, Row, racks};
 use crate::bulk::columns::SchemaError;
 use crate::bulk::nested::{Lengths, Runs, Texts, batch, structs};
 
-/// Makes one row from each record of a batch: a group, or an error.
+/// Makes one row for each record of a batch: a group, or an error.
 ///
 /// Reads the columns `key` and `value`. Returns an error if one of them is missing or not binary.
 pub fn groups(batch: &RecordBatch, inventory: &Inventory) -> Result<RecordBatch, SchemaError> {

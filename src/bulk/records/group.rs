@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads groups from records of `__consumer_offsets`: makes one row, in the contract's columns,
-//! from each key and value.
+//! Reads groups from records of `__consumer_offsets`: each key and value becomes one row, in the
+//! contract's columns.
 //!
 //! ```text
 //! kind | state | group_id | generation_id | assignor | leader_library
@@ -33,7 +33,7 @@ static RECORD: [Field; 2] = [
     Field::required("value", Kind::Bytes),
 ];
 
-/// The subscription version of the newest Java client; a row omits it, unless it has user data.
+/// The subscription version of the newest Java client. A row omits it unless there is user data.
 const NEWEST_VERSION: i16 = 3;
 
 pub struct Group<'a> {
@@ -45,7 +45,7 @@ pub struct Group<'a> {
     pub assignor: Option<&'a str>,
     pub leader_library: Option<&'static str>,
     pub topics: Vec<(Cow<'a, str>, i32)>,
-    /// The members' subscriptions: neighbours that sent equal bytes share one.
+    /// The members' subscriptions; neighbours that sent equal bytes share one.
     pub subscriptions: Vec<ReadSubscription<'a>>,
     pub members: Vec<Member<'a>>,
 }
@@ -68,13 +68,13 @@ pub struct Member<'a> {
     pub client_host: &'a str,
     pub subscription: usize,
     pub held: ReadAssignment<'a>,
-    /// Names of held topics that were not UTF-8, as repaired.
+    /// Names of held topics that were not UTF-8, repaired as Java does.
     pub repaired: Vec<String>,
     /// Subscription version and user data; None if they are those of the newest Java client.
     pub sent: Option<(i16, Option<&'static str>)>,
 }
 
-/// A row: the group's id (None if the key is not a classic group's), and the group or an error.
+/// A row: the group's id (None if the key is not that of a classic group), and its group or error.
 pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 
 /// Partition counts and replica racks of a cluster's topics.
@@ -124,7 +124,7 @@ impl Inventory {
     }
 }
 
-/// The keys and values of a batch.
+/// The keys and values of a batch of records.
 pub struct Records<'a>(Column<'a>);
 
 impl<'a> Records<'a> {
@@ -176,7 +176,7 @@ fn of_record<'a>(
         subscriptions: Vec::new(),
         members: Vec::new(),
     };
-    // Connect and other protocols have other formats of bytes, which are not read here.
+    // Connect and other protocols have other byte formats, which are not read here.
     if value.protocol_type != "consumer" {
         return Ok(group);
     }
@@ -227,7 +227,7 @@ fn repaired(held: &ReadAssignment) -> Vec<String> {
     owned.collect()
 }
 
-/// Subscribed topics in the order of their first mention, with their partition counts.
+/// Returns the subscribed topics in the order of first mention, with their numbers of partitions.
 fn topics<'a>(
     group: &Group<'a>,
     inventory: &Inventory,
@@ -264,7 +264,7 @@ fn assigned_count(members: &[Member], name: &str) -> i32 {
         .map_or(0, |highest| highest + 1)
 }
 
-/// The racks of a topic's replicas, as one list for each partition.
+/// Returns the racks of a topic's replicas, one list for each partition; None if unknown.
 pub fn racks<'i>(inventory: &'i Inventory, name: &str) -> Option<&'i [Vec<Option<String>>]> {
     inventory.topics.get(name)?.racks.as_deref()
 }

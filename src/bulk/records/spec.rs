@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes the spec of a group directly from its record. The result (a spec or an error) equals that
-//! of the group's row in the contract's columns.
+//! Makes the spec of a group directly from its record. The result (a spec or an error) equals the
+//! result for the group's row in the contract's columns.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use crate::group::group_fields::COUNT;
 use crate::group::model::{AsSent, Library, UserData};
 use crate::group::spec::GroupSpec;
 
-/// Makes the spec of a group. Its names, also those that were repaired, are borrowed from `group`
-/// and `inventory`.
+/// Makes the spec of a group. Its names, including repaired ones, are borrowed from `group` and
+/// `inventory`.
 pub fn spec<'s>(
     group: &'s Group,
     inventory: &'s Inventory,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/assignor.py`: the members restart one after another with another list.
-//! No votes are counted here. The lists of a plan are `old`, and then `new` before `old`: the new
-//! assignor is selected when no member is left that lists only the old one.
+//! Mirror of `plans/changes/assignor.py`: the members restart one after another with another list
+//! of assignors. No votes are counted here. In a plan, a member lists `old` before its restart, and
+//! `new` before `old` after it. The new assignor is selected once no member is left that lists only
+//! the old one.
 
 use rustc_hash::FxHashSet;
 
@@ -51,9 +52,9 @@ fn member_ids(group: &Draft) -> Vec<String> {
     members.map(|one| one.member_id.to_string()).collect()
 }
 
-/// A switch from `old` to `new`. `left` has the ids of the members that have not restarted yet. If
-/// `was_eager`, they list an eager assignor, too. If `one_name`, both assignors have the same name
-/// in JoinGroup: then the leader's class answers.
+/// A switch from `old` to `new`. `left` holds the ids of the members that have not restarted yet.
+/// If `was_eager`, they also list an eager assignor. If `one_name`, both assignors have one name in
+/// JoinGroup: then the leader's library decides which of the two computes the answer.
 struct Switch {
     old: Assignor,
     new: Assignor,
@@ -61,7 +62,7 @@ struct Switch {
     was_eager: bool,
     left: FxHashSet<String>,
     leader: String,
-    /// The place of the member that restarts, if it is static: it stays there.
+    /// The index of the restarting member, if it is static: it keeps this index.
     static_at: Option<usize>,
 }
 
@@ -137,8 +138,8 @@ impl Switch {
         !self.new.withholds() || !self.one_name && !self.old.withholds()
     }
 
-    /// Returns whether the leader has restarted. A static leader stays the leader; after a dynamic
-    /// leader leaves, the first member of the broker's map leads.
+    /// Returns whether the present leader has restarted. A static leader stays the leader; after a
+    /// dynamic leader leaves, the first member of the broker's map leads.
     fn leads_again(&mut self, group: &Draft) -> bool {
         if group.members.iter().all(|one| one.member_id != self.leader) {
             let follower = || group.spec().members_in_order()[0] as usize;

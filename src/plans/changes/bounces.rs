@@ -38,7 +38,7 @@ pub fn bounce<'a>(
             .to_owned();
         if is_static.unwrap_or(instance.is_some()) {
             group.wait_for(group.members[m].owned.clone());
-            // The member is back before its session times out: it gets a new member id and keeps
+            // The member returns before its session times out: it gets a new member id and keeps
             // its place in the group (KIP-345).
             if let Some(instance) = instance {
                 let taken = group.member_ids();
@@ -53,7 +53,8 @@ pub fn bounce<'a>(
         let without_members = group.next_generation();
         let mut back = group.members.remove(m);
         let mut cause = format!("{name} leaves and comes back");
-        // Without another member, nobody rebalances, but the group's generation still increases.
+        // Without another member, there is no rebalance, but the group's generation still
+        // increases.
         if group.members.is_empty() {
             group.generation_id = Some(without_members);
             taken_id = Some(back.member_id.clone());
@@ -78,7 +79,7 @@ pub fn bounce<'a>(
     Ok(())
 }
 
-/// The probability (0 to 1) that a member is back before all other members have joined again.
+/// The probability (0 to 1) that a member returns before all other members have joined again.
 fn chance_to_be_first(away_ms: Option<u64>, members: usize) -> f64 {
     let heard = (away_ms.unwrap_or(AWAY_MS) as f64 / HEARTBEAT_MS as f64).min(1.0);
     match members {
@@ -87,7 +88,7 @@ fn chance_to_be_first(away_ms: Option<u64>, members: usize) -> f64 {
     }
 }
 
-/// The values of the verb: a member (None: all), whether it counts as static, and the ms away.
+/// The values of the verb: a member (None means all), whether it counts as static, and the ms away.
 type Bounced = (Option<String>, Option<bool>, Option<u64>);
 
 pub fn parse(value: &str) -> Result<Bounced, GroupError> {

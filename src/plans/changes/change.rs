@@ -94,7 +94,7 @@ impl Change {
 }
 
 /// Returns the change with made-up names replaced by those of the draw `ids`. (A draw is one choice
-/// of made-up ids; a change names members by the ids of the plan itself, which is draw 0.)
+/// of made-up ids; a change names members by the ids of draw 0, the plan itself.)
 pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
     let mut change = change.clone();
     let named = match &mut change {

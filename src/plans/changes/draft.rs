@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group, edited in place by changes and by rebalances. (Python makes a new `GroupSpec` for each
+//! A group that changes and rebalances edit in place. (Python makes a new `GroupSpec` for each
 //! edit.) Topics and racks keep their numbers. Names are borrowed from the group before the first
 //! change; only new names are copied.
 
@@ -34,16 +34,16 @@ pub struct DraftMember<'a> {
     pub capacity: f64,
     pub topics: Vec<TopicId>,
     pub owned: Vec<TopicPartition>,
-    /// The member's index in the group before the first change, where its id may differ. None for a
-    /// new member.
+    /// The member's index in the group before the first change, in which its id may differ. None
+    /// for a new member.
     pub origin: Option<u32>,
-    /// Whether the member is eager, and so claims nothing, although the group is cooperative.
+    /// Whether the member claims nothing because it is eager, although the group is cooperative.
     pub forgets: bool,
 }
 
 impl DraftMember<'_> {
-    /// Mirror of `other_assignor.sends_under`, but not of its line about racks: if a subscription's
-    /// version has no rack, the draft's member has none already.
+    /// Mirrors `other_assignor.sends_under`, except for the line about racks: a draft's member
+    /// whose subscription version has no rack field has no rack already.
     pub fn sends_under(&mut self, assignor: Assignor) {
         let sent = self.as_sent;
         let version = sent.subscription_version;
@@ -61,7 +61,7 @@ impl DraftMember<'_> {
 pub struct Draft<'a> {
     pub group_id: &'a str,
     pub assignor: Assignor,
-    /// Mirror of `GroupSpec.rebalance_protocol`: whether it is eager.
+    /// Mirror of `GroupSpec.rebalance_protocol`: true if it is "eager".
     pub is_eager: bool,
     pub topics: Vec<DraftTopic<'a>>,
     pub members: Vec<DraftMember<'a>>,
@@ -120,22 +120,22 @@ impl<'a> Draft<'a> {
         draft
     }
 
-    /// Mirror of `plans/changes/other_assignor.py`: sets the assignor. If `before`, the assignor
-    /// for which the members sent their subscriptions, is another one, sets what they send now.
+    /// Mirror of `plans/changes/other_assignor.py`: sets the assignor. If the members sent their
+    /// subscriptions for another one (`before`), sets what they send from now on.
     pub fn run_by(&mut self, assignor: Assignor, before: Option<&str>) {
         self.assignor = assignor;
         // 1.
         if before.is_none_or(|name| protocol_name(name) == protocol_name(assignor.name())) {
             return;
         }
-        // 2. Members list the other assignor alone.
+        // 2. Members now list only the other assignor.
         self.is_eager = false;
         for member in &mut self.members {
             member.sends_under(assignor);
         }
     }
 
-    /// The group in the form that assignors need. It is not validated, because edits keep it valid.
+    /// Returns the group as assignors need it. It is not validated, because edits keep it valid.
     pub fn spec(&self) -> GroupSpec<'_> {
         let mut subscriptions = Vec::new();
         let mut owned = Vec::new();
@@ -174,7 +174,7 @@ impl<'a> Draft<'a> {
             rack_names: self.rack_names.iter().map(|name| &**name).collect(),
             subscriptions,
             owned,
-            // Groups that the broker assigns are never played here.
+            // Groups whose broker assigns are never played here.
             owned_topics: Vec::new(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
@@ -221,7 +221,7 @@ impl<'a> Draft<'a> {
     /// partitions are guessed as in `plans/changes/topics.py`; if not, they stay unknown.
     pub fn grow(&mut self, topic: TopicId, partitions: u32, ids: &mut MadeUp) {
         let (mut every, in_racks) = self.new_racks(topic);
-        // A rack that has members but no known replica may or may not have brokers.
+        // A rack with members, but without known replicas, may or may not have brokers.
         let mut perhaps = every.clone();
         perhaps.extend(self.members.iter().filter_map(|member| member.rack));
         perhaps.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
@@ -251,8 +251,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a topic under a new number, so that declared topics are numbered in the group's order.
-    /// If the name had a number (members subscribed to it, or its topic was deleted), the members'
-    /// topics and partitions change to the new one.
+    /// If the name already had a number (members subscribed to it, or its topic was deleted), the
+    /// members' topics and partitions get the new number.
     pub fn create(&mut self, name: &str, partitions: u32) -> TopicId {
         let created = DraftTopic {
             name: Cow::Owned(name.to_owned()),
@@ -278,7 +278,7 @@ impl<'a> Draft<'a> {
     }
 
     /// By topic: the number that its name has now. It differs from the topic's own number if a
-    /// topic of this name was created later.
+    /// topic with this name was created later.
     pub fn numbers_now(&self) -> Vec<TopicId> {
         let topics = (0..).zip(&self.topics);
         let now: FxHashMap<&str, TopicId> = topics.map(|(t, topic)| (&*topic.name, t)).collect();
@@ -293,8 +293,8 @@ impl<'a> Draft<'a> {
         gone.weights = None;
     }
 
-    /// Adds `held`, the partitions that members hold while they are down, to `waiting`. Partitions
-    /// that do not exist are left out.
+    /// Adds `held`, the partitions that members hold while they are down, to `waiting`. Leaves out
+    /// partitions that do not exist.
     pub fn wait_for(&mut self, held: Vec<TopicPartition>) {
         let exists = |tp: &TopicPartition| tp.partition < self.topics[tp.topic as usize].partitions;
         self.waiting.extend(held.into_iter().filter(exists));
@@ -320,7 +320,8 @@ impl<'a> Draft<'a> {
         topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
     }
 
-    /// Removes a rack's replicas. A subscribed partition without any replica left is leaderless.
+    /// Removes a rack's replicas. A subscribed partition without any remaining replica is
+    /// leaderless.
     pub fn lose_replicas(&mut self, rack: RackId) {
         let is_read = self.is_read();
         let mut replica_racks = vec![0];

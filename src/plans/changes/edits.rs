@@ -16,8 +16,8 @@ pub enum Follows {
     Nothing,
 }
 
-/// Finds a member by its member_id. If there is none, tries the group_instance_id, and then the
-/// short name that reports show.
+/// Finds a member by its member_id, else by its group_instance_id, else by the short name that
+/// reports show. Returns an error if there is no such member, or more than one.
 pub fn find_member(group: &Draft, name: &str) -> Result<usize, GroupError> {
     let members = &group.members;
     let by_id = members.iter().position(|member| member.member_id == name);
@@ -50,8 +50,8 @@ pub fn find_topic(group: &Draft, name: &str) -> Result<u32, GroupError> {
         .ok_or_else(|| GroupError::not_affected(format!("the group has no topic {}", quoted(name))))
 }
 
-/// Returns an error if `more` partitions would exceed the limit: `MAX_PARTITIONS`, or the group's
-/// present number if this is greater.
+/// Returns an error if `more` new partitions would exceed the limit: `MAX_PARTITIONS`, or the
+/// group's present number of partitions if that is greater.
 pub fn guard(group: &Draft, more: u64) -> Result<(), GroupError> {
     let limit = MAX_PARTITIONS.max(group.total());
     let total = group.total() + more;

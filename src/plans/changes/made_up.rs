@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/made_up.py`: names and ids of members that do not exist yet.
+//! Mirror of `plans/changes/made_up.py`: makes up names and ids of members that do not exist yet.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ impl Basis {
     }
 }
 
-/// A new member, whose id is made up; `name` is the part of the id before the dash and the UUID.
+/// A new member with a made-up id; `name` is the part of the id before the dash and the UUID.
 pub struct Newcomer {
     pub member_id: String,
     pub name: String,
@@ -49,7 +49,7 @@ pub struct Newcomer {
 }
 
 /// One choice of made-up ids. `number` is the draw's own number, `of` the number of draws; draw 0
-/// is the plan itself. `instead_of` has the member ids and names of draw 0's newcomers.
+/// is the plan itself. `instead_of` holds the member ids and names of draw 0's newcomers.
 #[derive(Default)]
 pub struct Draw {
     pub number: u32,
@@ -60,7 +60,7 @@ pub struct Draw {
 /// Makes up ids; no id occurs twice.
 pub struct MadeUp<'a> {
     group_id: &'a str,
-    count: u32,
+    pub count: u32,
     draw: Draw,
     pub made: Vec<Newcomer>,
     pub places_guessed: bool,
@@ -127,7 +127,7 @@ impl<'a> MadeUp<'a> {
 
     /// Returns the racks in the order in which new replicas use them. The order is a guess: the
     /// plan itself (draw 0) keeps `racks`, the other even draws shuffle `racks`, and odd draws
-    /// shuffle `perhaps`, which also has racks that may have no brokers.
+    /// shuffle `perhaps`, which also contains racks that may have no brokers.
     pub fn placement(
         &mut self,
         racks: Vec<RackId>,
@@ -189,13 +189,13 @@ pub fn prefix_of<'a>(client_id: Option<&'a str>, member_id: &'a str) -> &'a str 
     }
 }
 
-/// Whether `name` is the beginning of the member id, with at least four digits of its UUID.
+/// Whether `name` is the beginning of the member id with at least four digits of its UUID.
 pub fn is_short_name(name: &str, member_id: &str) -> bool {
     let start = without_uuid(member_id).len();
     start < member_id.len() && name.len() >= start + 5 && member_id.starts_with(name)
 }
 
-/// The id; None if it is empty, because an empty id identifies no member.
+/// Returns the id; None if it is empty, because an empty id identifies no member.
 pub fn not_empty(id: Option<&str>) -> Option<&str> {
     id.filter(|id| !id.is_empty())
 }
@@ -216,7 +216,7 @@ fn without_uuid(member_id: &str) -> &str {
     }
 }
 
-/// Makes names for newcomers, one after another.
+/// Makes names for newcomers, one at a time.
 pub struct Names {
     first: Option<String>,
     rest: Rest,
@@ -255,8 +255,8 @@ impl Names {
     }
 }
 
-/// Client ids for newcomers that copy a member with the client id `model`; `names` has the client
-/// ids of all members.
+/// Returns client ids for newcomers that copy a member with the client id `model`. `names` lists
+/// the client ids of all members.
 pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> (Names, Basis) {
     let taken = || names.iter().cloned().collect();
     if let Some(given) = given {
@@ -280,7 +280,7 @@ pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> (Name
     (Names { first: None, rest }, basis)
 }
 
-/// Instance ids for newcomers, without duplicates; `taken` has the ids of all static members.
+/// Returns distinct instance ids for newcomers; `taken` holds the ids of all static members.
 pub fn instance_names(
     model: &str,
     taken: FxHashSet<String>,
@@ -294,7 +294,7 @@ pub fn instance_names(
 }
 
 /// Counts on from the number in a name, and skips names in use: payments-4 follows payments-3. A
-/// name without a number counts as the first one, so name-2 follows.
+/// name without a number counts as number 1: payments-2 follows payments.
 fn count_on(name: &str, taken: FxHashSet<String>) -> Rest {
     let width = digits(name);
     let (stem, number) = name.split_at(name.len() - width);
@@ -307,7 +307,7 @@ fn count_on(name: &str, taken: FxHashSet<String>) -> Rest {
     }
 }
 
-/// The number of digits at the end of a name, at most nine.
+/// Returns the number of digits at the end of a name, at most nine.
 fn digits(name: &str) -> usize {
     let last = name.bytes().rev().take(9);
     last.take_while(u8::is_ascii_digit).count()

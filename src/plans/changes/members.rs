@@ -64,7 +64,7 @@ impl AddMembers {
         Ok(Follows::Rebalance)
     }
 
-    /// The new members, which differ from `model` only in their names and ids.
+    /// Returns the new members, which differ from `model` only in their names and ids.
     fn named<'a>(
         &self,
         model: &DraftMember<'a>,
@@ -93,11 +93,11 @@ impl AddMembers {
         };
         places.sort_unstable();
         places.dedup();
-        // If the model's client id is unknown and none is given, the new members have none: `names`
-        // are then the beginnings of member ids.
+        // If the model's client id is unknown and no client id is given, the new members have none:
+        // `names` are then the beginnings of member ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
-        // A made-up id never occurs twice, so new ids are compared only with the old members' ids.
+        // Made-up ids are unique, so new ids are compared only with the old members' ids.
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();
@@ -158,8 +158,8 @@ pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     remove(group, |_, member| is_in(member))?;
     group.wait_for(waiting);
     group.lose_replicas(rack);
-    // If no member was in the rack, only a leader that has a rack notices the lost replicas. Which
-    // member leads is not known, so one member with a rack is enough here.
+    // If no member was in the rack, only a leader that has a rack notices the lost replicas. The
+    // leader is unknown here, so one member with a rack is enough.
     if gone || group.members.iter().any(|member| member.rack.is_some()) {
         return Ok(Follows::Rebalance);
     }

@@ -105,7 +105,7 @@ pub fn resubscribe(
     Ok(follows)
 }
 
-/// Whether the member joins again although it subscribes to the topics that it has.
+/// Whether the member joins again although its new subscription equals its present one.
 fn joins_anyway(group: &Draft, member: &DraftMember) -> bool {
     let (id, instance) = (
         member.client_id.as_deref(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/optimum.py`: the best result that is possible for a group.
+//! Mirror of `plans/possible/optimum.py`: the best result that a group can reach.
 
 use crate::assignors::balance::balanced::{hand_out, sorted};
 use crate::assignors::balance::classes::Classes;
@@ -13,7 +13,7 @@ pub struct Possible {
     pub classes: Classes,
     lots: Lots,
     pub levels: Vec<ClassLevel>,
-    /// By level: its moves, and the prices that prove them to be the fewest.
+    /// By level: its moves, and the prices that prove that fewer moves cannot reach the level.
     pub moved: Vec<LevelFlow>,
 }
 
@@ -23,7 +23,7 @@ impl Possible {
         let classes = Classes::of(group);
         // 2. Find the levels of the best balance.
         let levels = levels(&classes);
-        // 3. Find the least moves in each level.
+        // 3. Find the fewest moves in each level.
         let lots = Lots::of(group, &classes, false, false);
         let moved: Vec<_> = levels
             .iter()
@@ -52,7 +52,7 @@ impl Possible {
         loads
     }
 
-    /// An assignment with the best balance and the least moves.
+    /// Returns an assignment with the best balance and the fewest moves.
     pub fn assignment(&self, group: &GroupSpec) -> Assignment {
         // 4. Turn numbers into partitions.
         let mut given = vec![Vec::new(); group.members.len()];

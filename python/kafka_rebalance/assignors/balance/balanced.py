@@ -35,7 +35,7 @@ from kafka_rebalance.java.order import name_key
 from .budget import best_within
 from .classes import Classes, classify
 from .levels import ClassLevel, levels
-from .network import Hub, Lots, fewest_taken, hub_members, level_flow, lots_of
+from .network import HandedOut, Lots, fewest_taken, hub_members, level_flow, lots_of
 
 NAME = "balanced"
 PREFER = ("rack", "moves", "topics")
@@ -44,7 +44,7 @@ WITH_BUDGET = ("moves", "rack", "topics")
 _BUDGET = re.compile("[0-9]{1,9}%?", re.ASCII)
 _NOBODY = -1
 
-Given = tuple[dict[tuple[int, int], int], list[Hub]]
+Given = tuple[dict[tuple[int, int], int], list[HandedOut]]
 """(lot, member) -> how many of its partitions the member keeps; and the hubs for the others."""
 
 
@@ -127,7 +127,7 @@ def spreads_exactly(classes: Classes) -> bool:
     return cells <= MOST_CELLS and sum(classes.supply) <= MOST_PARTITIONS
 
 
-def _alike(classes: Classes, lots: Lots, level: ClassLevel) -> Hub | None:
+def _alike(classes: Classes, lots: Lots, level: ClassLevel) -> HandedOut | None:
     here = [n for c in level.topics for n in lots.of_class[c]]
     hubs = list(hub_members(classes, lots, level, here).values())
     inside = set(hubs[0].members)
@@ -135,7 +135,7 @@ def _alike(classes: Classes, lots: Lots, level: ClassLevel) -> Hub | None:
         return None
     less = max(level.load - 1, 0)
     wanted = [(m, level.load if i < level.extra else less) for i, m in enumerate(hubs[0].members)]
-    return Hub(wanted, [(n, len(lots.lots[n].partitions)) for n in here])
+    return HandedOut(wanted, [(n, len(lots.lots[n].partitions)) for n in here])
 
 
 def hand_out(

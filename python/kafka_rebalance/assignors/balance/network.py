@@ -30,6 +30,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
@@ -69,15 +70,14 @@ class Lots:
 
 
 @dataclass(slots=True)
-class Hub:
+class HandedOut:
     """`wanted`: pairs (member, number that it gets); `lots`: pairs (lot, number taken from it)."""
 
     wanted: list[tuple[int, int]]
     lots: list[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class LevelFlow:
+class LevelFlow(Frozen):
     """A level's flow: `keep[lot, m]` partitions stay with member m, hubs assign the others.
 
     `moves` counts the partitions that pass hubs. The prices are those of the module's docstring;
@@ -86,7 +86,7 @@ class LevelFlow:
 
     moves: int
     keep: dict[tuple[int, int], int]
-    hubs: list[Hub]
+    hubs: list[HandedOut]
     topic_prices: dict[int, int]
     member_prices: dict[int, int]
 
@@ -171,7 +171,7 @@ def level_flow(
         into = [(n, flow.sent(arc)) for n, arc in to_hub[key] if flow.sent(arc)]
         out = [flow.sent(arc) for arc in from_hub[key]]
         wanted = out or [sum(count for _, count in into)]
-        found.append(Hub(list(zip(hub.members, wanted, strict=True)), into))
+        found.append(HandedOut(list(zip(hub.members, wanted, strict=True)), into))
     return LevelFlow(
         sum(count for hub in found for _, count in hub.lots),
         {place: flow.sent(arc) for place, arc in kept.items()},

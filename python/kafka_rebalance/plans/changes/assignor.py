@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The change of the assignor by a rolling bounce: each member restarts with another list.
 
-1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time. A member
-   that has restarted sends what its library sends under the first assignor of its new list.
+1. A member leaves or comes back, as in `BounceMembers`; a static member returns before its session
+   ends. After its restart, it sends what its library sends under the first assignor of its new
+   list.
 2. The members vote (`assignors/selection.py`). The new assignor is selected as soon as the last
-   member that lists only the old one leaves; the return of a static member can change the vote too.
+   member that lists only the old one has left; a static member's return can also change the vote.
 3. The leader assigns with its class of the selected name. If the leader is unknown, the play takes
    the first member; after a leader leaves, the first member of the broker's map leads.
 4. A member is eager unless all assignors of its list are cooperative. In an eager group
@@ -49,11 +50,11 @@ _Edit = Callable[[GroupSpec, MadeUp], Edited]
 
 
 class SwitchAssignor(Change, Frozen):
-    """All members restart one after another, in join order, and then list this assignor.
+    """All members restart one after another, in join order, and afterwards list this assignor.
 
-    In this bounce, they list both assignors, the new one first; if both have the same name in
-    JoinGroup, only the new one. Later changes of the plan assume that members list only the new
-    one. A switch to an assignor of the brokers (KIP-848) is planned as one new target.
+    In this bounce, they list both assignors, the new one first; if both have one name in JoinGroup,
+    only the new one. Later changes of the plan assume that members list only the new one. A switch
+    to an assignor of the brokers (KIP-848) is planned as one new target.
     """
 
     assignor: str
@@ -110,7 +111,7 @@ _SILENT = ": no rebalance"
 
 
 def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[Restart]":
-    """Returns the restarts of a rolling bounce, in join order: members list `old`, then `new`."""
+    """Returns a bounce's restarts in join order; each member's list changes from `old` to `new`."""
     was_eager = lists_eager(group, group.assignor or "")
     ids = [member.member_id for member in group.members]
     return [

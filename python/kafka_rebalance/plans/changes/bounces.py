@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members that restart: away for a time, then back with a new id. Mirror: bounces.rs.
+"""Members that restart: each is away for a time, then back with a new id. Mirror: bounces.rs.
 
 If a member is away long enough, the group rebalances without it, and then with it. If the member
 returns earlier, there is one rebalance. A broker that assigns reacts to the leave at the next
 heartbeat of any member. A group with a leader reacts when all other members have joined again; each
 of them does this at its next heartbeat.
 
-Each other member sends a heartbeat once per `interval` (ms), at an unknown time. If all these times
+Each other member sends one heartbeat per `interval` (ms), at an unknown time. If all these times
 are equally likely, the chance that no heartbeat has come after `away` ms is `(1 - away / interval)
 ** others`; the chance that at least one is missing is `1 - (away / interval) ** others`. A plan
 plays the more likely course.
@@ -33,7 +33,7 @@ from .made_up import MadeUp
 from .topic_order import newly_listed
 
 AWAY_MS = 10_000
-"""The time in ms for which a plan takes a member to be away if the change does not set it."""
+"""The time in ms for which a member is away in a plan, if the change does not set it."""
 
 HEARTBEAT_MS = 5_000
 """The default of `group.consumer.heartbeat.interval.ms`, also for share and streams groups."""
@@ -49,7 +49,7 @@ _UNITS = (("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 class BounceMembers(Change, Frozen):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
-    A dynamic member leaves, and comes back with a new id: two rebalances, or one, as `away_ms`
+    A dynamic member leaves, and comes back with a new id: two rebalances or one, as `away_ms`
     decides (see above). A static member is back before its session times out, so there is no
     rebalance, and no member reads its partitions meanwhile. If `static` is True, all members count
     as static; if it is False, all count as dynamic, as if the sessions of static members ended.
@@ -155,7 +155,7 @@ def _duration(text: str) -> int:
 
 
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group with a restarted member, which owns nothing, as its last member."""
+    """Returns the group with the restarted member as its last member, which owns nothing."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
     back = restarted(member, ids, group.members, is_bare=group.assignor in SERVER_SIDE)
     after = newly_listed(group.edited(members=(*others, back)), ids, {back.member_id})
@@ -163,7 +163,7 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 
 
 def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group after a member left and came back before the group reacted to that."""
+    """Returns the group after a member left and came back before the group noticed that it left."""
     joined = _join_again(group, member, ids)
     if group.assignor not in SERVER_SIDE and len(group.members) > 1:
         return joined
@@ -185,7 +185,7 @@ def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 
 
 def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group after a static member came back with a new id in time (KIP-345)."""
+    """Returns the group after a static member came back in time, with a new id (KIP-345)."""
     waiting = held_by(group, {member.member_id})
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)

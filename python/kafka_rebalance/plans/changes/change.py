@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base class of all changes, and `apply`, which edits a group without any rebalance.
 
-A change has one event or more: the bounce of a dynamic member has two, because it leaves and comes
+A change has one or more events: the bounce of a dynamic member has two, because it leaves and comes
 back. After each event, a live group rebalances until it has settled (`plans/rounds.py`). A change
 that does not fit the group is a GroupError at `change`; one that refers to a topic, member, client
-or rack which the group lacks is NotAffected. Mirror: `src/plans/changes/change.rs`.
+or rack which the group does not have is NotAffected. Mirror: `src/plans/changes/change.rs`.
 """
 
 import re
@@ -24,7 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and its option; `default` is the value if none is set."""
+    """The first word of a change's text, also its option; `default` is the value if none is set."""
 
     name: str
     metavar: str
@@ -35,7 +35,7 @@ class Verb(NamedTuple):
 class Change(ABC):
     """A change of a group. `str(change)` is its text for the command line.
 
-    The text parses to an equal change, unless a name in it contains a comma, or is `*`.
+    This text parses to an equal change, unless a name in it contains a comma or is `*`.
     """
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class Change(ABC):
         return str(self)
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns this change for another draw: with names of `ids` instead of draw 0's.
+        """Returns this change for another draw: the names of draw 0 replaced by those of `ids`.
 
         A plan calls this before it plays the change. The default returns the change itself.
         """
@@ -68,7 +68,7 @@ class Change(ABC):
 
 
 def check_fields(change: Any) -> None:
-    """Raises a GroupError at `change` with the name of the first field of a wrong type."""
+    """Raises a GroupError at `change` that names the first field of a wrong type."""
     for one in fields(change):
         value = getattr(change, one.name)
         if one.type in _TYPES and not fits(value, one.type):
@@ -77,7 +77,7 @@ def check_fields(change: Any) -> None:
 
 
 def check_least(number: int, least: int, noun: str) -> None:
-    """Raises a GroupError at `change` if `number` is less than `least`; no group allows that."""
+    """Raises a GroupError at `change` if `number` is less than `least`."""
     if number < least:
         raise error(f"{number} is not a number of {noun} from {least} on")
 

@@ -10,7 +10,8 @@ from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
-from .made_up import Basis, MadeUp, is_short_name, own_short_name, prefix_of
+from .made_up import Basis, MadeUp, prefix_of
+from .short_names import is_short_name, own_short_name
 
 
 class Edited(NamedTuple):
@@ -19,7 +20,7 @@ class Edited(NamedTuple):
     `renamed`      new id -> old id, for each member that came back.
     `rebalances`   is False if the event starts no rebalance, as when a static member restarts.
     `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
-    `waiting`      are partitions of members that are down while their sessions have not ended.
+    `waiting`      are partitions whose member is down, but its session has not ended.
     `leaderless`   are assigned partitions that no member can read, because no broker leads them.
     `eager`        are the eager classic members of a group that the broker assigns.
     `forgets`      are eager members of a cooperative group: they revoke all, and claim none.
@@ -39,20 +40,20 @@ class Edited(NamedTuple):
 
 
 class GroupEvent(NamedTuple):
-    """One event: its cause in words, and a function that returns the group after the event."""
+    """One event: its cause in words, and a function that returns the edited group."""
 
     cause: str
     edit: Callable[[GroupSpec, MadeUp], Edited]
 
 
 AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
-"""The only event of a plan without changes: the group rebalances, and nothing is edited."""
+"""The only event of a plan without changes: the group rebalances, but nothing is edited."""
 
 
 def find_member(group: GroupSpec, name: str) -> Member:
     """Returns the member with this member_id, group_instance_id or shortened member_id.
 
-    Errors   NotAffected if there is none; GroupError if a shortened id fits several members.
+    Errors   NotAffected if there is none; GroupError if several members have this shortened id.
     """
     for field in ("member_id", "group_instance_id"):
         for member in group.members:
@@ -98,7 +99,7 @@ def restarted(
 
 
 def held_by(group: GroupSpec, members: set[str]) -> tuple[TopicPartition, ...]:
-    """Returns the existing partitions that these members claim, each once."""
+    """Returns the existing partitions that these members claim, each of them once."""
     counts = group.partition_counts()
     held = dict.fromkeys(
         tp
@@ -111,7 +112,7 @@ def held_by(group: GroupSpec, members: set[str]) -> tuple[TopicPartition, ...]:
 
 
 def check_limit(group: GroupSpec, more: int) -> None:
-    """Raises a GroupError if the group cannot have this many more partitions."""
+    """Raises a GroupError if `more` new partitions would exceed the group's limit."""
     total = sum(topic.partitions for topic in group.topics) + more
     if total > group.limit:
         raise error(f"{total} partitions in all, more than the limit of {group.limit}")

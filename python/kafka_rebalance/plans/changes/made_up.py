@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes up names and ids of members that do not exist yet. A *draw* is one choice of such ids.
+"""Makes up what a plan cannot know: ids, names, racks, topic order. A *draw* is one such choice.
 
-    named     a name (the client id, or the instance id of a static member), a dash, a random UUID:
+    named     a name (the client id, or the instance id of a static member), a dash, a random UUID;
               the broker chooses such an id in a classic group
-    bare      a random UUID in base64: a member of the consumer protocol chooses its own; the broker
+    bare      a random UUID in base64: a member of the consumer protocol chooses its own, the broker
               chooses one for a classic member that joins a group of the consumer protocol
 
 A draw's UUIDs depend on the group's id, the draw's number and a counter. The origins of a name:
@@ -12,12 +12,12 @@ A draw's UUIDs depend on the group's id, the draw's number and a counter. The or
     shared    all members have the same client id, and the new member gets it too
     counted   the next number, as orders-10 after orders-9; an instance id that the change does not
               name is always counted
-    copied    the name of the copied member, if it has no number, or if several members have it
-    known     the member restarts, and keeps its name
+    copied    the name of the copied member, if the name has no number or several members have it
+    known     the name of the member that restarts
 
 Names affect the answers, because `range` and `roundrobin` sort the members by id. So every draw
-except that of the plan itself (draw 0) also moves a guessed name (counted, copied) to another
-position in the sorted names. Mirror: `src/plans/changes/made_up.rs`.
+except draw 0 (the plan itself) also moves a guessed name (counted, copied) to another position
+among the sorted names. Mirror: `src/plans/changes/made_up.rs`.
 
 Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (ClassicGroup.generateMemberId;
          KIP-394, KIP-345), `Uuid.randomUuid()` (classicGroupJoinToConsumerGroup; KIP-848).
@@ -29,18 +29,11 @@ from enum import Enum
 from itertools import chain, repeat
 from typing import NamedTuple
 
+import kafka_rebalance._core as _core
 from kafka_rebalance.group.model import id_text
 
-_UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+UUID_AT_END = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _NUMBER = re.compile(r"[0-9]{0,9}\Z")
-_BARE_ID = 22
-"""The length of a bare id: a UUID in base64."""
-
-_OID = bytes.fromhex("6ba7b8129dad11d180b400c04fd430c8")
-"""The namespace `uuid.NAMESPACE_OID`; the module uuid would take longer to import than a plan."""
-
-_MOST_LOOKED_AT = 10_000
-"""The largest number of ids that `was_made_up` makes again to compare them with a name."""
 
 
 class Basis(Enum):
@@ -58,7 +51,7 @@ class Basis(Enum):
 
 
 class Newcomer(NamedTuple):
-    """A member with a made-up id; `name` is the part before the UUID; a bare id has none."""
+    """A member with a made-up id; `name` is the part before the UUID (a bare id has none)."""
 
     member_id: str
     name: str
@@ -69,8 +62,8 @@ class Newcomer(NamedTuple):
 class Draw(NamedTuple):
     """One choice of made-up ids. Draw 0 has the plan's own ids; draws 1 to `of` have others.
 
-    `instead_of` has the newcomers of draw 0, in join order. The newcomers of this draw replace
-    them one by one.
+    `instead_of` are the newcomers of draw 0, in join order. The newcomers of this draw replace them
+    one by one.
     """
 
     number: int = 0
@@ -85,7 +78,7 @@ class MadeUp:
     """Makes up the ids of one draw, each only once; draw 0 is the plan itself.
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
-    to those of this draw, `client_aliases` maps client ids. `places_guessed`, `topics_guessed` and
+    to those of this draw; `client_aliases` maps client ids. `places_guessed`, `topics_guessed` and
     `topic_ids_guessed` are True if racks of new replicas, the order of topics in a subscription, or
     the id of a topic that does not exist yet were guessed.
     """
@@ -93,7 +86,7 @@ class MadeUp:
     def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
         self._group_id = group_id
         self._draw, self._draws, instead_of = draw
-        self._count = 0
+        self.count = 0
         self._instead_of = iter(instead_of)
         self.made: list[Newcomer] = []
         self.places_guessed = self.topics_guessed = self.topic_ids_guessed = False
@@ -115,10 +108,10 @@ class MadeUp:
     ) -> Newcomer:
         """Makes up an id that is not in `taken`. With `is_bare`, the id does not contain `name`."""
         while True:
-            chosen = _chosen(self._group_id, self._draw, self._count)
-            self._count += 1
-            member_id = id_text(chosen) if is_bare else f"{name}-{_in_hex(chosen)}"
-            # A random Uuid of Kafka does not begin with a dash, which would sort first.
+            chosen = chosen_id(self._group_id, self._draw, self.count)
+            self.count += 1
+            member_id = id_text(chosen) if is_bare else f"{name}-{in_hex(chosen)}"
+            # A random Uuid of Kafka never begins with a dash, which would sort first.
             if member_id not in taken and not (is_bare and member_id.startswith("-")):
                 break
         made = Newcomer(member_id, name, basis, is_static)
@@ -131,43 +124,44 @@ class MadeUp:
         return made
 
     def process_id(self, member_id: str) -> str:
-        """Returns the id of the process of a new member of a streams group: a UUID."""
-        return _in_hex(_random(f"{member_id}/process"))
+        """Returns a made-up id of the process of a new member of a streams group: a UUID."""
+        return in_hex(_core.uuid5(f"{member_id}/process"))
 
     def topic_id(self, name: str) -> str:
-        """Returns the id of a topic that does not exist yet: a random UUID in base64."""
+        """Returns a made-up id of a topic that does not exist yet: a random UUID in base64."""
         self.topic_ids_guessed = True
         seed = f"{self._group_id}/{self._draw}/topics/{name}"
-        return id_text(_random(seed)).replace("-", "_")
+        return id_text(_core.uuid5(seed)).replace("-", "_")
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """Returns racks for new replicas, in a guessed order. Odd draws also use `perhaps`.
+        """Returns racks for new replicas, in a guessed order; draw 0 returns `racks`.
 
-        `perhaps` are racks that may have no brokers. Draw 0 returns `racks`.
+        Odd draws also use `perhaps`, racks that may have no brokers.
         """
         self.places_guessed = True
         if self._draw == 0:
             return list(racks)
         if self._draw % 2:
             racks = sorted({*racks, *perhaps})
-        seed = f"{self._group_id}/{self._draw}/{self._count}/racks"
-        return sorted(racks, key=lambda rack: _random(f"{seed}/{rack}"))
+        seed = f"{self._group_id}/{self._draw}/{self.count}/racks"
+        return sorted(racks, key=lambda rack: _core.uuid5(f"{seed}/{rack}"))
 
     def listed(
         self, member_id: str, topics: tuple[str, ...], alike: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Returns the `topics` (two or more) of a new process in a guessed order.
+        """Returns the `topics` (two or more) of a new process in a guessed order; draw 0 returns
+        them.
 
-        The first process of an even draw lists them like another member (`alike`); that of an odd
-        draw lists them in another order. Later processes list them at random. Draw 0: `topics`.
+        The first process of an even draw lists them like another member (`alike`), that of an odd
+        draw in another order. Later processes list them at random.
         """
         is_first, self.topics_guessed = not self.topics_guessed, True
         if self._draw == 0:
             return topics
 
         def random(text: str) -> int:
-            seed = f"{self._group_id}/{self._draw}/{self._count}/{member_id}"
-            return int.from_bytes(_random(f"{seed}/{text}"))
+            seed = f"{self._group_id}/{self._draw}/{self.count}/{member_id}"
+            return int.from_bytes(_core.uuid5(f"{seed}/{text}"))
 
         if (self._draw if is_first else random("order")) % 2 == 0:
             return alike
@@ -177,17 +171,17 @@ class MadeUp:
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()
     ) -> str:
-        """Returns a name in place of the guess `name`, at another position among `names`.
+        """Returns a name in place of the guess `name`, at another position in the sorted `names`.
 
-        `names` are sorted. For the first newcomer, each draw takes another position, so that the
-        draws together spread over all positions. For a later newcomer, a random distance is added
-        to this position. Draw 0 keeps the guess. The returned name is not in `taken`.
+        For the first newcomer, each draw takes another position, so that the draws together spread
+        over all positions. For a later newcomer, a random distance is added to its position. Draw 0
+        keeps the guess. The returned name is not in `taken`.
         """
         if self._draw == 0 or not basis.is_guess:
             return name
         share = (self._draw - 0.5) / self._draws
-        if self._count:
-            random = _random(f"{self._group_id}/{self._draw}/{self._count}/place")
+        if self.count:
+            random = _core.uuid5(f"{self._group_id}/{self._draw}/{self.count}/place")
             share = (share + int.from_bytes(random) / 2**128) % 1.0
         place = int(share * (len(names) + 1))
         # A dot sorts before digits, but after the dash that follows a name in a member id.
@@ -197,59 +191,25 @@ class MadeUp:
         return drawn
 
 
-def was_made_up(name: str, group_id: str, members: int) -> bool:
-    """Returns whether a plan of this group makes up the id `name`, or an id that `name` shortens.
-
-    It compares `name` with the ids of a bounce of all members, and with a few more.
-    """
-    first = (_chosen(group_id, 0, number) for number in range(min(members, _MOST_LOOKED_AT) + 10))
-    written = ((_in_hex(one), id_text(one)) for one in first)
-    return any(
-        name.endswith((f"-{one}", f"-{one[:4]}", f"-{bare[:4]}", bare)) for one, bare in written
-    )
+def chosen_id(group_id: str, draw: int, count: int) -> bytes:
+    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # version 5, and version 4 is to be
+    return bytes((*made[:6], made[6] & 0x0F | 0x40, *made[7:]))
 
 
-def _chosen(group_id: str, draw: int, count: int) -> bytes:
-    return _of_version(4, _random(f"{group_id}/{draw}/{count}"))
-
-
-def _random(seed: str) -> bytes:
-    """Returns the bytes of `uuid.uuid5(uuid.NAMESPACE_OID, seed)`."""
-    from hashlib import sha1  # loads OpenSSL: 4 ms
-
-    return _of_version(5, sha1(_OID + seed.encode()).digest()[:16])
-
-
-def _of_version(number: int, made: bytes) -> bytes:
-    version, variant = made[6] & 0x0F | number << 4, made[8] & 0x3F | 0x80
-    return bytes((*made[:6], version, made[7], variant, *made[9:]))
-
-
-def _in_hex(chosen: bytes) -> str:
+def in_hex(chosen: bytes) -> str:
     text = chosen.hex()
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:
-    """Returns the client id, else the member id without its UUID, else "consumer"."""
-    return client_id or _UUID.sub("", member_id) or "consumer"
-
-
-def own_short_name(client_id: str | None, member_id: str) -> str | None:
-    """Returns a bare id's short name: client id and first characters; None for other ids."""
-    return f"{client_id}-{member_id[:4]}" if client_id and len(member_id) == _BARE_ID else None
-
-
-def is_short_name(name: str, member_id: str) -> bool:
-    """Returns whether `name` begins the member id, with at least four digits of its UUID."""
-    uuid = _UUID.search(member_id)
-    return uuid is not None and len(name) >= uuid.start() + 5 and member_id.startswith(name)
+    """Returns the client id, else the member id without its UUID; "consumer" if that is empty."""
+    return client_id or UUID_AT_END.sub("", member_id) or "consumer"
 
 
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns client ids for copies of `model`, and their origin; `names` are in use."""
+    """Returns client ids for copies of `model`, and their origin; `names` are all in use."""
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which a broker walks the members of a group that it assigns.
+"""The order in which a broker visits the members of a group whose target it computes.
 
 The highest bits of a member's hash select its slot; in a slot, newer members come first. Before a
 member is put into the table (or replaced there), the table doubles if one more member would be too
-many. It never shrinks: a group that was larger before the plan may have a larger table. This can
-only change the order of members that share a slot of the assignor's own map.
+many. It never shrinks: a group that once was larger may have a larger table. This can only change
+the order of members that share a slot of the assignor's own map.
 
 Source   BaseHashTable: baseAddOrReplace, findSlot; SnapshottableHashTable (Kafka 4.4.0).
 """
@@ -23,8 +23,8 @@ def in_table_order(
 ) -> list[Member]:
     """Returns `members` (newest first) in the order of the broker's table.
 
-    The table has had `most` members or more. `has_joined` is False until the record of the first
-    member replaces its entry in the table.
+    The table once held `most` members. `has_joined` is False until the record of the first member
+    replaces its entry in the table.
     """
     slots = SMALLEST
     while max(len(members) + has_joined, most + 1) * LOAD > slots:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of members: they join, leave, or are lost with a rack."""
+"""Changes of members: members join or leave, or are lost with their rack."""
 
 import re
 from dataclasses import replace
@@ -18,7 +18,7 @@ from .made_up import MadeUp, client_names, instance_names, prefix_of
 from .topic_order import newly_listed
 
 MOST_NEW_MEMBERS = 100_000
-"""The largest number of members that may join at once, far above that of any real group."""
+"""The largest number of members that may join at once, far more than in any real group."""
 
 _OPTIONS = ("rack", "client-id", "instance-id", "like")
 _OPTION = re.compile(rf",({'|'.join(_OPTIONS)})=")
@@ -30,7 +30,7 @@ class AddMembers(Change, Frozen):
     They copy the member `like` (a member_id or group_instance_id; default: the member that joined
     last): its subscription, its rack (unless `rack` is set), and whether it is static. Their names
     are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member: then
-    the others get the next numbers; but all share a client id that has no number. In a streams
+    the others get the next numbers; but a client id without a number is used for all. In a streams
     group, each new member has its own process.
     """
 
@@ -51,7 +51,7 @@ class AddMembers(Change, Frozen):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        # A name may contain commas: the next key marks its end.
+        # A name may contain commas: only the next key ends it.
         members, *said = _OPTION.split(value)
         options: dict[str, str] = {}
         for name, value_of in zip(said[::2], said[1::2], strict=True):
@@ -121,7 +121,7 @@ class AddMembers(Change, Frozen):
                     model.owning(),
                     member_id=made.member_id,
                     group_instance_id=instance_id,
-                    # If client ids are unknown, the name is only part of the member id.
+                    # If client ids are unknown, `client_id` is only the beginning of the member id.
                     client_id=client_id if model.client_id or self.client_id else model.client_id,
                     client_host=None,
                     rack_id=model.rack_id if self.rack is None else self.rack,
@@ -242,7 +242,7 @@ def _instances(group: GroupSpec) -> list[str]:
 
 
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
-    """Returns the group without the members `gone` and without the replicas in `rack`."""
+    """Returns the group without the members in `gone` and without the replicas in `rack`."""
     left = without(group, gone)
     read = {topic for member in left.members for topic in member.topics}
     leaderless = tuple(

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes what the members of a group send after a change to another assignor.
+"""Computes what a group's members send after a change to another assignor.
 
-1. Under an assignor of the same protocol name (range, librdkafka/range), members send what they
+1. Under an assignor with the same protocol name (range, librdkafka/range), members send what they
    sent before, and keep their rebalance protocol.
 2. Else they list only the new assignor, and send what Kafka's newest client sends, as this
    project's plug-ins do. A rack stays unknown if the member's old version did not send it.
 3. Only librdkafka's leaders read the subscription version. A change of assignor keeps the clients,
    so versions 1 to 3 stay under librdkafka's assignors. Clients of version 0 have no cooperative
    assignor; those of the Python libraries get one with the plug-in.
-4. A member with a plug-in sends Java's bytes. After it restarts with a Python library's own class,
-   it does not: the "java" of its bytes is dropped, and its library is unknown.
+4. A member with a plug-in sends Java's bytes. After a restart with a Python library's own class, it
+   no longer does: the library "java", which its bytes showed, is dropped, and its library is
+   unknown.
 
 Source   the table in docs/plans.md, of real clients; librdkafka 2.16. Mirror: `Draft::run_by`.
 """
@@ -23,7 +24,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group with this assignor; its members have the data that they then send."""
+    """Returns the group with this assignor; its members' data is what they then send."""
     if assignor == group.assignor:
         return group
     # 1.
@@ -34,7 +35,7 @@ def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
 
 
 def restarted_with(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group after all its members have restarted with this assignor."""
+    """Returns the group after all members have restarted with this assignor."""
     after = run_by(group, assignor)
     if assignor == group.assignor:
         return after
@@ -42,7 +43,7 @@ def restarted_with(group: GroupSpec, assignor: str) -> GroupSpec:
 
 
 def restarted_as(member: Member, assignor: str) -> Member:
-    """Returns the member after its restart with this assignor."""
+    """Returns the member after it has restarted with this assignor."""
     return _restarted(sends_under(member, assignor), assignor)
 
 
@@ -54,7 +55,7 @@ def _restarted(member: Member, assignor: str) -> Member:
 
 
 def sends_under(member: Member, assignor: str) -> Member:
-    """Returns the member with the data that it sends under an assignor that is new to the group."""
+    """Returns the member with the data that it sends under an assignor new to the group."""
     version = member.subscription_version or None
     return replace(
         member,

@@ -3,19 +3,19 @@
 
 To "consumer":
 
-1. A dynamic member leaves. Before the first one is back, the group is classic and its leader
-   assigns; after that, the broker does.
+1. A dynamic member leaves. Until the first one is back, the group is classic and its leader
+   assigns; after that, the broker assigns.
 2. The member is back with `group.protocol=consumer`. The first such heartbeat converts the group:
    the classic assignment becomes the present target, and the broker's assignor runs over all
    members, in the order of the table into which it copies them.
-3. A static member does not leave. It gets its partitions back, without a new target; only the first
-   one starts a rebalance, which converts the group.
+3. A static member does not leave. It gets its partitions back without a new target. Only the first
+   one starts a rebalance, because it converts the group.
 4. Members that have not yet restarted follow each new target by the classic protocol: they join
    again, and an eager member first revokes all its partitions.
 
 To "classic": the broker assigns until the last member of the consumer protocol has left, or has
 been replaced by a static member. After a leave, the leader assigns at once; after a replacement,
-the group keeps its assignment. A classic member that joins before this gets a UUID alone as its id,
+the group keeps its assignment. A classic member that joins before this gets a bare UUID as its id
 from the broker; after it, the id begins with the client id, and sorts elsewhere.
 
 Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup, classicGroupJoin (an
@@ -59,7 +59,7 @@ class SwitchProtocol(Change, Frozen):
 
     `protocol` is "consumer" or "classic". `assignor` is the group's assignor afterwards. For
     "consumer", it is the broker's uniform (also for None) or range; for "classic", a classic one,
-    such as librdkafka/range (None: range, the first in the Java client's default list).
+    such as librdkafka/range (None means range, the first in the Java client's default list).
     """
 
     protocol: str
@@ -110,8 +110,12 @@ class SwitchProtocol(Change, Frozen):
             problem = f"{quoted(group.assignor or '')} is the group's assignor already"
             raise NotAffected("change", problem)
         if kind == self.protocol:
-            by = f"{_ASSIGNS[kind]} assigns the group"
-            problem = f"{by}: {quoted(group.assignor or '')}" if self.assignor else f"{by} already"
+            problem = f"{_ASSIGNS[kind]} assigns the group already"
+            if self.assignor is not None:
+                new = f"{CONSUMER}/{name}" if kind == CONSUMER else name
+                problem += (
+                    f", by {quoted(group.assignor or '')}: switch-assignor={new} changes that"
+                )
             raise NotAffected("change", problem)
         if self.protocol == CONSUMER:
             _check_classic(group)
@@ -146,7 +150,7 @@ def _check_classic(group: GroupSpec) -> None:
 
 
 def lacking(assignor: str) -> str:
-    """Returns the text of an error about a group whose clients have no consumer protocol."""
+    """Returns the error text for a group whose clients do not support the consumer protocol."""
     return (
         "kafka-python and aiokafka have no consumer protocol; leave the group classic, or, if its "
         "members move to Kafka's Java client (from 4.0 on) or to librdkafka (from 2.12.0 on), plan "
@@ -155,18 +159,18 @@ def lacking(assignor: str) -> str:
 
 
 def copies_user_data(group: GroupSpec) -> bool:
-    """Returns whether the leader copies user data into assignments, as only librdkafka's does."""
+    """Returns whether the leader copies user data into assignments; only librdkafka's does."""
     library = library_of(group.assignor) or group.leader_library
     return library == "librdkafka" and protocol_name(group.assignor or "") == "cooperative-sticky"
 
 
 def _joins_again(group: GroupSpec) -> bool:
-    """Returns whether it is certain that members join again before the group is converted."""
+    """Returns whether members certainly join again before the group is converted."""
     return len(group.members) > 1 and group.members[0].group_instance_id is None
 
 
 class _Restart(NamedTuple):
-    """The restart of one member; `left` restart later; `stops`: classic members are eager."""
+    """One member's restart; `left` restart later. `stops`: eager classic members stop each time."""
 
     member: Member
     left: frozenset[str]
@@ -189,7 +193,8 @@ class _Restart(NamedTuple):
         return Edited(after, eager=self._eager(after))
 
     def _join(self, group: GroupSpec, ids: MadeUp) -> Edited:
-        # The dynamic member has left. If no consumer-protocol member is left, the group is classic.
+        # The dynamic member has left. Without any other consumer-protocol member, the group is
+        # classic.
         is_bare = self.protocol == CONSUMER or bool(self.left)
         back = restarted(self.member, ids, group.members, is_bare=is_bare)
         others = (m for m in _in_brokers_order(group, self) if m.member_id != self.member.member_id)
@@ -199,7 +204,7 @@ class _Restart(NamedTuple):
     def _come_back(self, group: GroupSpec, ids: MadeUp) -> Edited:
         converts = self.protocol == CONSUMER and group.assignor not in SERVER_SIDE
         waiting = held_by(group, {self.member.member_id})
-        # The broker copies its table first; the replaced member then has the last place.
+        # The broker copies its table first; then the replaced member has the last place.
         members = _in_brokers_order(group, self)
         # The last static member's entry stays while it is away, so the group is not yet classic.
         back = restarted(self.member, ids, group.members, is_bare=True)
@@ -216,13 +221,13 @@ class _Restart(NamedTuple):
         )
 
     def _assigned(self, group: GroupSpec) -> GroupSpec:
-        """Returns the group with its new assignor, if this member's restart changes it."""
+        """Returns the group with its new assignor if this member's restart changes the assignor."""
         if self.protocol == CONSUMER:
             return group.edited(assignor=self.assignor)
         return group if self.left else _led_by_client(group, self.assignor)
 
     def _eager(self, group: GroupSpec) -> frozenset[str]:
-        # In a group with a leader, eager members claim their last assignment: no exception here.
+        # Under a leader, eager members claim their last assignment, as in every plan.
         if not self.stops or group.assignor not in SERVER_SIDE:
             return frozenset()
         ids = frozenset(member.member_id for member in group.members)
@@ -247,8 +252,8 @@ def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
 
 
 def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]:
-    """Returns the group's members. If the restart converts a classic group, their order is that in
-    which the broker copies them from the classic group's `HashMap` into its own table.
+    """Returns the group's members. If the restart converts a classic group, they are in the order
+    in which the broker copies them from the classic group's `HashMap` into its own table.
     """
     if restart.protocol == CLASSIC or group.assignor in SERVER_SIDE:
         return group.members

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes as short strings, with one grammar in Python, on the command line and in data frames.
+"""Changes as short strings, with one grammar for Python, the command line and data frames.
 
     change  = verb [("=" | " ") value]        add-members=2   partitions orders=24
     --verb value                              a change as an option of the command line
@@ -31,7 +31,7 @@ CHANGES: tuple[type[Change], ...] = (
     BounceMembers,
     SwitchProtocol,
 )
-"""All changes; the command line shows their options in this order."""
+"""All kinds of changes; the command line shows their options in this order."""
 
 _TEXT = re.compile(r"([a-z-]+)(?:[= ](.*))?", re.DOTALL)
 

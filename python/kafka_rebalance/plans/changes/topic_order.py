@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of topics in the subscriptions that members send for the first time.
+"""The order of the topics in the first subscription that a member sends.
 
-kafka-python and aiokafka send the topics of a consumer in the order of a Python set, which differs
-between processes. The sticky classes of both libraries compare the members' *lists*, so their
-answers depend on this order. No other assignor's answer depends on it; members of a group that the
-broker assigns send sorted topics.
+kafka-python and aiokafka send a consumer's topics in the order of a Python set, which differs from
+process to process. The sticky classes of both libraries compare the members' *lists*, so their
+answers depend on this order. No other assignor's answer does; members of a group that the broker
+assigns send sorted topics.
 
 A plan uses the order in the group's line or in the change; each draw uses its own
 (`MadeUp.listed`). These classes run in Python only, so there is no mirror in Rust.

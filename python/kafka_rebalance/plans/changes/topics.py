@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of topics and of subscriptions.
 
-No rebalance follows if nobody subscribes to the topics that grow or are deleted. None follows if
-members subscribe again to the topics that they have, except that members of aiokafka, and leaders
-of librdkafka under an eager assignor (any member may lead), join again.
+No rebalance follows if no member subscribes to the topics that grow or are deleted. None follows if
+members subscribe again to the topics that they already have, except that members of aiokafka, and
+leaders of librdkafka under an eager assignor (any member may lead), join again.
 
 Source   ConsumerCoordinator.MetadataSnapshot, SubscriptionState.changeSubscription (Kafka 4.4.0);
          all clients: tests/live/test_topic_changes.py; broker: GroupMetadataManager.
@@ -30,8 +30,8 @@ class AddPartitions(Change, Frozen):
     """A topic's number of partitions grows to `partitions`.
 
     If the racks of replicas are known, the racks of new replicas are guessed by Kafka's rule: it
-    takes all known racks in turn. A new partition gets as many racks as the old partition with the
-    most racks has.
+    uses all known racks in turn. A new partition gets as many racks as the old partition with the
+    most racks.
     """
 
     topic: str
@@ -87,7 +87,7 @@ def _new_racks(
     every = sorted(
         {rack for t in group.topics for racks in t.racks or () for rack in _known(racks)}
     )
-    # A rack that is known only from members may have no brokers.
+    # A rack that only members name may have no brokers.
     of_members = {member.rack for member in group.members if member.rack is not None}
     if 0 < in_racks < len({*every, *of_members}):
         every = ids.placement(every, of_members)
@@ -102,14 +102,14 @@ def _known(racks: tuple[str | None, ...]) -> set[str]:
 
 
 def _check_topics(change: "AddTopics | RemoveTopics | Resubscribe") -> None:
-    """Checks the fields, and that there is at least one topic: the change's text needs one."""
+    """Checks the fields. Raises a GroupError without topics: the change's text needs one."""
     check_fields(change)
     if not change.topics:
         raise error("say which topics: name one at least")
 
 
 class AddTopics(Change, Frozen):
-    """Topics are created, and every member subscribes to them, as if by a pattern."""
+    """Topics are created, and every member subscribes to them, as by a pattern."""
 
     topics: tuple[tuple[str, int], ...]
 
@@ -222,7 +222,7 @@ class Resubscribe(Change, Frozen):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        # A topic's name contains no colon, but a member's name may.
+        # A topic's name contains no colon, but a member's name may contain one.
         member, separator, topics = value.rpartition(":")
         return cls(topic_names(topics), member if separator else None)
 
@@ -260,7 +260,7 @@ class Resubscribe(Change, Frozen):
 
 
 def _joins_anyway(group: GroupSpec, member: Member) -> bool:
-    """Returns whether the member joins again even if it subscribes to the topics that it has."""
+    """Returns whether the member joins again even if its new subscription equals its old one."""
     name = group.assignor
     if name is None or name in SERVER_SIDE:
         return False

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the best possible balance, and the least number of moves that leads to it."""
+"""Computes the best possible balance, and the fewest moves that lead to it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The curve of a group: how even it becomes if at most so many partitions are taken.
+"""The curve of a group: its best balance by the number of partitions taken from their owners.
 
 >>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
 >>> from kafka_rebalance.plans import balance_curve
@@ -13,7 +13,6 @@ Taking 3 of 6 partitions brings the fullest member from 6 to 3, the best possibl
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import kafka_rebalance._core as _core
@@ -22,24 +21,24 @@ from kafka_rebalance.assignors.balance.classes import classify
 from kafka_rebalance.assignors.balance.levels import levels
 from kafka_rebalance.assignors.balance.network import fewest_taken
 from kafka_rebalance.assignors.registry import Engine, check_engine
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
 
 from .optimum import best_possible
 
 MOST_POINTS = 100
-"""Up to here, the curve has each K; then the least K of each `greatest`, and the last one."""
+"""Up to this K, the curve has all points; then the least K of each `greatest`, and the last one."""
 
 _NEAR = 105
-"""The knee is the first point whose fullest member has at most this percentage of the best."""
+"""The knee is the first point whose fullest member has at most this percentage of the best one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Frozen):
     """The best balance for each number of partitions that may be taken from their owners.
 
-    `points` begin with K = 0, where only partitions without an owner are handed out, and end with
-    the fewest that the best balance takes. `partitions` counts the assigned ones.
+    `points` begin with K = 0 (only partitions without an owner are assigned), and end with the
+    fewest that the best balance takes. `partitions` is the number of assigned partitions.
     """
 
     group_id: str
@@ -55,15 +54,15 @@ class Curve:
 
     @property
     def first_best(self) -> CurvePoint:
-        """Returns the first point whose fullest member is the best possible one."""
+        """Returns the first point whose fullest member has the best possible load."""
         return next(one for one in self.points if one.greatest == self.points[-1].greatest)
 
     def within(self, taken_at_most: int) -> CurvePoint:
-        """Returns the last point that takes at most so many."""
+        """Returns the last point that takes at most `taken_at_most` partitions."""
         return [one for one in self.points if one.taken <= taken_at_most][-1]
 
     def in_words(self, at: CurvePoint) -> str:
-        """Returns a sentence that compares a point with the first and the last one."""
+        """Returns a sentence that compares the point `at` with the first and the last point."""
         first, best = self.points[0].greatest, self.points[-1].greatest
         least = self.first_best.taken
         of = f"of {counted(self.partitions, 'partition')}"
@@ -92,7 +91,7 @@ class Curve:
         return small_table(self.summary, COLUMNS, self.rows(), lambda row: row)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Returns rows for `COLUMNS`: the points at which the fullest member changes, the last."""
+        """Returns rows for `COLUMNS`: the points at which the fullest load falls, and the last."""
         ends = {one.greatest: one for one in reversed(self.points)}
         shown = sorted([*ends.values(), self.points[-1]], key=lambda one: one.taken_at_most)
         return [
@@ -106,7 +105,7 @@ class Curve:
         ]
 
     def _deviation(self, squares: int) -> str:
-        """Returns the standard deviation of the members' loads with this sum of squares."""
+        """Returns the standard deviation of loads with this sum of squares."""
         mean = self.partitions / self.members
         return f"{math.sqrt(max(squares / self.members - mean * mean, 0)):.2f}"
 
@@ -122,7 +121,7 @@ COLUMNS = ("taken", "fullest", "deviation", "bound")
 
 
 def balance_curve(group: GroupSpec, *, most: int = MOST_POINTS, engine: Engine = "rust") -> Curve:
-    """Returns the curve with each K up to `most`.
+    """Returns the curve with all points up to K = `most`.
 
     `greatest` is proven for each K, `squares` where `exact`. Racks and weights do not count.
     """

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the best balance of a group and the least moves to reach it, with proofs of both.
+"""Finds the best balance of a group and the fewest moves that reach it, with proofs of both.
 
-The best possible result is that of the assignor `balanced` if only moves count: its parts in
-`assignors/balance` find it.
+The best possible result is that of the assignor `balanced` if only moves count as a criterion; the
+modules of `assignors/balance` find it.
 
 1. Find topic classes, subscription classes, and the owners of partitions.
 2. Find the levels of the best balance.
-3. Find the least moves in each level.
+3. Find the fewest moves in each level.
 4. Turn numbers into partitions.
 
 Mirror: `src/plans/possible/optimum.rs`.
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 class Level(Frozen):
     """Members whose loads differ by at most 1 in the best balance, and the topics that they share.
 
-    `topics` have no subscribers except `members` and members of higher levels. They have
-    `(load - 1) * len(members) + extra` partitions: `extra` members have `load`, others one fewer.
+    `topics` have no subscribers except `members` and members of higher levels. They have `(load -
+    1) * len(members) + extra` partitions: `extra` members own `load`, the others one fewer.
     """
 
     load: int
@@ -78,7 +78,7 @@ class Possible(Frozen):
     member_prices: dict[str, int] = field(repr=False, hash=False)
 
     def reasons(self) -> list[str]:
-        """Returns a line for each level, highest load first: why the balance cannot be better."""
+        """Returns a line for each level, highest load first: why it cannot be more even."""
         above = ""
         said = []
         for level in self.levels:
@@ -105,7 +105,7 @@ class Possible(Frozen):
 
 
 def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
-    """Returns the best balance of a group, and the least moves to it from the present owners.
+    """Returns the best balance of a group, and the fewest moves to it from the present owners.
 
     A partition moves if its new owner is not its present owner, or if it has no present owner. If
     several members claim a partition, the claim of the newest generation counts; if two members
@@ -165,7 +165,7 @@ def _named(group: GroupSpec, classes: "Classes", level: "ClassLevel") -> Level:
 
 
 def from_core(found: "_core.Possible", member_ids: tuple[str, ...]) -> Possible:
-    """Converts a result of the core; `member_ids` lists the group's members in join order."""
+    """Converts a result of the core; `member_ids` are those of the group, in join order."""
     best = from_columns(member_ids, found.assignment)
     members = [tuple(member_ids[m] for m in one.members) for one in found.levels]
     levels = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints classic Kafka Streams applications: the present state, and plans.
+"""Prints the present state and the plans of classic Kafka Streams applications.
 
 Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 and 0_3.
 """
@@ -26,7 +26,7 @@ _CERTAIN = 0.999
 
 
 def print_application(group: GroupSpec, one: Replay) -> None:
-    """Prints the processes of an application, and what is assumed and checked about it."""
+    """Prints the processes of an application, and which assumptions about it were checked."""
     application, topology, names = one.application, one.topology, one.names
     unread = one.unread
     print_wrapped(
@@ -75,13 +75,13 @@ def print_application(group: GroupSpec, one: Replay) -> None:
         logs = (*info.changelog_topics, *info.source_changelog_topics)
         kind = f"its changelog is {', '.join(logs)}" if logs else "stateless"
         text = f"Subtopology {info.subtopology_id} reads {', '.join(info.source_topics)}; {kind}."
-        print_wrapped(text, "", "  ")
+        print_wrapped(text, more="  ")
     print_assumed(one)
     print()
 
 
 def print_assumed(one: Replay) -> None:
-    """Prints what was checked and what is assumed."""
+    """Prints whether the replay has the present assignment, and which settings are assumed."""
     if one.problem is None:
         print_wrapped("Checked: the last rebalance, played again, has the present assignment.")
     else:
@@ -107,7 +107,7 @@ def _state(one: Replay, names: Mapping[str, str]) -> str:
 
 
 def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
-    """Prints a plan: the answer in words, each rank of a new process, then each rebalance."""
+    """Prints a plan: a summary, a row for each rank of a new process, then each rebalance."""
     names = plan.replay.names
     print_wrapped(summary(plan))
     course = plan.likeliest
@@ -140,7 +140,7 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
 
 
 def print_settings(compared: Sequence[ComparedSettings]) -> None:
-    """Prints the figures of changes under several settings; the first ones are the present."""
+    """Prints the figures of changes under several settings; the first row has the present ones."""
     now, *others = compared
     what = ", ".join(map(str, now.plan.changes))
     print_wrapped(f"{now.plan.group.group_id}{what and f', {what}'}: {_better(now, others)}.")
@@ -170,7 +170,7 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
 
 
 def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
-    """Returns what differs under other settings; of a change, what gets better."""
+    """Returns text on what differs under other settings; with changes, what gets better."""
     told = ["as now, it never settles"] if not now.plan.likeliest.settled else []
     for one in others:
         name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())
@@ -196,7 +196,7 @@ def _differences(now: ComparedSettings, one: ComparedSettings) -> Iterator[str]:
 
 
 def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:
-    """Prints why a task is where it is, and its rebalances in the likeliest course of changes."""
+    """Prints why a task is where it is, and its rebalances in the changes' likeliest course."""
     names, (first, *more) = plan.replay.names, one.reasons
     print_wrapped(shortened(f"{plan.group.group_id}: {first}", names))
     for reason in more:
@@ -228,7 +228,7 @@ def _figures(one: Course) -> tuple[str, str, str]:
 
 
 def summary(plan: ApplicationPlan) -> str:
-    """Returns the answer in words."""
+    """Returns the plan's result in one or two sentences."""
     courses, total = plan.courses, len(plan.replay.topology.tasks)
     what = ", ".join(map(str, plan.changes)) or "the next rebalance"
     if plan.new_settings:
@@ -270,7 +270,7 @@ def summary(plan: ApplicationPlan) -> str:
 
 
 def _alike(phase: list[Call]) -> list[Call]:
-    """Returns a phase without the numbers of records: phases in which nothing else changes are
+    """Returns a phase without its numbers of records, so that phases which differ only in these are
     equal.
     """
 
@@ -331,7 +331,7 @@ def tasks_text(tasks: Iterable[TaskId]) -> str:
 
 
 def time_text(ms: int) -> str:
-    """Returns `45 s`, `20 min` or `11 min 30 s`."""
+    """Returns a duration as text: `45 s`, `20 min` or `11 min 30 s`."""
     minutes, left = divmod(round(ms, -3) if ms >= 60_000 or ms % 100 else ms, 60_000)
     seconds = f"{left / 1000:g} s"
     return " ".join([f"{minutes} min"] * (minutes > 0) + [seconds] * (left >= 500 or not minutes))

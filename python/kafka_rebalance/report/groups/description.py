@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the present state of a group: its members and findings."""
+"""Prints the present state of a group: its members and the findings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.listed import lists_notes
-from kafka_rebalance.notes.note import Note, first_of
+from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.clients import client_of, library_evidence
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import Lags
@@ -66,7 +67,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
 
 
 def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:
-    """Prints a line for each finding; `names` maps a member id to its name in the table above."""
+    """Prints a line for each finding; `names` maps member ids to the names in the table above."""
     if not findings:
         print("Nothing to report.")
     for finding in findings:
@@ -101,8 +102,8 @@ def print_members(
     *,
     everything: bool,
 ) -> None:
-    """Prints a row for each member (only the first, without `everything`), with filled columns.
-
+    """Prints a row for each member (without `everything`, only for the first ones). A column's
+    function takes a member and the most characters that a list may have (None: no limit).
     A column's function takes a member, and the most characters that a list may have (None: all).
     """
     shown = members if everything else members[:_MOST_ROWS]
@@ -127,14 +128,14 @@ def _lag(one: Description, names: Mapping[str, str]) -> str:
 
 
 def lag_cell(lag: int | None) -> str:
-    """Returns the lag for a table, or `-` if it is unknown."""
+    """Returns the lag in records as a table's cell; `-` if it is unknown."""
     return "-" if lag is None else f"{lag:,}"
 
 
 def lag_text(
     lags: Lags, without_committed_offset: int, more: str = "", *, leaderless: int = 0
 ) -> str:
-    """Returns a sentence with the lag (`more`: of which partitions), and why some is unknown."""
+    """Returns a sentence on the lag (`more` says of which partitions), and why some is unknown."""
     reasons = ((without_committed_offset, "a committed offset"), (leaderless, "a leader"))
     unknown = [
         f"{counted(count, 'partition')} without {what}: {its(count)} lag is unknown (-), and in no "

@@ -150,7 +150,7 @@ def print_connect_group(group: ConnectGroup, *, everything: bool) -> None:
     names = {one.member_id: one.metadata.url for one in group.workers}
     worker = group.workers[-1]
     url = group.leader_url or worker.metadata.url
-    # The next leader has no memory of the lost work, so it assigns that work at once.
+    # The next leader does not remember the lost work, so it assigns that work at once.
     role = "leader" if worker.member_id == group.leader else "worker"
     event = shell_option("--then", f"{role} {_address(worker.metadata.url)} leaves")
     command = f"kafka-rebalance connect {shell_option('--url', url)} {event}"
@@ -179,7 +179,7 @@ def _which(worker: Any, most: int | None) -> str:
 
 
 def _address(url: str) -> str:
-    """Returns host:port of a worker's URL, which is its id in Connect's REST interface."""
+    """Returns host:port of a worker's URL: the worker's id in Connect's REST interface."""
     return url.partition("//")[2].rstrip("/") or url
 
 

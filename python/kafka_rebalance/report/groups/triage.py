@@ -24,7 +24,7 @@ _COLUMNS = (
 def print_triage(
     groups: Sequence[TriagedGroup], shown: Sequence[TriagedGroup], *, selects: bool = False
 ) -> None:
-    """Prints the summary of all `groups`, and a table of `shown`, which an option `selects`."""
+    """Prints the summary of all `groups`, and a table of `shown`; `selects`: an option chose it."""
     print_wrapped(summary(groups))
     described = [one.described for one in shown if isinstance(one.described, Description)]
     live = any(one.lag is not None for one in shown)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of rebalance histories: tables and pages."""
+"""Reports on histories of rebalances: tables and pages."""

@@ -30,7 +30,7 @@ _MOST_BINS, _MOST_GROUPS, _MOST_ROWS = 48, 40, 200
 
 
 def history_page(groups: Mapping[str, Recorded], patterns: Sequence[Pattern], title: str) -> str:
-    """Returns the page for groups by name; the worst groups have timelines."""
+    """Returns the page for records by group id; only the worst groups have timelines."""
     rows = {
         name: [row for row, _ in recorded if row.is_rebalance] for name, recorded in groups.items()
     }
@@ -61,7 +61,7 @@ def _span(rows: Mapping[str, Sequence[RecordedRebalance]]) -> str:
 
 
 def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[str]) -> str:
-    """Returns a table of groups by times; the darker, the more rebalances."""
+    """Returns a table of groups by times: the darker a cell, the more rebalances."""
     times = [row.time_ms for group in rows.values() for row in group]
     if not times:
         return ""
@@ -152,7 +152,7 @@ LOOKS = {
     "requested": ("#c2571a", "Q"),
     "coordinator": ("#222222", "!"),
 }
-"""The colour and the letter of each cause; records with another cause are grey."""
+"""The colour and the letter of each cause; a record with any other cause is grey."""
 
 OTHER = ("#7d7d7d", "·")
 MOST_COLUMNS, MOST_MEMBERS = 120, 40
@@ -161,7 +161,7 @@ _LABEL_EVERY = 8
 
 
 def timeline(recorded: Recorded) -> str:
-    """Returns a picture of one group's last records, and a sentence on records left out."""
+    """Returns a picture of one group's last records, and a sentence on the records left out."""
     columns = [(row, one) for row, one in recorded if one is not None][-MOST_COLUMNS:]
     rows = _rows([one for _, one in columns])
     shown = list(rows)[:MOST_MEMBERS]
@@ -189,7 +189,7 @@ def timeline(recorded: Recorded) -> str:
 
 
 def legend(rows: Sequence[RecordedRebalance]) -> str:
-    """Returns the colours and letters of the causes that occur."""
+    """Returns the legend: the colours and letters of the causes that occur."""
     kinds = {row.cause for row in rows}
     marks = "".join(
         f'<span class="item"><span class="cause" style="background:{colour}">{letter}</span>'
@@ -205,7 +205,7 @@ def legend(rows: Sequence[RecordedRebalance]) -> str:
 
 
 def _rows(generations: Sequence[RecordedGeneration]) -> dict[str, dict[int, RecordedMember]]:
-    """Returns name -> column -> member; a name that is not unique is replaced by member ids."""
+    """Returns name -> column -> member; member ids replace a name that is not unique."""
     shared = {
         identity
         for one in generations

@@ -29,7 +29,7 @@ def print_groups(
     *,
     everything: bool,
 ) -> None:
-    """Prints the answer, then a line for each group, or only for the worst; worst first."""
+    """Prints a summary, then a line for each group, or only for the worst ones; the worst first."""
     order = group_order(groups)
     print_wrapped(answer_of([row for name in order for row in groups[name]], len(groups)))
     if order[1:]:
@@ -42,7 +42,7 @@ def print_groups(
 
 
 def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
-    """Returns the answer in words: how often, within which time, and most often why."""
+    """Returns a sentence: how many rebalances, within which time, and the most frequent causes."""
     within, moves = _within(sorted(rows, key=lambda row: row.time_ms)), total_moves(rows)
     text = counted(len(rows), "rebalance") + (f" of {groups} groups" if groups > 1 else "")
     text += (f" within {within}" if within else "") + f", {counted(moves, 'move')}"
@@ -52,12 +52,12 @@ def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
 
 
 def times(number: int) -> str:
-    """Returns "once", "twice" or such as "14 times"."""
+    """Returns "once", "twice", or a text such as "14 times"."""
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def group_order(groups: Mapping[str, Sequence[RecordedRebalance]]) -> list[str]:
-    """Returns the names of the groups, the one with the most rebalances first."""
+    """Returns the names of the groups; the group with the most rebalances is the first."""
     return sorted(groups, key=lambda name: (-len(groups[name]), name))
 
 
@@ -85,7 +85,7 @@ def print_group(
     *,
     everything: bool,
 ) -> None:
-    """Prints one group's rebalances in order of time: all (`everything`), or only the last ones."""
+    """Prints one group's rebalances by time: all of them (`everything`), or only the last ones."""
     shown = rows if everything else rows[-_MOST_ROWS:]
     print_wrapped(f"{group_id}: {answer_of([row for row in rows if row.is_rebalance])}")
     if len(shown) < len(rows):
@@ -121,7 +121,7 @@ def print_group(
 
 
 def names_in(rows: Iterable[RecordedRebalance]) -> dict[str, str]:
-    """Returns the short names of the members in causes and revocations."""
+    """Returns short names of the members in causes and revocations, by member id."""
     clients: dict[str, str | None] = {}
     for row in rows:
         for cause in row.causes:
@@ -132,7 +132,7 @@ def names_in(rows: Iterable[RecordedRebalance]) -> dict[str, str]:
 
 
 def _print_reconciled(rows: Sequence[RecordedRebalance], names: Mapping[str, str]) -> None:
-    """Prints the slowest epochs of a group whose broker assigns, if there are any."""
+    """Prints the slowest epochs of a group whose broker assigns; nothing without such times."""
     texts = []
     if took := [row for row in rows if row.reconciled_ms is not None]:
         row = max(took, key=lambda one: one.reconciled_ms or 0)
@@ -157,7 +157,7 @@ def _after(row: RecordedRebalance, ms: int | None) -> str:
 
 
 def print_patterns(patterns: Sequence[Pattern]) -> None:
-    """Prints how many there are, then the patterns of all groups, with whole member ids."""
+    """Prints the number of patterns, then the patterns of all groups, with whole member ids."""
     kinds = Counter(one.kind for one in patterns).most_common()
     told = ", ".join(f"{number} {kind}" for kind, number in kinds)
     of_groups = counted(len({one.group_id for one in patterns}), "group")
@@ -167,14 +167,14 @@ def print_patterns(patterns: Sequence[Pattern]) -> None:
 
 
 def pattern_text(one: Pattern, names: Mapping[str, str]) -> str:
-    """Returns a pattern with its times and generations, and how to prevent it."""
+    """Returns a pattern with its times and generations, and advice that prevents it."""
     place = f"{clock(one.first_ms)} to {clock(one.last_ms)[11:]}, generations"
     instead = f". Instead: {one.instead}" if one.instead else ""
     return f"{one.kind}: {shortened(one.told, names)} ({place} {runs(one.generations)}){instead}."
 
 
 def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
-    """Returns the causes with their members, for example `came (orders-3-5f2e); back (…)`."""
+    """Returns the causes with their members, such as `came (orders-3-5f2e); back (…)`."""
     if row.error is not None:
         return f"cannot be read: {row.error}"
     texts = []
@@ -187,14 +187,15 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
         words = f", {shortened(cause.detail, names)}" if is_told and cause.detail else ""
         if cause.kind == "converted":
             words = f" {cause.detail}"
-        texts.append(f"{cause.kind}{mark}{named}{words}")
+        kind = "left or timed out" if cause.kind == "gone" else cause.kind
+        texts.append(f"{kind}{mark}{named}{words}")
     if row.gap:
         texts.append(f"gap of {row.gap}, {row.gap_reason}")
     return "; ".join(texts)
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints counts of equal answers by assignor and leader's library, then unequal rebalances."""
+    """Prints how many answers are equal, by assignor and leader's library, then the others."""
     computed = sum(one.equal is not None for one in replayed)
     equal = sum(one.equal is True for one in replayed)
     print_wrapped(
@@ -252,7 +253,7 @@ def print_counterfactuals(
 
 
 def _of_all(played: Sequence[Counterfactual]) -> list[str]:
-    """Returns the assignors that all groups were played with: sums of others do not compare."""
+    """Returns the assignors that all groups were played with: only their totals are comparable."""
     groups: dict[str, set[str]] = {}
     for one in played:
         groups.setdefault(one.assignor, set()).add(one.group_id)
@@ -261,7 +262,7 @@ def _of_all(played: Sequence[Counterfactual]) -> list[str]:
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one counterfactual for each group: with `static`, one with static members, if any."""
+    """Returns one counterfactual of each group; with `static`, that with static members, if any."""
     chosen: dict[str, Counterfactual] = {}
     for one in played:
         if not one.is_static or static:
@@ -270,7 +271,7 @@ def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Coun
 
 
 def clock(time_ms: int) -> str:
-    """Returns the date and time in UTC, to the second."""
+    """Returns a time in epoch ms as date and time in UTC, to the second."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):  # a record may contain any number as its time
@@ -283,7 +284,7 @@ def _moves(row: RecordedRebalance) -> str:
 
 
 def _within(rows: Sequence[RecordedRebalance]) -> str:
-    """Returns the time from the first rebalance to the last; a rate from few would mislead."""
+    """Returns the time from the first rebalance to the last as text; "" if there is none."""
     span_ms = rows[-1].time_ms - rows[0].time_ms if rows else 0
     for unit, unit_ms in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
         if span_ms >= 2 * unit_ms:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans, comparisons and Connect rounds as tables, pictures and pages."""
+"""Reports on plans, comparisons and Connect rounds: tables, pictures and pages."""

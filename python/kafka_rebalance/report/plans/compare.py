@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints comparisons at most 100 characters wide; settings to paste are never wrapped."""
+"""Prints comparisons at most 100 characters wide; settings that are pasted are never wrapped."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,11 @@ Times = Mapping[str, Timed]
 def print_comparison(
     comparison: Comparison, times: Times, assumed: str, given: str = "FILE"
 ) -> None:
-    """Prints all assignors, the recommendation with its reason, and how to change to it.
+    """Prints all assignors, the recommendation with its reason, and how to switch to it.
 
-    `times` has the figures in seconds of each simulated assignor, and of `alone` under its label.
-    `assumed` is the text of the simulation's assumptions; without times, it is the reason why there
-    are none. `given` is the part of the command line that selects input and group.
+    `times` holds the simulated figures in seconds of each assignor, and of `alone` under its label.
+    `assumed` is the text on the simulation's assumptions; if `times` is empty, on why there are no
+    figures. `given` is the part of the command line that selects the input and the group.
     """
     print_wrapped(comparison.summary)
     print()
@@ -62,7 +62,7 @@ def print_comparison(
 
 
 def _table_notes(comparison: Comparison, times: Times, assumed: str) -> list[str]:
-    """Returns the sentences below the table: seconds, members that are down, and errors."""
+    """Returns the sentences below the table: on seconds, members that are down, and errors."""
     notes = []
     if times:
         notes.append(
@@ -82,7 +82,7 @@ def _table_notes(comparison: Comparison, times: Times, assumed: str) -> list[str
 
 
 def _print_change(comparison: Comparison, given: str) -> None:
-    """Prints the steps to the recommendation, if the group is to change."""
+    """Prints the steps to the recommended assignor, if the group is to change."""
     if not comparison.keeps_assignor and comparison.completion is not None:
         print_completion(comparison.completion)
     if comparison.switch_protocol is not None:
@@ -107,7 +107,7 @@ _BY_BROKER = ("where the broker assigns,", "a heartbeat of its old owner, then o
 
 
 def _clock(comparison: Comparison, times: Times) -> str:
-    """Returns the price in seconds, if another assignor has better ones than the recommended."""
+    """Returns the price in seconds, if another assignor has fewer partition-seconds; else ""."""
     group = comparison.group
     recommended = comparison.recommended or ""
     if comparison.keeps_assignor and comparison.alone is not None:
@@ -158,7 +158,7 @@ def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
 
 
 def print_comparisons(comparisons: Sequence[Comparison]) -> None:
-    """Prints the answer for all groups, then a line for each group."""
+    """Prints a summary of all groups, then a line for each group."""
     prices = [_price(one) for one in comparisons]
     print_wrapped(_answer(comparisons, prices))
     print_table(
@@ -170,7 +170,7 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
 
 
 _Price = tuple[int, int | None]
-"""The rebalances and the moves of a switch; large groups, which are not played, have no moves."""
+"""The rebalances and the moves of a switch; None as moves: a large group, which is not played."""
 
 
 def _price(comparison: Comparison) -> _Price | None:

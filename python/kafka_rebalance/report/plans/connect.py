@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a Connect round, and the uncertainty of a prediction."""
+"""Prints rounds of Connect, and how far a prediction of them is uncertain."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -18,7 +18,7 @@ from kafka_rebalance.report.text.tables import print_table, width
 def print_round(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
 ) -> None:
-    """Prints the work that starts, stops, stays or is idle; times are relative to `start_ms`."""
+    """Prints the work that starts, stops, stays or is idle; its time counts from `start_ms`."""
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     print(_cut("  ".join([f"round {number}", seconds(now_ms - start_ms), *changes])))
@@ -44,7 +44,7 @@ def print_round(
 
 
 def print_variation(found: Variation) -> None:
-    """Prints the parts of a prediction that depend on facts which REST does not show."""
+    """Prints the parts of a prediction that depend on facts which Connect's REST does not show."""
     print_wrapped(
         "REST does not show the workers' ids, nor the order in which a worker took up its work."
     )
@@ -64,7 +64,7 @@ def print_variation(found: Variation) -> None:
 
 
 def _cut(line: str) -> str:
-    """Returns a line of names, which can be thousands, cut to the tables' width."""
+    """Returns a line cut to the tables' width: it can contain thousands of names."""
     return clipped(line, width())
 
 
@@ -79,7 +79,7 @@ def _varying_text(one: Varying) -> str:
 
 
 def items_text(items: Iterable[Item]) -> str:
-    """Returns text such as `c, d[0-3, 7]`: connectors, then tasks by connector."""
+    """Returns text such as `c, d[0-3, 7]`: connectors, then the tasks of each connector."""
     items = list(items)
     connectors = sorted((one for one in items if isinstance(one, str)), key=name_key)
     tasks = sorted((one for one in items if not isinstance(one, str)), key=task_key)

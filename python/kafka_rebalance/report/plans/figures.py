@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the figures of one plan, of many plans in a table, and figures in seconds."""
+"""Prints the figures of one plan, those of many plans as a table, and figures in seconds."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ CURVE_NOTE = (
 
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
-    """Prints the figures before and after, and the best possible ones."""
+    """Prints the figures before and after the plan, and the best possible ones."""
     members = (len(plan.group.members), len(plan.steps[-1].before.members))
     print_table(("", "before", "after", "best possible"), figure_rows(figures, members))
     said = []
@@ -66,7 +66,7 @@ def its(number: int) -> str:
 def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequence[Note]]) -> None:
     """Prints a line for each group; the columns "waits" and "no leader" appear only if needed.
 
-    `notes` has the notes of each row's group. A plus after rounds or moves marks a lower bound.
+    `notes` holds the notes of each row's group. A plus after rounds or moves means "at least".
     """
     bounds = [next((n.detail for n in each if n.kind == "lower bound"), None) for each in notes]
     columns = (
@@ -108,7 +108,7 @@ def moves_text(one: Figures, *, is_least: bool = False) -> str:
 
 
 def print_times(plan: RebalancePlan) -> None:
-    """Prints the times and the assumptions, or the reason why there are no times."""
+    """Prints the times and their assumptions, or the reason why there are no times."""
     from kafka_rebalance.simulator.timing import timed_or_why
 
     times, assumed = timed_or_why(plan)
@@ -137,7 +137,7 @@ def range_text(
     between: str = "{} to {} with other seeds",
     text_of: Callable[[int], str] = seconds_text,
 ) -> str:
-    """Returns text: the median, the least and the most, and how many runs never settled."""
+    """Returns the median, the least and the most as text, and how many runs never settled."""
     if spread.least is None or spread.median is None or spread.most is None:
         return "never"
     median, least, most = map(text_of, (spread.median, spread.least, spread.most))
@@ -146,7 +146,7 @@ def range_text(
 
 
 def print_curve(plan: RebalancePlan) -> bool:
-    """Prints the answer in words, then a row for each largest load, and the last one.
+    """Prints a summary, then a row for each value of the largest load, and the last row.
 
     Returns whether the plan has a curve.
     """

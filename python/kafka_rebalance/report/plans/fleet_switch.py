@@ -1,40 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch of a fleet to another protocol: which groups can, in which order, and the cost.
+"""The switch of a fleet to another protocol: which groups can switch, in what order, at what cost.
 
-Order    first the groups whose partitions have no reader the fewest times, then the fewest moves,
-         then the id: surprises then cost the least. Groups that lose reads within racks come last.
+Order    by how often partitions have no reader, fewest first, then by moves, then by id: so a
+         surprise costs little at first. Groups that lose reads within racks come last.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka_rebalance.notes.note import first_of
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 
 _SHOWN, _NAMED = 20, 3
-_COLUMNS = ("cluster", "group", "assignor", "rebalances", "moves", "no reader", "reads in racks")
-READ = (
-    "group_id", "assignor", "rounds", "moves", "unavailable_rounds", "rack_share_before",
-    "rack_share_after", "not_affected", "error",
+_COLUMNS = (
+    "cluster", "group", "assignor", "rebalances", "moves", "no reader", "times", "reads in racks",
 )  # fmt: skip
-"""The columns of plans that the table reads, beside `cluster`."""
+READ = (
+    "group_id", "assignor", "rounds", "moves", "unavailable", "unavailable_rounds",
+    "rack_share_before", "rack_share_after", "not_affected", "error",
+)  # fmt: skip
+"""The columns of plans that the table reads, besides `cluster`."""
 
 _Row = Mapping[str, Any]
 
 
 class FleetSwitch(NamedTuple):
-    """The rows of the groups that can switch, in order, and of the others.
+    """The rows of the groups that can switch, in order, and of those that cannot.
 
-    `already` counts those that run the protocol, `single` those of a kind that has only one.
+    `already` counts those that already run the protocol, `other` those that run it with another
+    assignor than the one asked for, `single` those of a kind that has only one protocol.
     """
 
     can: Sequence[_Row]
     cannot: Sequence[_Row]
     already: int
+    other: int
     single: int
 
     @classmethod
@@ -50,12 +54,14 @@ class FleetSwitch(NamedTuple):
             else:
                 can.append(one)
         single = sum("have two protocols" in text for text in left_out)
+        other = sum(": switch-assignor=" in text for text in left_out)
         cannot.sort(key=lambda one: (*_id(one), one["error"]))
-        return cls(sorted(can, key=_order), cannot, len(left_out) - single, single)
+        already = len(left_out) - single - other
+        return cls(sorted(can, key=_order), cannot, already, other, single)
 
     @property
     def losing(self) -> int:
-        """Returns how many groups will read less within racks."""
+        """Returns how many groups will read fewer partitions within their racks."""
         return sum(map(_loses_racks, self.can))
 
     @property
@@ -63,12 +69,14 @@ class FleetSwitch(NamedTuple):
         text = f"{counted(len(self.can), 'group')} can switch, {len(self.cannot):,} cannot"
         for count, words in (
             (self.already, "switched already"),
+            (self.other, "the protocol, with another assignor (--switch-assignor changes it)"),
             (self.single, "only one protocol (share and streams groups)"),
         ):
             text += f", {count:,} {'has' if count == 1 else 'have'} {words}" if count else ""
-        moves, stops = (sum(one[name] for one in self.can) for name in _COSTS)
-        text += f". Together: {counted(moves, 'move')}; partitions have no reader "
-        text += f"{counted(stops, 'time')}."
+        moves, stopped, times = (sum(one[name] for one in self.can) for name in _COSTS)
+        text += f". Together: {counted(moves, 'move')}; {counted(stopped, 'partition')} "
+        text += f"{'has' if stopped == 1 else 'have'} no reader"
+        text += f" in one rebalance or more ({times:,} times in all)." if stopped else "."
         if self.losing:
             text += f" {counted(self.losing, 'group')} will read less within racks."
         return text
@@ -79,12 +87,13 @@ class FleetSwitch(NamedTuple):
             "can": len(self.can),
             "cannot": len(self.cannot),
             "switched_already": self.already,
+            "other_assignor": self.other,
             "only_one_protocol": self.single,
             "lose_racks": self.losing,
         }
 
     def show(self) -> None:
-        """Prints the sentence, the first groups to switch, and groups that cannot, with why."""
+        """Prints the summary, the first groups to switch, and the reasons why others cannot."""
         print_wrapped(self.summary)
         shown = self.can[:_SHOWN]
         if shown:
@@ -102,7 +111,7 @@ class FleetSwitch(NamedTuple):
             print_wrapped(f"{len(often) - _SHOWN:,} more reasons are in OUTPUT.")
 
 
-_COSTS = ("moves", "unavailable_rounds")
+_COSTS = ("moves", "unavailable", "unavailable_rounds")
 
 
 def _loses_racks(row: _Row) -> bool:
@@ -119,7 +128,7 @@ def _id(row: _Row) -> tuple[str, str]:
 
 
 def _name(row: _Row) -> str:
-    """Returns a group's id, after its cluster if that is known."""
+    """Returns a group's id, after the name of its cluster if that is known."""
     group = "a line without an id" if row["group_id"] is None else cut(row["group_id"], 60)
     return f"{cut(row['cluster'], 60)}/{group}" if row.get("cluster") is not None else group
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the notes on a plan or a comparison, and what notes on many groups have in common."""
+"""Prints the notes on a plan or a comparison, and sentences on the notes of many groups."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ FIRST = ("no answer", "commit waits")
 """The kinds of notes that are printed above the figures."""
 
 SAID_ELSEWHERE = ("lost rack", "idle")
-"""The kinds of notes that a report prints at a step or in its first sentence, and not again."""
+"""The kinds of notes that a report prints at a step or in its first sentence, and nowhere else."""
 
 _WITH_LINES = ("bugs", "hangs", "rolling", "refused", "stop all")
 _MEANT_TO_BE_COPIED = ("hangs", "dies", "never settles")
@@ -33,7 +33,7 @@ _GROUPS_NAMED = 3
 
 
 def names_of(led: Iterable[LedPlan], *plans: RebalancePlan) -> dict[str, str]:
-    """Returns member id -> short name, as in the plans' tables; `--leader` takes these names."""
+    """Returns member id -> short name, as in the plans' tables; `--leader` accepts these names."""
     of_led = (one.plan for one in led if one.plan is not None)
     each = [*(one for one in of_led if not any(one is plan for plan in plans)), *plans]
     return {id_: name for one in each for id_, name in names_in_plan(one).items()}
@@ -49,7 +49,7 @@ def print_notes(
 ) -> None:
     """Prints notes; `given` is the part of the command line that selects input and group.
 
-    `names` maps member ids to short names. If there are `made_up` ids, the last owners are a guess.
+    `names` maps member ids to short names. With `made_up` ids, the last owners are a guess.
     """
     for note in notes:
         text = note.text if note.kind in _MEANT_TO_BE_COPIED else shortened(note.text, names)
@@ -69,7 +69,7 @@ def print_notes(
 
 
 def print_line(line: str, more: str = "") -> None:
-    """Prints a line with its own indent; a line with 5 leading spaces or more is not wrapped."""
+    """Prints a line with its own indent; one with 5 or more leading spaces is not wrapped."""
     text = line.lstrip()
     if line.startswith("     "):
         print(line)
@@ -80,12 +80,12 @@ def print_line(line: str, more: str = "") -> None:
 def _print_owners(
     note: Note, names: Mapping[str, str], *, is_guess: bool, everything: bool
 ) -> None:
-    """Prints the partitions that end at another member."""
+    """Prints the partitions that another member owns at the end."""
     moved = (note.detail or {})["moved"]
     shown = moved if everything else moved[:_MOST_ROWS]
     if shown:
         rows = [(tp, *(names.get(one or "", "nobody") for one in who)) for tp, *who in shown]
-        # Other ids, which break ties, may give other owners.
+        # Ids break ties, so with other ids the owners may be others.
         afterwards = "afterwards (a guess)" if is_guess else "afterwards"
         print_table(("partition", "now", afterwards), rows, left=(1, 2))
     if len(moved) > len(shown):
@@ -98,9 +98,9 @@ def _print_owners(
 def notes_on_groups(
     each: Iterable[tuple[str, Sequence[Note]]], *, losing: int, before: bool = False
 ) -> dict[str, str]:
-    """Returns kind -> sentence about all groups with a note of this kind.
+    """Returns kind -> a sentence about all groups that have a note of this kind.
 
-    `each` has group ids with their notes; `losing` is the number of groups that lose a rack. With
+    `each` pairs group ids with their notes; `losing` is the number of groups that lose a rack. With
     `before`, lost racks are counted before the changes.
     """
     found: dict[str, list[tuple[str, Note]]] = {}
@@ -138,7 +138,7 @@ def notes_on_groups(
 
 
 def lists_note(group_ids: Sequence[str]) -> str:
-    """Returns the note for many groups; members of `group_ids` may mix assignors in their lists."""
+    """Returns the note on groups whose members may list assignors of both protocols."""
     few = len(group_ids) <= _GROUPS_NAMED
     return (
         f"Assumed for {counted(len(group_ids), 'cooperative group')}"
@@ -149,7 +149,7 @@ def lists_note(group_ids: Sequence[str]) -> str:
 
 
 def either_note(names: Iterable[str | None]) -> str | None:
-    """Returns a sentence about tables in which an assignor's name begins with python/."""
+    """Returns a sentence for tables with an assignor of the prefix python/; None without one."""
     if not any(name is not None and name.startswith("python/") for name in names):
         return None
     return (

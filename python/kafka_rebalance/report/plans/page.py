@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a plan as one HTML page that loads nothing else: no font, no image, its own script.
+"""Writes a plan as one HTML page that loads nothing else: no font, no image; its script is inside.
 
 The script lets a reader choose a member or a topic: the grid and the rounds then show only what
-happens to it. Without the script, the page shows everything.
+happens to that one. Without the script, the page shows everything.
 """
 
 import json
-from dataclasses import dataclass
 from enum import Enum
 from importlib.resources import files
 from itertools import groupby
 
 from kafka_rebalance.errors import shown
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
@@ -27,20 +27,19 @@ from .figures import CURVE_NOTE
 
 
 class Cell(Enum):
-    """The state of one partition at one member over the whole plan."""
+    """What happens to one partition at one member during the plan."""
 
     KEPT = "kept"
     REVOKED = "revoked"
     GAINED = "gained"
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Cells by row and partition: a row for each member before or after the plan, new ones last.
+class Grid(Frozen):
+    """Cells by row and partition. Each member before or after the plan has a row, new ones last.
 
-    A member that returns from a restart keeps its row. `names` has the short name of each row's
-    member; `counts` its numbers of partitions before and after (None: it is absent); `known_as` all
-    names that it has during the plan.
+    A member that returns from a restart keeps its row. `names` holds the short name of each row's
+    member, `counts` its numbers of partitions before and after (None: it is absent), and `known_as`
+    all names that it has during the plan.
     """
 
     title: str
@@ -125,7 +124,7 @@ def _figures(plan: RebalancePlan) -> str:
 
 
 def _choice(grid: Grid) -> str:
-    """Returns the form in which a reader chooses a member or a topic; the script shows it."""
+    """Returns the form in which a reader chooses a member or a topic; the script unhides it."""
     topics = dict.fromkeys(tp.topic for tp in grid.partitions)
     members = zip(grid.names, grid.known_as, strict=True)
     options = {
@@ -185,7 +184,7 @@ def _round(title: str, one: Round, names: dict[str, str]) -> str:
 
 
 def curve_page(curve: Curve, title: str) -> str:
-    """Returns an HTML page: the answer, a picture of the fullest member, the table."""
+    """Returns an HTML page: the summary, a chart of the fullest member, and the table."""
     rows = curve.rows()
     fullest = {"fullest": [int(row[1]) for row in rows]}
     picture = bar_chart("Partitions of the fullest member", [row[0] for row in rows], fullest)

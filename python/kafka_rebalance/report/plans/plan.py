@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a plan as tables; members without changes are left out unless `everything` is printed."""
+"""Prints a plan as tables; members without changes are left out unless `everything` is set."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -36,7 +36,7 @@ _CHARACTERS_IN_SENTENCE = 60
 def print_plan(
     plan: RebalancePlan, samples: Samples | None, names: Mapping[str, str], *, everything: bool
 ) -> None:
-    """Prints figures, then the changes of each round; with `everything`, long lists are not cut."""
+    """Prints figures, then the changes of each round; with `everything`, no list is shortened."""
     figures = plan.figures()
     print_wrapped(shortened(plan.summary, names))
     print()
@@ -76,7 +76,7 @@ def print_plan(
 
 
 def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
-    """Returns the steps in which the old assignor still answers, if the plan is a switch."""
+    """Returns the steps in which the old assignor still answers; () if the plan is not a switch."""
     if len(plan.changes) != 1 or not isinstance(plan.changes[0], SwitchAssignor):
         return ()
     still = takewhile(lambda step: step.before.assignor == plan.assignor, plan.steps)
@@ -84,7 +84,7 @@ def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns notes on a step, but not on its rounds; they are printed after its cause."""
+    """Returns notes on a step, to be printed after its cause; they do not cover its rounds."""
     notes = []
     if step.waiting and "comes back" not in step.cause and step.rounds:
         notes.append(
@@ -124,7 +124,7 @@ def round_title(plan: RebalancePlan, cause: str, number: int, one: Round) -> str
 
 
 def names_in_plan(plan: RebalancePlan) -> dict[str, str]:
-    """Returns short names for all members that exist before, during or after the plan."""
+    """Returns short names of all members that exist before, during or after the plan, by id."""
     members = {m.member_id: m for m in plan.group.members}
     for step in plan.steps:
         members |= {m.member_id: m for m in step.before.members}
@@ -141,7 +141,7 @@ def changing_members(one: Round) -> set[str]:
 
 
 def _members(one: Round) -> Sequence[str]:
-    """Returns the members' ids in the order in which the leader or the broker sees them."""
+    """Returns the member ids in the order in which the leader or the broker reads them."""
     if one.assignor in KAFKAS:
         return one.held.member_ids  # these are in join order, and the group need not be made
     return [member.member_id for member in one.group.members]
@@ -153,7 +153,7 @@ ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
 def round_rows(
     one: Round, names: Mapping[str, str], most: int | None = None, *, everything: bool = False
 ) -> list[tuple[str, ...]]:
-    """Returns a row for each member with changes, or all; a list has at most `most` characters."""
+    """Returns rows of members with changes, or of all; a list has at most `most` characters."""
     rows, changing = [], changing_members(one)
     for who in _members(one):
         if everything or who in changing:
@@ -193,7 +193,7 @@ def _print_round(title: str, one: Round, names: Mapping[str, str], *, everything
 
 
 def _print_standby(standby: Delta, names: Mapping[str, str], *, everything: bool) -> None:
-    """Prints the changes of standby tasks, if there are any."""
+    """Prints the changes of standby tasks; nothing if there are none."""
     most = None if everything else _MOST_CHARACTERS
     rows = [
         (
@@ -227,7 +227,7 @@ def quiet_notes(one: Round) -> list[str]:
 
 
 def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
-    """Prints which ids, racks and orders the plan made up; in tables, `*` marks a made-up id."""
+    """Prints the ids, racks and orders that the plan made up; in tables, `*` marks such an id."""
     if plan.newcomers:
         changed = {who for one in plan.rounds for who in _with_some(one.gained)}
         mark = "* " if everything or changed & {*plan.made_up} else ""
@@ -255,7 +255,7 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
 
 
 def _print_samples(samples: Samples, names: Mapping[str, str], *, everything: bool) -> None:
-    """Prints which partitions have different owners at the end of different samples."""
+    """Prints the partitions whose owners at the end differ between samples."""
     if samples.throws:
         both = samples.draws + len(samples.throws)
         failing = f"{len(samples.throws)} of {counted(both, 'sample')}"
@@ -273,7 +273,7 @@ def _print_samples(samples: Samples, names: Mapping[str, str], *, everything: bo
 
 
 def _ends_of(tp: TopicPartition, samples: Samples, names: Mapping[str, str]) -> str:
-    """Returns how often a partition moves, and its most frequent owners in the draws."""
+    """Returns how often a partition moves, and who most often owns it at the samples' ends."""
     ends = ", ".join(
         f"{names.get(member_id, member_id)} {count}"
         for member_id, count in samples.ends[tp].most_common(4)
@@ -297,7 +297,7 @@ _ASSUMED = {
 
 
 def _assumed(plan: RebalancePlan) -> list[str]:
-    """Returns a sentence for each way in which the new members' names were guessed."""
+    """Returns a sentence for each way in which new members' names were guessed."""
     lines = []
     for basis, text in _ASSUMED.items():
         for is_static in (False, True):
@@ -317,7 +317,7 @@ def _assumed(plan: RebalancePlan) -> list[str]:
 
 
 def print_explanation(plan: RebalancePlan, partition: str) -> None:
-    """Prints why each member held the partition, round by round."""
+    """Prints why each member owned the partition, round by round."""
     names = names_in_plan(plan)
     lines = plan.explain(partition)
     print_wrapped(shortened(outcome(plan.group, plan.steps, partition), names))

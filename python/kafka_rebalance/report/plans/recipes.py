@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints how members of each client library change to another assignor, with settings to paste."""
+"""Prints how members of each client library switch to another assignor, with settings to paste."""
 
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import protocol_name, protocol_of
@@ -69,7 +69,7 @@ def print_migration(migration: Migration, group_id: str) -> None:
 
 
 def _print_remote_switch(migration: Migration, cost: str) -> None:
-    """Prints the single rolling bounce and its setting; `cost` is the text with its counts."""
+    """Prints the single rolling bounce and its setting; `cost` is a text on its moves."""
     clients = in_words([one.client for one in migration.recipes])
     print_wrapped(f"{f'{clients}: ' if clients else ''}one rolling bounce")
     print_wrapped(f"1. {cost}", "  ", "   ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what a deploy does to a group, and the settings with which it costs less."""
+"""Prints the effects of a deploy on a group, and the settings with which it costs less."""
 
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
@@ -20,7 +20,7 @@ _COLUMNS = {
     "rebalances": "rebalances", "moves": "moves", "unread": "unread_ms", "longest": "longest_ms",
     "read twice": "twice_ms", "records twice": "records_twice", "takes": "takes_ms",
 }  # fmt: skip
-"""Column -> its figure; a column of zeros is left out."""
+"""Column -> its figure in the forecast; a column of zeros is left out."""
 
 
 def _cell(figure: str, spread: Spread) -> str:
@@ -29,7 +29,7 @@ def _cell(figure: str, spread: Spread) -> str:
 
 
 def print_forecast(found: Forecast) -> None:
-    """Prints the answer, a row for each variant, the lines to change, and what is assumed."""
+    """Prints a summary, a row for each variant, the lines to change, and the assumptions."""
     print_wrapped(f"{found.group_id}: {found.summary}")
     spreads = [one.figures for one in found.variants]
     columns = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints and draws what each number of members of a group brings."""
+"""Prints and draws the figures of a group for each number of members."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _RANGES = (
 
 
 def print_scaled(found: Sequence[Scaled]) -> None:
-    """Prints one group's answer, rows and notes; of several, rows of the present and next count."""
+    """Prints one group's summary, rows and notes; of several, the present and next count's rows."""
     alone = len(found) == 1
     print_wrapped(f"{found[0].group_id}: {found[0].summary}." if alone else _answer(found))
     rows = [
@@ -48,13 +48,13 @@ def _answer(found: Sequence[Scaled]) -> str:
         sum(one.now.members < one.worth[-1] for one in found),
     )
     return (
-        f"{counted(len(found), 'group')}: in {spare}, fewer members would do as well; in {more}, "
-        "more members would lower the fullest member's load."
+        f"{counted(len(found), 'group')}: {spare} would do as well with fewer members; in {more}, "
+        "more members would lower the fullest member's load. A group can count in both."
     )
 
 
 def scale_page(scaled: Scaled) -> str:
-    """Returns an HTML page: the answer, pictures of the fullest member and the moves, the table."""
+    """Returns an HTML page: the summary, charts of the fullest member and of moves, the table."""
     rows, pictures = [_row(scaled, one) for one in scaled.counts], []
     for title, bars in _PICTURES.items():
         series = {label: [getattr(one, n) for one in scaled.counts] for label, n in bars.items()}
@@ -69,14 +69,14 @@ def scale_page(scaled: Scaled) -> str:
 
 
 def _steps(scaled: Scaled) -> list[Count]:
-    """Returns the least count that does as well as the present one, that one, and the next step."""
+    """Returns the least count as good as the present one, that one, and the next useful one."""
     worth = [one for one in scaled.counts if one.useful]
     as_well = [one for one in worth if one.members < scaled.members and not scaled.now.useful]
     return [*as_well[-1:], scaled.now, *[one for one in worth if one.members > scaled.members][:1]]
 
 
 def _row(scaled: Scaled, one: Count) -> list[str]:
-    """Returns the number of members with its mark, and the figures."""
+    """Returns the number of members with its mark, then the figures, as texts."""
     mark = " now" if one.members == scaled.members else "" if one.useful else " nothing"
     times = () if one.times is None else (one.times.settled, one.times.unread)
     return [

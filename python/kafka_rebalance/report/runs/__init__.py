@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated runs as tables, pictures, pages and Parquet."""
+"""Reports on simulated runs: tables, pictures, pages and Parquet files."""

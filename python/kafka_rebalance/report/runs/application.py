@@ -18,7 +18,7 @@ _MOST_ROWS, _MOST_LAGS = 20, 6
 
 
 def summary(plan: ApplicationPlan, run: Run) -> str:
-    """Returns the answer in words: when it has settled, what is idle, which warm-ups never end."""
+    """Returns a sentence: when it settles, which processes are idle, which warm-ups never end."""
     course, sums = plan.likeliest, measure.totals(run)
     probings = "without a probing rebalance"
     if course.probings:
@@ -40,7 +40,7 @@ def summary(plan: ApplicationPlan, run: Run) -> str:
 
 
 def print_application_run(plan: ApplicationPlan, run: Run) -> None:
-    """Prints the answer, how far behind each copy is, each rebalance, and what is assumed."""
+    """Prints a summary, how far behind each copy is, each rebalance, and the assumptions."""
     print_wrapped(summary(plan, run))
     rows = [*_copies(plan, run)]
     if rows:
@@ -53,7 +53,7 @@ def print_application_run(plan: ApplicationPlan, run: Run) -> None:
 
 
 def _copies(plan: ApplicationPlan, run: Run) -> Iterator[tuple[str, ...]]:
-    """Yields a row for each copy that is restored: its lag after each rebalance of the run."""
+    """Yields a row for each copy that is restored: its lag in records after each rebalance."""
     found: dict[tuple[str, str, str], list[int]] = {}
     for phase in plan.likeliest.phases:
         last = phase[-1]

@@ -19,11 +19,11 @@ from .run import (
 )
 from .timeline import Bar, Look, Mark, TimeAxis, Timeline, timeline_of
 
-# The shades are so light that black text is legible on them. Without colours some shades look
+# The shades are so light that black text is legible on them. Without colours, some of them look
 # alike; the labels in the wider bars name the holders.
 _SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
 _SAME_SHADE = "held, by another member with this shade"
-# The marks of members with the same shade: members 0 to 7 have none, members 8 to 15 a line.
+# The marks of members with one shade: members 0 to 7 have no mark, members 8 to 15 a line.
 _LINES = ("", "M 2 0 V 6", "M 0 2 H 6", "M 2 2 h 2 M 5 5 h 1 M 0 5 h 1")
 _WIDTH, _LEFT, _RIGHT, _ROW, _STEPS = 1100, 110, 60, 18, 90
 _MOST_BARS = 30_000
@@ -31,7 +31,7 @@ _MOST_ROWS = 400
 
 
 def runs_page(runs: Mapping[str, Run]) -> str:
-    """Returns the page for runs of one scenario, by name."""
+    """Returns the page for the runs of one scenario, by name."""
     first = next(iter(runs.values()))
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
@@ -103,7 +103,7 @@ def _chapters(run: Run) -> str:
 
 
 def _stopped(run: Run) -> str:
-    """Returns a table of the members that stopped in each rebalance, and for how long."""
+    """Returns a table of the members that stopped in each rebalance, and for how many seconds."""
     rows = [
         [
             str(number),
@@ -162,13 +162,13 @@ _HATCHES = (
 
 
 def _marked_holders(shown: Timeline) -> dict[tuple[str, int], str]:
-    """Returns the fills of members that share their shade with an earlier member."""
+    """Returns (shade, mark) -> pattern, for members that share an earlier member's shade."""
     held = (_shade_of(bar) for bar in shown.bars if bar.look is not Look.GAP)
     return {(shade, mark): f"{shade[1:]}-{mark}" for shade, mark in held if mark}
 
 
 def _shade_of(bar: Bar) -> tuple[str, int]:
-    """Returns the holder's shade, and the number of its mark: 0 for no mark."""
+    """Returns the holder's shade, and the number of its mark; 0 means none."""
     return _SHADES[bar.member % len(_SHADES)], bar.member // len(_SHADES) % len(_LINES)
 
 
@@ -212,7 +212,7 @@ def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
 
 
 def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
-    """Draws how many partitions nobody works on. A red axis shows a stop of one among many, too."""
+    """Draws how many partitions have no reader; where the axis is red, there is at least one."""
     bottom, scale = top + _STEPS, _STEPS / max(shown.most, 1)
     path, stops = [f"M {_x(0):.1f} {bottom}"], []
     places = [*(_x(axis.place(at)) for at, _ in shown.steps), _x(1)]
@@ -226,7 +226,7 @@ def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
 
 
 def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
-    """Returns a line for each event; a line is labelled with the event's name if there is space."""
+    """Returns a line for each event, labelled with the event's name if there is space."""
     parts, last = [], -float(_WIDTH)
     for mark in marks:
         x = _x(axis.place(mark.at_ms))

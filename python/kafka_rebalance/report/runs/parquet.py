@@ -13,7 +13,7 @@ from kafka_rebalance.simulator.run import Run
 
 
 def write_runs(runs: Mapping[str, Run], path: Path) -> None:
-    """Writes all runs into one file; the rows of a partition are in order of time."""
+    """Writes all runs to one file; the rows of each partition are in order of time."""
     try:
         import pyarrow as pa
         from pyarrow import parquet

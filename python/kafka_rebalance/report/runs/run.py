@@ -15,14 +15,13 @@ Shown = Callable[[int], str]
 
 
 def print_run(run: Run) -> None:
-    """Prints a row for each rebalance, and the totals of all."""
+    """Prints a row for each rebalance, and the totals of all rebalances."""
     print_wrapped(summary_of({"": run}))
     print()
     print_run_tables(run)
 
 
 def print_run_tables(run: Run, most: int = _MOST_ROWS) -> None:
-    print_wrapped(run.title)
     print_wrapped(run.assumed)
     if run.of_seeds:
         print_wrapped(f"shown: {run.of_seeds}")
@@ -43,28 +42,28 @@ def print_comparison(runs: Mapping[str, Run]) -> None:
     """Prints several runs of one scenario side by side."""
     print_wrapped(summary_of(runs))
     print()
-    _print_title([*runs.values()])
+    _print_assumed([*runs.values()])
     print_settlings(runs)
     print_totals(runs)
 
 
 def summary_of(runs: Mapping[str, Run]) -> str:
-    """Returns the answer of one run in words, or the order of several ones."""
+    """Returns the title, then the summary of one run, or a sentence that ranks several."""
     first, *others = runs.values()
     if not others:
-        return first.summary
+        return str(first)
     sums = {name: measure.totals(run) for name, run in runs.items()}
     figures = {
         name: (one.unavailable_ms, one.stopped_ms, one.rebalances) for name, one in sums.items()
     }
-    return _ranked(figures, first.held)
+    return f"{first.title}: {_ranked(figures, first.held)}"
 
 
 def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
-    """Returns which run leaves the fewest partition-seconds without a reader; the others follow.
+    """Returns a sentence: first the run with the fewest partition-seconds without a reader.
 
-    Figures: partition-ms without a reader, member-ms stopped, rebalances. If another run has less
-    of the last two, the sentence says so.
+    `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. If
+    another run has less of the last two, the sentence says so.
     """
     ranked = sorted(figures.items(), key=lambda one: one[1][0] or 0)
     (best, (least, *price)), *others = ranked
@@ -76,9 +75,9 @@ def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
     if any(
         a and a > (b or 0) for _, (_, *other) in others for a, b in zip(price, other, strict=True)
     ):
-        prices = (f"{name} {seconds(ms)} and {count}" for name, (_, ms, count) in others)
+        prices = (f"{name} for {seconds(ms)} in {count}" for name, (_, ms, count) in others)
         said += f"; but it stops members for {seconds(price[0])} member-seconds in {price[1]} "
-        said += f"rebalances ({', '.join(prices)})"
+        said += f"rebalances, {', '.join(prices)}"
     return f"{said}."
 
 
@@ -91,14 +90,13 @@ def _medians(runs: SeedRuns) -> tuple[int | None, ...]:
     return tuple(spreads[one].median for one in ("unavailable_ms", "stopped_ms", "rebalances"))
 
 
-def _print_title(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
-    print(runs[0].title)
+def _print_assumed(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
     if all(one.assumed == runs[0].assumed for one in runs):
         print(runs[0].assumed)
 
 
 def chapter_columns(run: Run) -> list[str]:
-    """Returns the columns; "no target s": seconds until the heartbeat that computes a target."""
+    """Returns the headings; "no target s": seconds until the heartbeat that computes a target."""
     numbers = ["epoch", "targets", "no target s"] if run.has_epochs else ["generation", "rounds"]
     return ["at s", "because", *numbers, "took s", unread(run.held), "members that stopped"]
 
@@ -125,7 +123,7 @@ def chapter_rows(run: Run) -> list[list[str]]:
 
 
 def stopped_text(stopped: Sequence[measure.Stopped]) -> str:
-    """Returns how many members stopped, and for how long at most."""
+    """Returns how many members stopped, and the longest time in seconds; "" if none did."""
     if not stopped:
         return ""
     longest = max(one.to_ms - one.from_ms for one in stopped)
@@ -133,7 +131,7 @@ def stopped_text(stopped: Sequence[measure.Stopped]) -> str:
 
 
 def unread(held: str) -> str:
-    """Returns the heading for the time in which no member reads partitions or runs tasks."""
+    """Returns the heading of the time in which no member reads a partition or runs a task."""
     return "task-s idle" if held == "task" else "partition-s without reader"
 
 
@@ -148,7 +146,7 @@ def print_totals(runs: Mapping[str, Run]) -> None:
 
 
 def _figures(held: str) -> list[tuple[str, str, Shown]]:
-    """Returns the columns of totals: title, field of `Totals`, text; of tasks, no records."""
+    """Returns the columns of totals: title, field of `Totals`, text. Tasks have no records."""
     return [
         ("rebalances", "rebalances", str),
         ("moves", "moves", str),
@@ -170,7 +168,7 @@ def total_cells(one: measure.Totals, held: str) -> list[str]:
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
-    """Prints the time to settle after each event; events at the same time count as one."""
+    """Prints the time to settle after each event; events at one time count as one."""
     tables = {name: measure.settlings(run) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
@@ -189,20 +187,19 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
 
 
 def settled_text(settled_ms: int | None, at_ms: int) -> str:
-    """Returns the seconds from an event until the group settled, or "not" if it did not."""
+    """Returns the seconds from an event until the group settled; "not" if it never did."""
     return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"
 
 
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
-    """Prints events and totals over several seeds, of one run or of several runs side by side."""
+    """Prints events and totals over several seeds, for one run or for several side by side."""
     first = next(iter(runs.values()))
-    print_wrapped(
-        first.summary
-        if len(runs) == 1
-        else _ranked({name: _medians(one) for name, one in runs.items()}, first.held)
-    )
+    text = first.summary
+    if len(runs) > 1:
+        text = _ranked({name: _medians(one) for name, one in runs.items()}, first.held)
+    print_wrapped(f"{first.title}: {text}")
     print()
-    _print_title([*runs.values()])
+    _print_assumed([*runs.values()])
     seeds = f"seed {first.seeds[0]}"
     if len(first.seeds) > 1:
         seeds = f"seeds {first.seeds[0]} to {first.seeds[-1]}"
@@ -220,7 +217,7 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
-    """Returns a string such as `2.8–3.4 (3.1)`, or `7`; `never` is for runs without the figure."""
+    """Returns text such as `2.8–3.4 (3.1)`, or `7`; `never` stands for runs without a figure."""
     if one.least is None or one.median is None or one.most is None:
         return never if one.never else "-"
     if one.is_one or (not one.never and shown(one.least) == shown(one.most)):

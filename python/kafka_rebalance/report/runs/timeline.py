@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the picture of a run: who held each partition when, and how many nobody works on.
+"""Computes the picture of a run: who held each partition when, and how many had no holder.
 
-There is a row for each partition. If there are too many partitions, there is a row for each member,
-with the number of partitions that it holds.
+Each partition has a row. If there are too many partitions, each member has a row instead, with the
+number of partitions that it holds.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
 from kafka_rebalance.errors import shown
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.simulator.intervals import partition_key
 from kafka_rebalance.simulator.measure import unheld, unworked
 from kafka_rebalance.simulator.run import Run
@@ -22,15 +22,14 @@ _CUT, _CUTS = 0.02, 0.3  # shares of the axis's width: of one cut; of all cuts t
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
 
-@dataclass(frozen=True, slots=True)
-class TimeAxis:
-    """Maps times in ms to positions from 0 to 1. Only times in `spans` are shown in full."""
+class TimeAxis(Frozen):
+    """Maps times in ms to positions from 0 to 1. Only the times in `spans` are shown in full."""
 
     spans: tuple[tuple[int, int], ...]
 
     @classmethod
     def over(cls, busy: Iterable[tuple[int, int]], until_ms: int) -> "TimeAxis":
-        """Returns an axis that shows the `busy` intervals (ms; may overlap) and cuts the rest."""
+        """Returns an axis that shows the `busy` intervals (ms; may overlap), and cuts the rest."""
         spans: list[tuple[int, int]] = []
         for start, end in sorted(busy):
             margin = max(2_500, round(_MARGIN * (end - start)))
@@ -51,7 +50,7 @@ class TimeAxis:
         return (1.0 - cuts) / max(sum(end - start for start, end in self.spans), 1)
 
     def place(self, at_ms: float) -> float:
-        """Returns the position of a time. The times of a cut are spread evenly over its width."""
+        """Returns the position of a time. Times within a cut are spread evenly over its width."""
         return min(self._place(at_ms), 1.0)
 
     def _place(self, at_ms: float) -> float:
@@ -68,7 +67,7 @@ class TimeAxis:
         return x - self._cut
 
     def cuts(self) -> list[tuple[float, float]]:
-        """Returns the cuts as positions (start, end)."""
+        """Returns the start and the end of each cut, as positions."""
         return [
             (self.place(before[1]), self.place(after[0])) for before, after in pairwise(self.spans)
         ]
@@ -111,7 +110,7 @@ MOST_ROWS = 60
 
 
 class Look(Enum):
-    """The meaning of a bar."""
+    """What a bar shows."""
 
     HELD = "held"
     STUCK = "held, but stuck: the member or its broker is away"
@@ -119,7 +118,7 @@ class Look(Enum):
 
 
 class Bar(NamedTuple):
-    """An interval in one row; `member` is the holder's index, or -1 without a holder."""
+    """An interval in one row; `member` is the holder's index, or -1 if there is none."""
 
     row: int
     from_ms: int
@@ -129,24 +128,23 @@ class Bar(NamedTuple):
     member: int
 
     def parts(self, axis: TimeAxis) -> "Iterator[Bar]":
-        """Yields the visible parts of the bar: one for each axis span that it overlaps."""
+        """Yields the visible parts of the bar: one for each span of the axis that it overlaps."""
         for start, end in axis.spans:
             if self.from_ms < end and self.to_ms > start:
                 yield self._replace(from_ms=max(self.from_ms, start), to_ms=min(self.to_ms, end))
 
 
 class Mark(NamedTuple):
-    """The scenario's events at one time, on the time axis."""
+    """The events of the scenario at one time, in ms."""
 
     at_ms: int
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Frozen):
     """The rows and bars of a picture.
 
-    `steps` lists pairs: a time in ms, and how many partitions nobody works on from then on; `most`
+    `steps` holds pairs: a time in ms, and how many partitions have no holder from then on; `most`
     is the largest of these numbers. `left_out` is the number of members without a row.
     """
 
@@ -194,7 +192,7 @@ def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
     row = {partition: place for place, partition in enumerate(partitions)}
     place = {member: number for number, member in enumerate(run.members)}
     # A stuck member may not know that another member now owns its partition. The other member's bar
-    # is drawn later, so that it covers that of the stuck member.
+    # is drawn later, so it covers the stuck member's bar.
     for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
         look = Look.STUCK if hold.is_stuck else Look.HELD
         holder, member = shown(hold.member), place[hold.member]

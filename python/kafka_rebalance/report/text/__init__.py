@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text parts of all reports: tables, names, colours, progress bars, the frame of HTML pages."""
+"""What all reports share: tables, names, colours, progress bars, the frame of HTML pages."""

@@ -13,7 +13,7 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[str, str]:
-    """Returns member id -> short name. Each UUID is cut, but names stay different.
+    """Returns member id -> short name. Each UUID is cut as far as the names stay different.
 
     consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is its own
     short name. `*` marks made-up ids.
@@ -37,12 +37,12 @@ def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[
 def member_names(
     client_ids: Mapping[str, str | None], made_up: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Returns member id -> short name, from member id -> client id; commands take these names.
+    """Returns member id -> short name, from member id -> client id; commands accept these names.
 
-    A member of a group that the broker assigns chose a bare UUID: its name begins with its client
-    id, unless two names were then alike.
+    A member of a group that the broker assigns chooses a bare UUID as its id. Its short name begins
+    with its client id, unless two names would then be equal.
     """
-    from kafka_rebalance.plans.changes.made_up import own_short_name
+    from kafka_rebalance.plans.changes.short_names import own_short_name
 
     made_up = set(made_up)
     names = short_names(client_ids, made_up)
@@ -76,7 +76,7 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns a string such as `orders[0-3, 7] refunds[1]`, cut to `most` characters."""
+    """Returns text such as `orders[0-3, 7] refunds[1]`, cut to at most `most` characters."""
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of all HTML pages: the frame, tables that scroll, and bar charts as SVG."""
+"""The parts that HTML pages share: the frame, tables that scroll, and bar charts as SVG."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
@@ -15,13 +15,13 @@ _COLOURS = ("#2b6a99", "#bcd6ea", "#b3404a")
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """Returns a page that loads nothing else: no script, no font, no network."""
+    """Returns a page that loads nothing else: no script, no font, no image."""
     frame = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
     return Template(frame).substitute(title=escaped(title), body="\n".join(parts))
 
 
 def scrolled(table: str) -> str:
-    """Returns a wide table in a box of its own, so that the page itself does not scroll."""
+    """Returns a wide table in a box that scrolls, so that the page itself does not."""
     return f'<div class="scroll">{table}</div>'
 
 
@@ -30,7 +30,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str = "r
 
 
 def bar_chart(label: str, names: Sequence[str], series: Mapping[str, Sequence[int]]) -> str:
-    """Returns an SVG picture for a phone's width: a bar for each name and series (at most 3)."""
+    """Returns an SVG chart for a phone's width: a bar for each name and series (at most 3)."""
     most = max((number for numbers in series.values() for number in numbers), default=0) or 1
     marks = [
         _rect(0, n * _LINE + 2, 10, 10, colour) + _text(16, n * _LINE + 11, name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints sentences on standard error: notes, warnings and errors of the command.
+"""Prints sentences on standard error: the command's notes, warnings and errors.
 
-On a terminal, a sentence is wrapped at its width (or COLUMNS, and at most 100 columns), and its
-further lines are indented. Else it is one line, because programs look for it in a log.
+On a terminal, a sentence is wrapped at the terminal's width (or COLUMNS, and at most 100), and its
+further lines are indented. Elsewhere it stays one line, because programs look for it in a log.
 Sentences on standard output are part of a report, and always wrapped (`print_wrapped`).
 """
 
@@ -20,7 +20,7 @@ _HANGING = "  "
 
 
 def wrapped(text: str, most: int, indent: str = "", more: str = "") -> list[str]:
-    """Returns lines of `most` columns, further ones also indented by `more`; names stay whole."""
+    """Returns lines of `most` columns; `more` also indents further ones. Names stay whole."""
     lines = textwrap.wrap(
         shown(text),
         most,
@@ -33,7 +33,7 @@ def wrapped(text: str, most: int, indent: str = "", more: str = "") -> list[str]
 
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
+    """Prints a text wrapped to the tables' width; `more` indents all lines but the first."""
     for line in wrapped(text, width(), indent, more):
         print(line)
 
@@ -42,7 +42,7 @@ GLOSSARY = "docs/glossary.md explains the words."
 
 
 def print_note(text: str) -> None:
-    """Prints a sentence of the command on standard error, after the command's name."""
+    """Prints a note of the command on standard error, after the command's name."""
     print_sentence(f"{_COMMAND} {text}")
 
 
@@ -55,7 +55,7 @@ def print_error(text: str) -> None:
 
 
 def print_sentence(text: str) -> None:
-    """Prints a sentence on standard error without the command's name; its indentation stays."""
+    """Prints a sentence on standard error without the command's name, but with its indentation."""
     for line in _lines(text, sys.stderr):
         print(line, file=sys.stderr)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints tables that fit the terminal, at most 100 characters wide.
 
-A text that is too long continues in the next line, after a word. Figures, such as `6 (2)`, stay in
+Text that is too long continues on the next line, after a word. Figures, such as `6 (2)`, stay on
 one line: their headings are wrapped instead. If that is not enough, the first cell of each row gets
 a line of its own, so that names can be copied; then further names share this line. If the table is
 still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`, `:`, `,`), else anywhere.
@@ -36,8 +36,8 @@ def print_table(
 ) -> None:
     """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
-    With `whole`, the first column is wrapped only if the table is too wide otherwise. The first
-    `names` columns are names; before a name is broken, names get a line of their own in each row.
+    With `whole`, the first column is wrapped only if the table is otherwise too wide. The first
+    `names` columns hold names; rather than break a name, the table gives names a line of their own.
     """
     for line in table_lines(columns, rows, width(), left=left, whole=whole, names=names):
         print(line)
@@ -56,7 +56,7 @@ def print_filled_table(
 
 
 def width() -> int:
-    """Returns the width of tables: that of the terminal or of COLUMNS, at most 100, else 100."""
+    """Returns the tables' width: the terminal's or COLUMNS, at most 100; without both, 100."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return min(MOST_COLUMNS, terminal.columns() or MOST_COLUMNS)
     return MOST_COLUMNS
@@ -71,7 +71,7 @@ def table_lines(
     whole: bool = False,
     names: int = 1,
 ) -> Iterator[str]:
-    """Yields the lines, with an empty one above and below; `shown` escapes the cells."""
+    """Yields the table's lines, with an empty line above and below; `shown` escapes the cells."""
     columns, *rows = ([shown(cell) for cell in row] for row in (columns, *rows))
     by_column = list(zip(columns, *rows, strict=True))
     layout = _layout(by_column, most - 1, whole=whole, names=names)
@@ -84,7 +84,7 @@ def table_lines(
 
 
 class _Layout(NamedTuple):
-    """The widths of the columns; the first `above` cells of each row are in lines of their own."""
+    """The widths of the columns; the first `above` cells of each row have lines of their own."""
 
     widths: list[int]
     gap: int
@@ -96,7 +96,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names: int) -> _Layout:
-    """Returns the first layout that fits; layouts with few broken cells come first."""
+    """Returns the first layout that fits; the fewer cells it breaks, the earlier it is tried."""
 
     def longest(pieces: Callable[[str], list[str]]) -> list[int]:
         each = [_length([p for cell in one for p in pieces(cell)]) for one in by_column]
@@ -109,7 +109,7 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
         widths = _shrunk(natural, least, room - gap * (len(natural) - 1))
         if widths is not None:
             return _Layout(widths, gap)
-    # One more name above the figures is better than narrow gaps or a heading in two lines.
+    # One more name above the figures is better than narrow gaps or a heading on two lines.
     for least, gap, above in product((natural, words), (2, 1), range(1, names + 1)):
         beside = _shrunk(natural[above:], least[above:], room - gap * (len(natural) - above))
         if beside is not None:
@@ -125,7 +125,7 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
 
 
 def _words(cell: str) -> list[str]:
-    """Returns the pieces of a cell; a line may end after each piece. A figure is one piece."""
+    """Returns the pieces of a cell after which a line may end; a figure is one piece."""
     return [cell] if _FIGURE.fullmatch(cell) else _WORDS.findall(cell)
 
 
@@ -134,7 +134,7 @@ def _length(cells: Sequence[str]) -> int:
 
 
 def text_width(text: str) -> int:
-    """Returns the columns of a text on a terminal: wide letters take two, combining marks none."""
+    """Returns a text's columns on a terminal: a wide letter takes two, a combining mark none."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
@@ -146,7 +146,7 @@ def _padding(text: str, size: int) -> str:
 
 
 def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None:
-    """Returns widths that fit into `room`: the widest columns shrink first. None: none fit."""
+    """Returns widths whose sum is at most `room`, the widest shrunk first; None if none fit."""
     widths = list(natural)
     while sum(widths) > room:
         place = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]), default=0)
@@ -157,7 +157,7 @@ def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None
 
 
 def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterator[str]:
-    """Yields the lines of one row."""
+    """Yields the lines of one row of the table."""
     if layout.above:
         names = (" " * layout.gap).join(filter(None, cells[: layout.above]))
         yield from (f" {line}" for line in _wrapped(names, layout.widths[0]) if line)
@@ -177,7 +177,7 @@ def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterat
 
 
 def _wrapped(cell: str, size: int) -> list[str]:
-    """Returns the lines of a cell."""
+    """Returns the lines of a cell that is `size` columns wide."""
     if text_width(cell) <= size:
         return [cell]
     lines = [""]

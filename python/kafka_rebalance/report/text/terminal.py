@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command's standard streams: bold and red text, but no control characters of foreign names.
+"""The command's standard streams: bold and red text, but no control characters from outside names.
 
-Names from outside pass two steps (`shown` escapes in both):
+Names from outside pass two steps, and `shown` escapes them in both:
 
-1. Cells of tables, wrapped sentences, labels and HTML escape a name where it enters the layout.
-   There, a line break in the name still differs from one of the layout.
-2. `ShownStream` escapes what a direct `print` passes on. The command prints line by line, so a line
+1. Cells of tables, wrapped sentences, labels and HTML escape a name before it is laid out. There, a
+   line break in the name can still be told from one of the layout.
+2. `ShownStream` escapes what a direct `print` writes. The command prints line by line, so a line
    break inside one write belongs to a name: no name can forge a second line.
 
-NO_COLOR (no-color.org) and TERM=dumb switch emphasis off.
+NO_COLOR (no-color.org) and TERM=dumb switch bold and colours off.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STYLED = re.compile("(\x1b\\[(?:1|31)m)(.*?)(\x1b\\[0m)", re.DOTALL)
 
 
 def columns(stream: TextIO | None = None) -> int:
-    """Returns COLUMNS, or the width of the stream's terminal (default: standard output), or 0."""
+    """Returns COLUMNS, or the width of the stream's terminal (default: standard output); else 0."""
     given = os.environ.get("COLUMNS", "")
     try:
         found = int(given) if given.isdecimal() else 0
@@ -41,12 +41,12 @@ def columns(stream: TextIO | None = None) -> int:
 
 
 def bold(text: str, stream: TextIO | None = None) -> str:
-    """Returns bold text if the stream (default: standard output) is a terminal."""
+    """Returns the text, in bold if the stream (default: standard output) is a terminal."""
     return _styled(text, "1", stream)
 
 
 def red(text: str, stream: TextIO | None = None) -> str:
-    """Returns text in the colour of errors."""
+    """Returns the text, in the colour of errors if the stream is a terminal."""
     return _styled(text, "31", stream)
 
 
@@ -58,10 +58,10 @@ def _styled(text: str, code: str, stream: TextIO | None) -> str:
 
 
 class ShownStream:
-    """A text stream that escapes control characters, except for a line break at the end.
+    """A text stream that escapes control characters, except for a line break at the end of a write.
 
-    On a terminal, a write may begin with text in this file's bold or red. `own` is the stream
-    behind this one, for progress bars.
+    On a terminal, a write may begin with text in the bold or red of this file. `own` is the stream
+    behind this one; progress bars use it.
     """
 
     def __init__(self, own: TextIO) -> None:
@@ -87,7 +87,7 @@ class ShownStream:
 
 
 class _ShownBytes:
-    """The binary stream below, for JSON lines: each line break is between lines, not in a name."""
+    """The binary stream below, for JSON lines: a line break ends a line, and is never in a name."""
 
     def __init__(self, own: Any, decoder: codecs.IncrementalDecoder) -> None:
         self._own, self._decoder = own, decoder
@@ -106,11 +106,11 @@ class _ShownBytes:
 
 @contextmanager
 def shown_streams() -> Iterator[None]:
-    """Replaces the standard streams by streams that escape, and closed ones by the null device."""
+    """Replaces the standard streams by streams that escape; a closed one by the null device."""
     before = sys.stdin, sys.stdout, sys.stderr
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        # A closed stream (`>&-`) is None. The null device takes its place, in this order, or the
-        # next file that is opened would get its number.
+        # A closed stream (`>&-`) is None. The null device takes its place, stdin first: an open
+        # file takes the lowest free descriptor, so a later file would become the stream.
         stream: Any = getattr(sys, name) or open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
         if mode == "w" and isinstance(stream, TextIOWrapper):
             # Data is UTF-8 in every locale; text that UTF-8 cannot encode is escaped.
@@ -135,7 +135,7 @@ def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
 
 @contextmanager
 def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
-    """Shows how much virtual time has passed; call the yielded function with the time."""
+    """Shows how much virtual time has passed; call the yielded function with the time in ms."""
     with _bar(what, until_ms) as update:
         yield update
 
@@ -173,7 +173,7 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 def _size(source: BinaryIO) -> int | None:
-    """Returns the bytes of a regular file; None for a pipe or a terminal."""
+    """Returns the size of a regular file in bytes; None for a pipe or a terminal."""
     try:
         return os.fstat(source.fileno()).st_size if source.seekable() else None
     except OSError:  # or its subclass io.UnsupportedOperation: a stream without a file

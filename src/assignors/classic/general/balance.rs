@@ -14,7 +14,7 @@
 //!   subscribers are searched in Kafka's order (`is_above_other`).
 //! - If each owner of a run's partitions has at most one partition more than the smallest member of
 //!   the group, no partition of the run moves (`is_settled`).
-//! - The tree that finds the smallest member has only the subscribers of one topic (`Smallest`).
+//! - The tree that finds the smallest member holds only the subscribers of one topic (`Smallest`).
 
 use super::build::{Build, Run};
 use super::owners::Owners;
@@ -48,7 +48,7 @@ pub struct Balance<'c, 'g, 'a> {
     pub(super) build: Build<'c, 'g, 'a>,
     movements: Movements,
     pub(super) spread: Spread,
-    /// A tree of the subscribers of `of_topic`; `place` has each member's index in the tree.
+    /// A tree of the subscribers of `of_topic`; `place` holds each member's index in the tree.
     smallest: Smallest,
     of_topic: Option<TopicId>,
     place: Vec<u32>,
@@ -56,7 +56,7 @@ pub struct Balance<'c, 'g, 'a> {
     pub(super) witness: Option<Witness>,
     /// Whether the present assignment is known to be unbalanced.
     pub(super) unbalanced: bool,
-    /// A checksum of all partitions' owners. Different owners almost never have equal sums.
+    /// A checksum of all partitions' owners. Unequal owners almost never have equal sums.
     sum: u64,
     /// Members that are not fixed, in the order of Kafka's map; empty unless `build.ghosts`.
     pub(super) order: Vec<MemberId>,
@@ -146,7 +146,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         }
     }
 
-    /// One walk over the partitions of `runs`; returns whether any of them moved.
+    /// Walks once over the partitions of `runs`. Returns whether any of them moved.
     fn pass(&mut self, runs: &[Run]) -> Result<bool, GroupError> {
         let mut moved = false;
         for run in runs {
@@ -175,7 +175,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(moved)
     }
 
-    /// Whether it is certain that Kafka's class moves no partition of this run and does not throw.
+    /// Whether Kafka's class certainly moves no partition of this run and does not throw.
     fn is_settled(&self, run: &Run) -> bool {
         let build = &self.build;
         let has_other_reasons = build.ghosts
@@ -242,7 +242,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(false)
     }
 
-    /// The smallest subscriber that is not fixed, with its size; of equal ones, the first by id.
+    /// Size and id of the smallest subscriber that is not fixed; of equal sizes, the first by id.
     fn smallest(&mut self, topic: TopicId) -> Option<(usize, MemberId)> {
         let build = &self.build;
         let members = build.subscribers.distinct(topic);
@@ -302,7 +302,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
     }
 }
 
-/// Sum of the size differences of all pairs of members, with the overflow of Java's 32-bit int.
+/// The sum of the size differences of all pairs of members; it overflows as Java's 32-bit int.
 pub fn score(mut sizes: Vec<i64>) -> i32 {
     sizes.sort_unstable();
     let n = sizes.len() as i64;
@@ -311,7 +311,7 @@ pub fn score(mut sizes: Vec<i64>) -> i32 {
     terms.fold(0i64, i64::wrapping_add) as i32
 }
 
-/// One partition's part of the checksum of all owners.
+/// One partition's summand in the checksum of all owners.
 fn mixed(id: PartitionId, owner: MemberId) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault};
     BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one((id, owner))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Steps 1 to 5 of the general algorithm: what members keep, and who gets what nobody keeps.
+//! Steps 1 to 5 of the general algorithm: members keep partitions, and the others are assigned.
 
 use std::ops::Range;
 
@@ -31,8 +31,8 @@ pub struct Build<'c, 'g, 'a> {
     /// The subscribers of each topic, sorted by member id.
     pub(super) subscribers: Subscribers,
     pub(super) subscriptions: Subscriptions,
-    /// By partition: member and generation of the newest claim (believed or not) that is older than
-    /// `max_generation`. Empty if there is no such claim.
+    /// By partition: member and generation of the newest claim (believed or not) among those that
+    /// are older than `max_generation`. Empty if there are none.
     pub(super) previous: Vec<(MemberId, i32)>,
     /// Whether a member lost a claimed partition in step 3.
     pub(super) revocation: bool,
@@ -40,9 +40,9 @@ pub struct Build<'c, 'g, 'a> {
     pub(super) topics: Vec<TopicId>,
     /// By topic: whether a `fixed` member subscribes to it.
     pub(super) meets_fixed: Vec<bool>,
-    /// By member: the largest number of partitions that it can have.
+    /// By member: the largest number of partitions that it could have.
     pub(super) possible: Vec<usize>,
-    /// Whether some kept partition does not exist; then other partitions may be owned twice.
+    /// Whether some kept partition does not exist; then an existing partition may be owned twice.
     pub(super) ghosts: bool,
 }
 
@@ -135,9 +135,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     /// The pass of step 4 with racks: only members near a partition or without a rack may get it.
-    /// Returns the partitions that remain; None if racks are not active. Members of one rack are
-    /// near the same partitions, so in each rack only the member with the fewest partitions is
-    /// compared.
+    /// Returns the partitions that remain; None if racks are not active. All members of a rack are
+    /// near the same partitions, so only the rack's member with the fewest partitions is compared.
     pub(super) fn assign_near(
         &mut self,
         unassigned: &[Run],
@@ -150,7 +149,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         for runs in unassigned.chunk_by(|a, b| topic(a) == topic(b)) {
             self.claims.go_on()?;
             let members = self.subscribers.distinct(topic(&runs[0]));
-            // The racks of the members, None (no rack) first. `in_rack` has the members of each
+            // The racks of the members, None (no rack) first. `in_rack` lists the members of each
             // rack, sorted by id.
             let mut racks: Vec<_> = members.iter().map(|&m| self.racks.of_member(m)).collect();
             racks.sort_unstable();
@@ -220,8 +219,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 }
 
-/// By member: the largest number of partitions that it can have. A topic listed twice counts twice,
-/// unless the member's list is as long as the list of all subscribed topics.
+/// By member: the largest number of partitions that it could have. A topic listed twice counts
+/// twice, unless the member's list is as long as the list of all subscribed topics.
 fn possible(claims: &Claims) -> Vec<usize> {
     let mut possible: Vec<usize> = Vec::with_capacity(claims.group.members.len());
     for m in 0..claims.group.members.len() as MemberId {

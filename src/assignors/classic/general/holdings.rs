@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The partitions that each member holds, in the order in which it got them.
 //!
-//! While partitions move, members have no lists: one log records which member got which partition.
-//! A member's list is made from it: the partitions that the member still holds, in log order.
+//! While partitions move, one log records which member got which partition. A member's list is made
+//! from the log: the partitions that the member still holds, in log order.
 
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, NOBODY, PartitionId};
 
-/// Marks an entry of the log whose partition was taken away.
+/// Stands in the log for a partition that was taken away.
 const GONE: PartitionId = PartitionId::MAX;
 
-/// The log's length at which its gaps are closed, if the members hold `held` partitions.
+/// The length at which the log's gaps are closed, if the members hold `held` partitions.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
@@ -29,7 +29,7 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// Holdings of members that hold nothing; `twice` means that a partition may be held twice.
+    /// Creates holdings without partitions; `twice` means that a partition may be held twice.
     pub fn new(members: usize, partitions: usize, twice: bool) -> Self {
         Self {
             owner: vec![NOBODY; partitions],
@@ -104,7 +104,7 @@ impl Holdings {
         lists
     }
 
-    /// Returns the result of `lists`, but frees other memory before the lists are made.
+    /// Returns the result of `lists`. Memory that the lists do not need is freed first.
     pub fn into_lists(mut self) -> Lists {
         self.place = Vec::new();
         self.lists()

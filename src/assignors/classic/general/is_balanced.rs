@@ -90,8 +90,8 @@ impl Balance<'_, '_, '_> {
         None
     }
 
-    /// By topic: its largest holder's number of partitions (of all topics), and a partition of the
-    /// topic that this holder has.
+    /// By topic: the number of partitions (of all topics) of the member that holds most among the
+    /// topic's owners, and a partition of the topic that this member owns.
     fn largest_holders(&self) -> Vec<(usize, PartitionId)> {
         let build = &self.build;
         let mut largest = vec![(0, 0); build.claims.group.topics.len()];
@@ -109,7 +109,7 @@ impl Balance<'_, '_, '_> {
         largest
     }
 
-    /// Whether the group has a witness. This is Kafka's own test, for groups in which a partition
+    /// Whether the group has a witness. This runs Kafka's own test, for groups in which a partition
     /// may be owned twice.
     fn can_anybody_gain(&self) -> Result<bool, GroupError> {
         let build = &self.build;

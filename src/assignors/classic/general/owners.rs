@@ -19,8 +19,8 @@ pub struct Owners<'g, 'a> {
 }
 
 impl<'g, 'a> Owners<'g, 'a> {
-    /// The map after step 5. Step 5 visits the members in the order of another map, which was
-    /// created with a capacity for all of them.
+    /// Builds the map as it is after step 5. Step 5 visits the members in the order of another map,
+    /// which was created with a capacity for all of them.
     pub fn without_fixed(claims: &Claims<'g, 'a>, is_fixed: &[bool]) -> Self {
         let group = claims.group;
         let walked = claims.members.iter().copied();

@@ -2,14 +2,14 @@
 //! A tournament tree that finds the member with the fewest partitions; of equal members, the first.
 //! Each node holds the smaller of its two children, so a change updates one path to the root.
 
-/// Size and index of a member in one number, which sorts by size, then index. `NONE` stands for a
-/// member that takes no part in balancing.
+/// A member's size and index in one integer, which sorts by size, then by index. `NONE` stands for
+/// a member that takes no part in balancing.
 type Key = u64;
 const NONE: Key = Key::MAX;
 
 #[derive(Default)]
 pub struct Smallest {
-    /// The root is at 1, the children of n at 2n and 2n + 1, the members in the second half.
+    /// The root is at 1, the children of n are at 2n and 2n + 1; members are in the second half.
     tree: Vec<Key>,
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays members that change their subscriptions at different moments.
+"""Plays a plan while old and new subscriptions mix: members change theirs at different moments.
 
 1. A draw puts the members in a random order, and cuts this order into parts. The members of a part
    change their subscriptions at one moment; then the group settles. If racks are known, the draw
@@ -31,7 +31,10 @@ _MOST_PARTS = 9
 
 
 def played_apart(plan: RebalancePlan, draws: int | None = None) -> Further:
-    """Plays the plan's changes, but members change their subscriptions at different moments.
+    """Returns how the plan ends if members change their subscriptions at different moments.
+
+    Each draw plays all changes. The result has the most additional rebalances of a draw, the fewest
+    and the most additional moves, and the partitions that end at another member in some draw.
 
     Cost     a plan in Python for each draw, of up to 9 parts; large groups have fewer draws.
     """
@@ -60,7 +63,7 @@ def _owners(plan: RebalancePlan) -> dict[TopicPartition, str]:
 # 1.
 @dataclass(frozen=True, slots=True)
 class _Apart(Change):
-    """A change of all subscriptions, which members make one part after another (`draw`)."""
+    """A change of all subscriptions that the members make part by part, in the order of `draw`."""
 
     change: Change
     draw: int
@@ -90,7 +93,7 @@ class _Apart(Change):
         return [event(part) for part in self._parts(list(topics))]
 
     def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
-        """Yields the topics; a new topic's partition has as many racks as an old one at most."""
+        """Yields the topics; new ones get as many racks as the old partition with the most."""
         random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
         placed = [racks for topic in group.topics for racks in topic.racks or ()]
         racks = sorted({rack for one in placed for rack in one if rack is not None})

@@ -669,7 +669,7 @@ def test_a_process_that_ends_is_simulated(file: Path, capsys: pytest.CaptureFixt
     assert code == 0
     told = " ".join(out.split())
     assert told.startswith(
-        "shop: remove-member=0420: settled after 1 min 30 s, without a probing rebalance; 9 tasks "
+        "shop: removing 0420: settled after 1 min 30 s, without a probing rebalance; 9 tasks "
         "idle for up to 1 min 30 s."
     )
     assert "1_0 164f9b9c restored first 837 1 min 30 s" in told

@@ -7,9 +7,10 @@ Order    the worst finding first (`notes/findings.py`), then the largest lag, th
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.notes.findings import FINDINGS, FindingKind, rank, with_worse
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.group_kinds import CLASSIC, protocol_kind
@@ -31,8 +32,7 @@ _BY_STATE: dict[str, FindingKind] = {
 _STATE = re.compile(r"state: (\w+), it (?:has no members|is rebalancing)")
 
 
-@dataclass(frozen=True, slots=True)
-class TriagedGroup:
+class TriagedGroup(Frozen):
     """A group of a cluster with its findings.
 
     `described` is None for a group without members, or in the middle of a rebalance; its `lag` is

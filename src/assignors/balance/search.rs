@@ -172,8 +172,9 @@ impl<'s> State<'s> {
         }
     }
 
-    /// The least full members that read a topic of m: a few of each pool.
-    fn partners(&mut self, m: Place) -> Vec<Place> {
+    /// The least full members that read a topic of m: a few of each pool. Mostly, the first few of
+    /// all are enough, so they are not sorted.
+    fn partners(&mut self, m: Place) -> impl Iterator<Item = Place> + use<'s> {
         let (loads, mine) = (self.loads, self.loads.pool_of[m as usize]);
         let near = self.near.entry(mine).or_insert_with(|| {
             let read = loads.read_by[mine as usize].iter();
@@ -183,10 +184,10 @@ impl<'s> State<'s> {
             near.dedup();
             near
         });
-        let mut found: Vec<(Level, Place)> = Vec::new();
+        let mut found = Vec::new();
         let mut add = |load, other| {
             if other != m {
-                found.push((loads.level(other, load), other));
+                found.push(Reverse((loads.level(other, load), other)));
             }
         };
         for &q in near.iter() {
@@ -197,9 +198,8 @@ impl<'s> State<'s> {
             }
         }
         self.effort.spend(found.len());
-        found.sort_unstable();
-        found.truncate(MOST_PARTNERS);
-        found.into_iter().map(|(_, other)| other).collect()
+        let mut found = BinaryHeap::from(found);
+        (0..MOST_PARTNERS).map_while(move |_| found.pop().map(|Reverse((_, other))| other))
     }
 
     fn learn_bits(&mut self, m: Place) {

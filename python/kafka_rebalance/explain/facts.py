@@ -139,7 +139,7 @@ class Outcome(Fact):
 
 
 class GivenToNobody(Fact):
-    """The steps are unknown; no member gets the partition, though the next fact names one."""
+    """The steps are unknown, and no member gets the partition, because it is withheld."""
 
     assignor: str
     where: str

@@ -184,7 +184,8 @@ impl PartitionLog {
         Ok(())
     }
 
-    /// Adds a record with these bytes of its key and value; drops one that was the last before.
+    /// Adds a record with these bytes of its key and value, unless its offset is that of the last
+    /// one.
     fn add_one<'py>(
         &mut self,
         py: Python<'py>,

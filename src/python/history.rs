@@ -184,8 +184,7 @@ impl PartitionLog {
         Ok(())
     }
 
-    /// Adds a record with these bytes of its key and value, unless its offset is that of the last
-    /// one.
+    /// Adds a record with these bytes of its key and value, unless it has the last one's offset.
     fn add_one<'py>(
         &mut self,
         py: Python<'py>,

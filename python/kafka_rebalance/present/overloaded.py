@@ -21,7 +21,11 @@ def has_weights(group: GroupSpec) -> bool:
 
 def overloaded(group: GroupSpec, assignment: Assignment, engine: Engine) -> Iterator[Note]:
     """Yields a finding if a member of the assignment carries more load than it must."""
-    if not has_weights(group) or group.subtopologies is not None or shares_partitions(group.assignor):
+    if (
+        not has_weights(group)
+        or group.subtopologies is not None
+        or shares_partitions(group.assignor)
+    ):
         return
     from kafka_rebalance.assignors.balance.weights import loads_of
 

@@ -283,8 +283,9 @@ def _with_shares(
 ) -> tuple[Member, ...]:
     """Returns the members as if those without a partition owned an even share of the load.
 
-    Where that leaves one with nothing, the shares are even by number. They first get partitions without an owner, so a second round takes nothing from a member. If no
-    partition has to be taken, the result is `members` itself.
+    If that leaves one of them with nothing, the shares are even by number. They first get partitions
+    without an owner, so a second round takes nothing from a member. If no partition has to be taken,
+    the result is `members` itself.
     """
     every, free = _read(topics, members), len(_unclaimed(topics, members))
     idle = [one.member_id for one in members if not one.owned_partitions]

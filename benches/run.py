@@ -169,6 +169,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_const", const="quick", dest="which")
     parser.add_argument("--full", action="store_const", const="full", dest="which")
     parser.add_argument("--members", type=int, help="only cells with this number of members")
+    parser.add_argument("--subscriptions", help="only these, such as shuffled; writes no files")
     parser.add_argument(
         "--seconds", type=float, default=0.3, help="seconds of measurement for each case and peer"
     )
@@ -180,7 +181,12 @@ def main() -> None:
     subprocess.run(["go", "build", "-o", "franz", "."], cwd=HERE / "peers" / "franz", check=True)
     asked = peers(args.seconds, 10.0 if which == "quick" else args.timeout)
     rows = []
-    cases = [case for case in chosen(which) if args.members in (None, case.members)]
+    cases = [
+        case
+        for case in chosen(which)
+        if args.members in (None, case.members) and args.subscriptions in (None, case.subscriptions)
+    ]
+    writes = which != "quick" and args.subscriptions is None
     for case in cases[:_COLD]:
         for peer in asked:
             peer.ask(case, case.group().to_json().encode())
@@ -192,14 +198,14 @@ def main() -> None:
         if case.partitions <= PYTHON_BORDER_PARTITIONS and len(line) <= PYTHON_BORDER_BYTES:
             row["borders"] = borders(line, args.seconds / 3)
         rows.append(row)
-        if which != "quick" and number % 20 == 0:
+        if writes and number % 20 == 0:
             write(rows, [])  # keeps the results so far, in case a later case fails
     for peer in asked:
         peer.stop()
     print("\r\033[Kplug-ins", end="", file=sys.stderr, flush=True)
-    plugged = plug_ins(args.seconds) if which != "quick" else []
+    plugged = plug_ins(args.seconds) if writes else []
     print("\r\033[K", end="", file=sys.stderr)
-    print(write(rows, plugged) if which != "quick" else report(rows, plugged)[1])
+    print(write(rows, plugged) if writes else report(rows, plugged)[1])
 
 
 def report(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:

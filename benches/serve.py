@@ -45,8 +45,10 @@ def start_ms() -> tuple[float, float]:
         return (time.perf_counter() - began) * 1000, cpu_s(process.pid) * 1000
 
 
-def heartbeats() -> tuple[float, float]:
-    """Returns heartbeats of a consumer group's members a second, and a CPU second of the server."""
+def heartbeats() -> tuple[float, float, list[float]]:
+    """Returns heartbeats of a consumer group's members a second, and a CPU second of the server;
+    then the ms to each answer while half of the members send one each second, in ascending order.
+    """
     with running("--topic", f"orders={MEMBERS}") as (process, host, port), ExitStack() as stack:
         several = [stack.enter_context(Connection(host, port, "c")) for _ in range(CONNECTIONS)]
 
@@ -71,10 +73,14 @@ def heartbeats() -> tuple[float, float]:
             for one, epoch in epochs.items():
                 beat(one, epoch, **unchanged)
         number = ROUNDS * MEMBERS
-        return (
-            number / (time.perf_counter() - began),
-            number / (cpu_s(process.pid) - used),
-        )
+        rates = number / (time.perf_counter() - began), number / (cpu_s(process.pid) - used)
+        waits, began, paced = [], time.perf_counter(), list(epochs.items())[: MEMBERS // 2]
+        for place, (one, epoch) in enumerate(ROUNDS * paced):
+            time.sleep(max(0.0, began + place / len(paced) - time.perf_counter()))
+            sent = time.perf_counter()
+            beat(one, epoch, **unchanged)
+            waits.append((time.perf_counter() - sent) * 1000)
+        return *rates, sorted(waits)
 
 
 def records() -> dict[str, tuple[float, float]]:
@@ -124,9 +130,12 @@ def main() -> None:
     wall_ms, cpu_ms = map(sorted, zip(*(start_ms() for _ in range(9)), strict=True))
     print(f"start to first answer: median {wall_ms[4]:.0f} ms, least {wall_ms[0]:.0f} ms; "
           f"CPU time median {cpu_ms[4]:.0f} ms")  # fmt: skip
-    a_second, a_cpu_second = heartbeats()
+    a_second, a_cpu_second, waits = heartbeats()
     print(f"heartbeats of {MEMBERS} members: {a_second:.0f} a second with one client, "
           f"{a_cpu_second:.0f} a CPU second of serve")  # fmt: skip
+    half, almost = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+    print(f"{MEMBERS // 2} members with a heartbeat a second: "
+          f"median {half:.1f} ms, p99 {almost:.1f} ms, slowest {waits[-1]:.1f} ms")  # fmt: skip
     for name, (wall, cpu) in records().items():
         print(f"records {name}: {wall:.0f} MB a second, {cpu:.0f} MB a CPU second of serve")
 

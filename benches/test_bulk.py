@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures groups a second in bulk, on one core: `pytest benches/test_bulk.py`.
+"""Measures groups a second in bulk, with one thread and with two: `pytest -s benches/test_bulk.py`.
 
 A batch has 2,000 groups as Arrow columns. Each group has 20 members that own 100 partitions under
 cooperative-sticky. The plan adds two members. Compare figures of one run only.
@@ -34,11 +34,13 @@ def _assign(batch: pa.RecordBatch, threads: int) -> pa.RecordBatch:
     return assign_batch(batch, threads=threads)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("work", [_assign, _plan])
-def test_groups_a_second_on_one_core(benchmark: Any, work: Any) -> None:
+def test_groups_a_second(benchmark: Any, work: Any, threads: int) -> None:
     batch = _batch()
-    answers = benchmark(work, batch, 1)
+    answers = benchmark(work, batch, threads)
     assert answers.num_rows == GROUPS
     assert answers["error"].null_count == GROUPS
     benchmark.extra_info["groups_a_second"] = round(GROUPS / benchmark.stats["median"])
-    print(f"\n{work.__name__}: {benchmark.extra_info['groups_a_second']:,} groups a second")
+    a_second = f"{benchmark.extra_info['groups_a_second']:,} groups a second"
+    print(f"\n{work.__name__}, {threads} threads: {a_second}")

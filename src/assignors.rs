@@ -115,7 +115,8 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
 ];
 
-/// Mirror of `registry.IN_PLACE_OF_STREAM`: Python reads the field and runs the leader.
+/// Mirror of `registry.IN_PLACE_OF_STREAM`. Only Python reads the field `application`, and runs the
+/// leader of Kafka Streams.
 const IN_PLACE_OF_STREAM: &str = "name no assignor: then its answer is computed from the field \
      application of a line, which `snapshot` writes; bulk.plan_applications plans many lines";
 

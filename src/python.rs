@@ -51,7 +51,8 @@ mod _core {
     use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]
     use super::plan::{
-        Delta, Ends, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan, sample,
+        Delta, Ends, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan, play_alone, sample,
+        uuid5,
     };
     #[pymodule_export]
     use super::possible::{Level, Possible, balance_curve, best_possible};

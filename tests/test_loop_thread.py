@@ -12,6 +12,7 @@ from typing import Any, Self
 import pytest
 
 from tests.support import live_members, plug_in_members
+from tests.support.long_polls import poll_until
 from tests.support.waiting import FAR_S
 
 aiokafka = pytest.importorskip("aiokafka", reason="not installed: pip install -e '.[aiokafka]'")
@@ -80,3 +81,31 @@ def test_a_member_that_is_too_slow_is_ended(
         del theirs
     gc.collect()
     assert [str(one.exc_value) for one in reports] == []
+
+
+class PolledConsumer:
+    """A consumer whose poll lasts until it is closed, and then raises, or raises at once."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.polls, self.closed, self._fails = threading.Event(), threading.Event(), fails
+
+    def poll(self, timeout_ms: int) -> dict[Any, Any]:
+        self.polls.set()
+        if not self._fails:
+            self.closed.wait(timeout_ms / 1000)
+        raise RuntimeError("closed" if self.closed.is_set() else "failed")
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_a_long_poll_ends_with_its_consumer() -> None:
+    ended, consumer = threading.Event(), PolledConsumer()
+    polling = threading.Thread(target=poll_until, args=(ended, consumer), daemon=True)
+    polling.start()
+    assert consumer.polls.wait(FAR_S)
+    ended.set()
+    polling.join(FAR_S)
+    assert not polling.is_alive()
+    with pytest.raises(RuntimeError, match="failed"):
+        poll_until(threading.Event(), PolledConsumer(fails=True))

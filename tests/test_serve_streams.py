@@ -60,6 +60,10 @@ def test_members_get_tasks_and_the_broker_creates_internal_topics() -> None:
         }).groups  # fmt: skip
         assert [found.error_code.name for found in described] == ["none", "group_id_not_found"]
         assert described[0].group_state == "Stable"
+        (part,) = described[0].topology.subtopologies
+        assert (part.subtopology_id, part.source_topics) == ("0", ("orders",))
+        logs = [(log.name, log.partitions) for log in part.state_changelog_topics]
+        assert logs == [("log", TOPICS["orders"])]  # the application left the number to the broker
         tags = [(tag.key, tag.value) for each in described[0].members for tag in each.client_tags]
         assert tags == [("zone", "a")] * 2
         left = broker.wait_until_stable("k", members=2, partitions=6)

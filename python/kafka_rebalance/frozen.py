@@ -20,13 +20,14 @@ class _WhenUsed:
     def __get__(self, one: object, kind: type["Frozen"]) -> Any:
         with _MAKING:
             if vars(kind).get(self.name) is self:
-                _make(kind)
+                (_make if self.name in _WHEN_USED else _complete)(kind)
         return getattr(kind if one is None else one, self.name)
 
 
 _WHEN_USED = {
     name: _WhenUsed(name) for name in ("__dataclass_fields__", "__match_args__", "__init__")
 }
+_WHEN_COMPARED = {name: _WhenUsed(name) for name in ("__eq__", "__hash__", "__repr__")}
 
 
 def _make(kind: type["Frozen"]) -> None:
@@ -36,11 +37,21 @@ def _make(kind: type["Frozen"]) -> None:
     before = {name: value for name, value in vars(kind).items() if name not in left}
     named = {**before, "__qualname__": kind.__qualname__}
     equal = meta(kind.__name__, kind.__bases__, named, is_copy=True)
-    made = dict(vars(dataclass(frozen=True, kw_only=issubclass(kind, Message))(equal)))
+    is_message = issubclass(kind, Message)
+    made = dict(vars(dataclass(frozen=True, eq=False, repr=False, kw_only=is_message)(equal)))
     for name in before.keys() - made.keys():
         delattr(kind, name)  # a default that a function makes
     for name in (*(made.keys() - left - {"__setattr__", "__delattr__"}), *_WHEN_USED):
         if before.get(name) is not made[name]:
+            setattr(kind, name, made[name])
+
+
+def _complete(kind: type["Frozen"]) -> None:
+    """Makes the methods that compare and show: few classes need them."""
+    meta: Any = type(kind)
+    made = vars(dataclass(frozen=True, init=False)(meta(kind.__name__, (kind,), {}, is_copy=True)))
+    for name, attribute in _WHEN_COMPARED.items():
+        if vars(kind).get(name) is attribute:
             setattr(kind, name, made[name])
 
 
@@ -53,6 +64,8 @@ class Frozen:
     def __init_subclass__(cls, *, is_copy: bool = False) -> None:
         for name, attribute in () if is_copy else _WHEN_USED.items():
             setattr(cls, name, attribute)
+        for name in () if is_copy else _WHEN_COMPARED.keys() - vars(cls).keys():
+            setattr(cls, name, _WHEN_COMPARED[name])
 
     def __setattr__(self, name: str, _: object) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")

@@ -197,7 +197,7 @@ fn answer(
     answered.map(ArrowBatch).map_err(schema_error)
 }
 
-fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+pub fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     if !batch.hasattr("__arrow_c_array__")? {
         let found = batch.get_type().name()?;
         let problem = format!("{found} is not an Arrow record batch: it has no __arrow_c_array__");
@@ -232,7 +232,7 @@ fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<T>> {
     Ok(capsule.pointer_checked(Some(name))?.cast())
 }
 
-fn schema_error(error: SchemaError) -> PyErr {
+pub fn schema_error(error: SchemaError) -> PyErr {
     PyTypeError::new_err(error.to_string())
 }
 

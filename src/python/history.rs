@@ -2,10 +2,16 @@
 //! Reads the records of one partition of `__consumer_offsets` for `history/all_groups.py`. Nearly
 //! all of them are commits, of which Python gets only counts and times.
 
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
+use super::bulk;
+use crate::bulk::records::group::Records;
 use crate::wire::group_records::{Key, decode_key, decode_offset};
 
 /// The times of a partition's first and last commit since the group's last own record, and the
@@ -80,6 +86,7 @@ struct Place {
 pub struct PartitionLog {
     name_of: Py<PyAny>,
     new_partition: Py<PyAny>,
+    new_record: Py<PyAny>,
     groups: Vec<Group>,
     by_name: FxHashMap<String, usize>,
     places: Vec<Place>,
@@ -98,9 +105,11 @@ impl PartitionLog {
     #[new]
     fn new(py: Python<'_>, name_of: Py<PyAny>) -> PyResult<Self> {
         let model = py.import("kafka_rebalance.group.model")?;
+        let records = py.import("kafka_rebalance.wire.group_records")?;
         Ok(Self {
             name_of,
             new_partition: model.getattr("TopicPartition")?.unbind(),
+            new_record: records.getattr("OffsetsRecord")?.unbind(),
             groups: Vec::new(),
             by_name: FxHashMap::default(),
             places: Vec::new(),
@@ -111,40 +120,21 @@ impl PartitionLog {
         })
     }
 
-    /// Adds records (`OffsetsRecord`) with ascending offsets; skips one whose offset equals the
-    /// last one.
-    fn add(&mut self, records: &Bound<'_, PyList>) -> PyResult<()> {
+    /// Adds records with ascending offsets, a list of `OffsetsRecord`s or an Arrow batch of their
+    /// columns, whose numbers are i64s; skips a record whose offset equals the last one.
+    fn add(&mut self, records: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = records.py();
+        let Ok(records) = records.cast::<PyList>() else {
+            return self.add_batch(py, &bulk::read(records)?);
+        };
         for record in records {
             let fields = record.cast::<PyTuple>()?;
-            let offset: i64 = fields.get_borrowed_item(1)?.extract()?;
-            if offset == self.last_offset {
-                continue;
-            }
-            if offset.saturating_sub(self.last_offset) > 2 {
-                self.whole_from = offset;
-            }
-            self.last_offset = offset;
-            let key = fields.get_borrowed_item(3)?;
-            let key = key.cast::<PyBytes>()?;
-            if let [0, 0 | 1, place @ ..] = key.as_bytes() {
-                let value: Option<Bound<'_, PyBytes>> = fields.get_borrowed_item(4)?.extract()?;
-                if let Some(value) = value {
-                    self.learn_name(py, key.as_bytes(), value.as_bytes());
-                    let time_ms = fields.get_borrowed_item(2)?.extract()?;
-                    self.commit(py, key.as_bytes(), place, time_ms)?;
-                }
-            } else if let Some(name) = self.name_of.call1(py, (&key,))?.extract(py)? {
-                let next = self.groups.len();
-                let group = *self.by_name.entry(name).or_insert(next);
-                if group == next {
-                    self.groups.push(Group::new(py));
-                }
-                let group = &mut self.groups[group];
-                group.entries.bind(py).append(record)?;
-                group.records += 1;
-                group.commits = None;
-            }
+            let part = |at| fields.get_borrowed_item(at);
+            let value: Option<Bound<'_, PyBytes>> = part(4)?.extract()?;
+            let key: Bound<'_, PyBytes> = part(3)?.extract()?;
+            let bytes = (key.as_bytes(), value.as_ref().map(|value| value.as_bytes()));
+            let make = || Ok(record.clone());
+            self.add_one(py, part(1)?.extract()?, part(2)?.extract()?, bytes, make)?;
         }
         Ok(())
     }
@@ -166,6 +156,72 @@ impl PartitionLog {
 }
 
 impl PartitionLog {
+    fn add_batch(&mut self, py: Python<'_>, batch: &RecordBatch) -> PyResult<()> {
+        let columns = Records::of(batch).map_err(bulk::schema_error)?;
+        let numbers = |name| {
+            let column = batch.column_by_name(name)?;
+            Some(column.as_primitive_opt::<Int64Type>()?.values())
+        };
+        let [Some(partitions), Some(offsets), Some(times)] =
+            ["partition", "offset", "timestamp"].map(numbers)
+        else {
+            return Err(PyTypeError::new_err("numbers that are not i64s"));
+        };
+        let new_record = self.new_record.clone_ref(py).into_bound(py);
+        for at in 0..batch.num_rows() {
+            let [key, value] = columns.get(at);
+            let (key, offset, time_ms) = (key.unwrap_or_default(), offsets[at], times[at]);
+            let make = || {
+                let (key, value) = (
+                    PyBytes::new(py, key),
+                    value.map(|one| PyBytes::new(py, one)),
+                );
+                let fields = (partitions[at], offset, time_ms, key, value);
+                new_record.call1(fields)
+            };
+            self.add_one(py, offset, time_ms, (key, value), make)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a record with these bytes of its key and value; drops one that was the last before.
+    fn add_one<'py>(
+        &mut self,
+        py: Python<'py>,
+        offset: i64,
+        time_ms: i64,
+        (key, value): (&[u8], Option<&[u8]>),
+        make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        if offset == self.last_offset {
+            return Ok(());
+        }
+        if offset.saturating_sub(self.last_offset) > 2 {
+            self.whole_from = offset;
+        }
+        self.last_offset = offset;
+        if let [0, 0 | 1, place @ ..] = key {
+            if let Some(value) = value {
+                self.learn_name(py, key, value);
+                self.commit(py, key, place, time_ms)?;
+            }
+            return Ok(());
+        }
+        let key = PyBytes::new(py, key);
+        if let Some(name) = self.name_of.call1(py, (key,))?.extract(py)? {
+            let next = self.groups.len();
+            let group = *self.by_name.entry(name).or_insert(next);
+            if group == next {
+                self.groups.push(Group::new(py));
+            }
+            let group = &mut self.groups[group];
+            group.entries.bind(py).append(make()?)?;
+            group.records += 1;
+            group.commits = None;
+        }
+        Ok(())
+    }
+
     /// Records a topic's name by its id, which a commit of any group may contain.
     fn learn_name(&mut self, py: Python<'_>, key: &[u8], value: &[u8]) {
         if let [0, 4, ..] = value

@@ -8,6 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 use rustc_hash::FxHashMap;
+use uuid::Uuid;
 
 use super::arguments::{by_name, listed};
 use super::assign::{Columns, Partitions, native};
@@ -426,6 +427,44 @@ pub fn plan(
         Ok(Outcome::of(spec, played, is_draw))
     })?;
     outcome.record(py).map(Some)
+}
+
+/// Plays one change with one event (or none: the next rebalance) after `made` made-up ids. Returns
+/// whether the group rebalanced, and its size, as `never_ends.work`. None if Python has to play it:
+/// if the change does not fit Rust's types, or the assignor fails.
+#[pyfunction]
+pub fn play_alone(
+    py: Python<'_>,
+    group: &Bound<'_, Interned>,
+    generation_id: Option<i32>,
+    assignor: &str,
+    changes: &Bound<'_, PyAny>,
+    made: u32,
+) -> PyResult<Option<(bool, u64)>> {
+    let assignor = by_name(py, assignor)?;
+    let Some(changes) = read_changes(changes) else {
+        return Ok(None);
+    };
+    let spec = group.get().spec();
+    interruptibly(py, spec.size(), |interrupt| {
+        let mut ids = MadeUp::new(spec.group_id, Draw::default());
+        ids.count = made;
+        let tally = Tally::of_moves(interrupt);
+        let played = Played::of(spec, assignor, &changes, generation_id, ids, tally).ok();
+        Ok(played.map(|Played { draft, tally, .. }| {
+            let topics = draft
+                .members
+                .iter()
+                .map(|member| member.topics.len() as u64);
+            (tally.rounds > 0, draft.total() + topics.sum::<u64>())
+        }))
+    })
+}
+
+/// The bytes of Python's `uuid.uuid5(uuid.NAMESPACE_OID, name)`, whose module imports slowly.
+#[pyfunction]
+pub fn uuid5(name: &str) -> [u8; 16] {
+    *Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).as_bytes()
 }
 
 /// The fields of `samples::Ends`. The owners of partition i are at `offsets[i]..offsets[i + 1]`. An

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the Python libraries' own tests of groups against `serve`; see `__main__`."""
+"""Runs clients' own tests against `serve`; see `__main__`."""

@@ -141,13 +141,15 @@ class _Topics:
 
     def grow(self, topic: str, partitions: int) -> None:
         from kafka import KafkaAdminClient
-        from kafka.errors import KafkaError
+        from kafka.errors import InvalidPartitionsError, KafkaError
 
         deadline = time.monotonic() + GROW_S
         while True:
             try:
                 with self._lock:
                     self._admin.create_partitions({topic: partitions})
+            except InvalidPartitionsError:  # a request without an answer has made them
+                return
             except KafkaError:  # this client sends to the broker that was killed
                 if time.monotonic() > deadline:
                     raise

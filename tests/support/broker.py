@@ -41,6 +41,9 @@ BALANCED = LIB.parent.parent.parent / "balanced-assignor" / "target"
 LIB_STREAMS = LIB.parent / "lib-streams"
 """Kafka Streams with the clients of its version: the first jars of a JVM with an application."""
 
+LIB_CONFIGS = LIB.parent / "lib-configs"
+"""The class of `kafka-configs.sh`, which Maven Central has in no newer version."""
+
 STOP_TIMEOUT_S = 15.0
 LOG_TIMES = ("showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS")
 SMALL_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -26,9 +26,9 @@ class ComparedSettings(NamedTuple):
 
     @property
     def copies(self) -> int:
-        """Returns how many standby tasks there are in the end, without warm-ups: those are the
-        copies of a task beyond its replicas. (The process that a task waits for may have one of
-        these, so its copy is not always a warm-up.)
+        """Returns the number of standby tasks at the end, without warm-ups: those are the copies of
+        a task beyond its replicas. (The process that a task waits for may have one of the replicas,
+        so its copy is not always a warm-up.)
         """
         counts = Counter(one for of in self.plan.likeliest.tasks.values() for one in of.standby)
         now = self.plan.replay.application.settings
@@ -68,8 +68,9 @@ def compare_settings(
 ) -> list[ComparedSettings]:
     """Plays the changes under the present settings, and under each of the `candidates`.
 
-    Without candidates: one more standby replica, twice the warm-ups, ten times the acceptable lag
-    or the power of ten at which waiting tasks move, and racks, if threads have one.
+    Without candidates, these are: one more standby replica, twice the warm-up replicas, ten times
+    the acceptable lag or the power of ten at which waiting tasks move, and rack awareness, if
+    threads have a rack.
     """
     return [
         ComparedSettings(

@@ -26,6 +26,7 @@ from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.assignors.streams.application import StreamThread
 from kafka_rebalance.assignors.streams.leader import HIGH_AVAILABILITY
 from kafka_rebalance.errors import GroupError, NoMembersLeft
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.plans.changes.bounces import AWAY_MS, BounceMembers
@@ -79,7 +80,7 @@ class Course(NamedTuple):
         return found
 
     def owners(self, phase: int) -> dict[TaskId, str | None]:
-        """Returns the process of each active task after a phase, or at the end if it is past it."""
+        """Returns the process of each active task after a phase, or after the last one."""
         calls = [call for each in self.phases[: phase + 1] for call in each]
         return self.before | {one.task: one.now for call in calls for one in call.moved}
 
@@ -121,8 +122,7 @@ class Course(NamedTuple):
         return figures | {"rebalances": calls, "if_restored_before_follow_ups": quick}
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationPlan:
+class ApplicationPlan(Frozen):
     """A plan of changes; `courses` holds one for each rank of a new process, in order
     (only for the likeliest ones, of a large application).
     """

@@ -107,10 +107,10 @@ Restore = Callable[[int, int], int]
 class Running:
     """An application at some moment: which thread has which task, and how far behind each copy is.
 
-    `behind` counts the records between a copy of a task's state and the end of its changelogs.
-    `owners` has the process of each active task after the last call; it may have left since, and
-    `ended` are the active tasks of threads that have. `pauses` are the processes that were away
-    without a rebalance, each with the time in ms and the number of calls before.
+    `behind` holds the records between a copy of a task's state and the end of its changelogs.
+    `owners` holds the process of each active task after the last call; it may have left since, and
+    `ended` are the active tasks of threads that have left. `pauses` are the processes that were
+    away without a rebalance, each with the time in ms and the number of calls before.
     """
 
     application: Application
@@ -190,7 +190,7 @@ class Running:
         return False
 
     def wait(self, waited_ms: int, restore: Restore) -> None:
-        """Lets time pass: threads restore their tasks, and disks lose tasks that nobody has."""
+        """Lets time pass: threads restore tasks; processes delete the state of lost tasks."""
         had = self._places()
         for place in list(self.behind):
             if place in had:
@@ -288,7 +288,7 @@ class Running:
         return places(self.application, self.tasks, active=active)
 
     def _copies(self, where: set[Place]) -> tuple[Copy, ...]:
-        """Returns the copies in these places that are not restored."""
+        """Returns the copies in these places that are still behind."""
         return tuple(
             Copy(place[1], self.name(place[0]), self.behind[place])
             for place in sorted(where, key=lambda place: (place[1], place[0]))

@@ -195,7 +195,7 @@ class Replay(NamedTuple):
         return places(self.application, present_tasks(self.assigned), active=False)
 
     def sums(self) -> dict[Place, int]:
-        """Returns what each process sent about its tasks in the last rebalance."""
+        """Returns the offset sum of each process's task, as its threads sent it last."""
         return {
             (one.info.process_id, task): total
             for one in self.application.threads

@@ -6,10 +6,11 @@ A task that runs twice leaves two parts; the caller takes the part that Spark re
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import NO_MEMBERS, SchemaError
+from kafka_rebalance.frozen import Frozen
 
 from . import one_by_one
 from .calls import Call
@@ -23,8 +24,7 @@ _ROW_GROUP_BYTES = 32 * 1024 * 1024
 """The approximate memory, in bytes, of the answers in a row group of the output."""
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Frozen):
     """What to do with each group (`verb`: assign, plan or compare), and where to write."""
 
     verb: str
@@ -40,8 +40,7 @@ class Job:
     """Whether the answers have a column `change`: the label of the call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Frozen):
     """The counts of a job, and its seconds of wall time; `errors` includes `never_ends`."""
 
     groups: int
@@ -51,8 +50,7 @@ class Done:
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class WrittenPart:
+class WrittenPart(Frozen):
     """The name of a part file (None: without rows, none is written), and the counts of its rows."""
 
     name: str | None

@@ -7,10 +7,10 @@ contains its first byte. A compressed file of lines is one split.
 
 import io
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafka_rebalance.errors import MissingExtra
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines, read_range
 
 from .file_systems import open_file_system
@@ -36,8 +36,7 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 _BUFFER_BYTES = 1024 * 1024
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(Frozen):
     """The bytes [start, end) of a file; `cluster` is the one that its directory names."""
 
     path: str

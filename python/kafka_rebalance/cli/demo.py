@@ -7,12 +7,12 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
@@ -41,8 +41,7 @@ _OPTIONS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(Frozen):
     """A captured group with its assignments before and after the demo's rebalance."""
 
     group: GroupSpec

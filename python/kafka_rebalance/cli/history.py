@@ -15,7 +15,7 @@ from kafka_rebalance.group.model import Topic
 from kafka_rebalance.history.all_groups import (
     Recorded,
     in_time,
-    recorded_generations,
+    recorded_in_files,
     recorded_in_order,
 )
 from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordinator_log
@@ -24,7 +24,6 @@ from kafka_rebalance.history.group_log import RecordedGeneration
 from kafka_rebalance.history.log_causes import with_log
 from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.history.recorded import RecordedRebalance
-from kafka_rebalance.history.records import read_records
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_note
@@ -140,7 +139,7 @@ def _source(args: argparse.Namespace) -> str:
 def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
     """Reads the files, or a live cluster; adds to `missing` why records of groups are missing."""
     if args.bootstrap_server is None:
-        return recorded_generations(read_records(*args.files))
+        return recorded_in_files(*args.files)
     from kafka_rebalance.live import group_sessions, offsets_records
 
     configs, sessions = cluster_configs(args), {}

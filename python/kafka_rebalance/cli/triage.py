@@ -192,7 +192,7 @@ class _Look:
 
 
 def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
-    """Returns the least number of rebalances between two descriptions; at most 1 if classic."""
+    """Returns how many rebalances two descriptions show at least; of a classic group, 0 or 1."""
     if not isinstance(after, GroupSpec):
         return 1
     if before.assignor in SERVER_SIDE:

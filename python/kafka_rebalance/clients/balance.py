@@ -29,10 +29,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kafka_rebalance.assignors.registry import BALANCED, LISTED, WEIGHTED, row_of
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 
 from .caller import ConsumerMemory, log
@@ -56,8 +57,7 @@ Source = Weights | Callable[[str, Sequence[TopicPartition]], Weights]
 """Weights by (topic, partition), or a function of group id and partitions that reads them."""
 
 
-@dataclass(frozen=True)
-class PlugInOptions:
+class PlugInOptions(Frozen):
     """The options of a plug-in. Times are in seconds.
 
     `settings` are those of an assignor's name, as "budget=3&tolerance=5%". `rebalance_every` is the
@@ -89,8 +89,7 @@ class PlugInOptions:
         return f"{self.assignor}?{'&'.join([*others, 'budget=0'])}"
 
 
-@dataclass(frozen=True, slots=True)
-class LastAnswer:
+class LastAnswer(Frozen):
     """The last answer, and the topics and members for which the leader computed it."""
 
     group_id: str
@@ -283,9 +282,9 @@ def _with_shares(
 ) -> tuple[Member, ...]:
     """Returns the members as if those without a partition owned an even share of the load.
 
-    If that leaves one of them with nothing, the shares are even by number. They first get partitions
-    without an owner, so a second round takes nothing from a member. If no partition has to be taken,
-    the result is `members` itself.
+    If that leaves one of them with nothing, the shares are even by number. They first get
+    partitions without an owner, so a second round takes nothing from a member. If no partition has
+    to be taken, the result is `members` itself.
     """
     every, free = _read(topics, members), len(_unclaimed(topics, members))
     idle = [one.member_id for one in members if not one.owned_partitions]

@@ -2,16 +2,15 @@
 """Plays the rebalances of a Connect cluster: the work of each worker, and the leader's memory."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from kafka_rebalance.assignors.connect.engines import assign_eager, handle
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory, Result
 from kafka_rebalance.assignors.connect.work import Work, configured
 from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterRound:
+class ClusterRound(Frozen):
     """What one rebalance of a cluster starts from.
 
     `running[worker]` is the work that the worker reports. If it is None, the worker reports what it
@@ -29,8 +28,7 @@ class ClusterRound:
     new_leader: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RoundAnswer:
+class RoundAnswer(Frozen):
     """One rebalance: the work that workers reported (`running`), its result, and the work after it.
 
     `memory` is the leader's memory after the rebalance; None in an eager cluster.
@@ -102,8 +100,7 @@ class ConnectCluster:
         return Work()
 
 
-@dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(Frozen):
     """Work that is idle for the reason `why`; it is assigned at `until_ms`, None if unknown."""
 
     work: Work

@@ -5,12 +5,12 @@ The fields are in docs/contract.md, Scripts of Connect. The generation is the nu
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import (
     array,
     each,
@@ -34,8 +34,7 @@ DEFAULT_MAX_DELAY_MS = 300_000
 _MAX_TIME_MS = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Frozen):
     id: str | None
     eager: bool
     max_delay_ms: int

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts about the steps of the sticky assignors; `facts.py` defines those of other assignors."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from kafka_rebalance.assignors.classic.claims import NO_GENERATION
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
 
@@ -13,8 +13,7 @@ from .facts import Fact
 Outcome = Literal["first", "newer", "equal", "older"]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Frozen):
     """A claim to the partition; `outcome` compares it with the generation `against`."""
 
     member_id: str
@@ -71,8 +70,7 @@ _ALGORITHM = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Frozen):
     """The number of partitions that each member may have in the constrained algorithm."""
 
     partitions: int

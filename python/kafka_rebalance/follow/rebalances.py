@@ -69,28 +69,27 @@ def from_record(
     row, _, after = found
     if after is None or not after.members or after.protocol_type != CONSUMER:
         return FollowedRebalance(row)
-    counts = after.partition_counts
     if not {tp.topic for tp in after.owners} <= topics.keys():
         return FollowedRebalance(row)
-    known = {name: topic(dict(one), "topics") for name, one in topics.items()}
-    older = {name: _smaller(one, counts.get(name)) for name, one in known.items()}
-    one = _judged(found, known, engine)
-    if one.judged is None or one.judged.is_predicted or older == known:
+    one = _judged(found, topics, {}, engine)
+    if one.judged is None or one.judged.is_predicted:
         return one
-    again = _judged(found, older, engine)
+    again = _judged(found, topics, after.partition_counts, engine)
     return one if again.judged is None or again.judged.cause == UNKNOWN else again
 
 
-def _smaller(one: Topic, partitions: int | None) -> Topic:
-    if partitions is None or partitions >= one.partitions:
-        return one
-    return replace(one, partitions=partitions, racks=one.racks and one.racks[:partitions])
-
-
-def _judged(found: FollowedRow, known: Mapping[str, Topic], engine: Engine) -> FollowedRebalance:
+def _judged(
+    found: FollowedRow,
+    topics: Mapping[str, Mapping[str, Any]],
+    at_most: Mapping[str, int],
+    engine: Engine,
+) -> FollowedRebalance:
+    """Judges a row by topics with at most so many partitions."""
     row, before, after = found
     assert after is not None
     try:
+        present = {name: topic(dict(one), "topics") for name, one in topics.items()}
+        known = {name: _smaller(one, at_most.get(name, 0)) for name, one in present.items()}
         now, sent = _states(after, known)
         if row.cause == "started":
             judged = judged_rebalance(now, now, sent=sent, was_empty=True, engine=engine)
@@ -102,6 +101,12 @@ def _judged(found: FollowedRow, known: Mapping[str, Topic], engine: Engine) -> F
     except KafkaRebalanceError:  # a record may hold any bytes and numbers
         return FollowedRebalance(row)
     return FollowedRebalance(row, judged, then, now)
+
+
+def _smaller(one: Topic, at_most: int) -> Topic:
+    if not 0 < at_most < one.partitions:
+        return one
+    return replace(one, partitions=at_most, racks=one.racks and one.racks[:at_most])
 
 
 def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupSpec, GroupSpec]:

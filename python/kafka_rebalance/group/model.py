@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from kafka_rebalance.errors import shown
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.order import name_key
 
 MAX_PARTITIONS = 10_000_000
@@ -63,8 +64,7 @@ class Topic:
     weights: tuple[float | None, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Subtopology:
+class Subtopology(Frozen):
     """A part of a streams group's topology; only a `stateful` one has standby tasks (KIP-1071).
 
     A task is a `TopicPartition` with the subtopology's id as its topic. `source_topics` are the
@@ -85,8 +85,7 @@ class TaskOffset(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsMember:
+class StreamsMember(Frozen):
     """The additional fields of a streams group's member: its process, and its present tasks."""
 
     process_id: str

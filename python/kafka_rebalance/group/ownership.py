@@ -9,13 +9,14 @@ transferring = revoked from one member ∩ gained by another
 
 import math
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Literal
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 
 from .field_paths import a_type, each_of
 from .html_tables import MOST_CHARACTERS, small_table
@@ -24,8 +25,7 @@ from .partition_columns import NO_PAIRS, check_pairs, named_partitions
 from .spec import GroupSpec, counted, require_group
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(Frozen):
     """Partitions per member: minimum, maximum, mean, and population standard deviation."""
 
     min: int
@@ -56,8 +56,7 @@ NO_TOPICS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 
 
-@dataclass(frozen=True, slots=True)
-class Anomaly:
+class Anomaly(Frozen):
     """A fault in an assignment. Kafka's own assignors can cause faults, too.
 
     duplicate     assigned to this member, and to an earlier one (or to this one a second time)
@@ -293,8 +292,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Frozen):
     """The difference between two assignments; `transferring` lists partitions by new owner."""
 
     kept: Assignment
@@ -325,7 +323,7 @@ class Delta:
         return len(self.gained.partitions)
 
     def __repr__(self) -> str:
-        counts = (f"{len(getattr(self, part).partitions)} {part}" for part in self.__slots__)
+        counts = (f"{len(getattr(self, part).partitions)} {part}" for part in vars(self))
         return f"<Delta: {', '.join(counts)}>"
 
     def _repr_html_(self) -> str:

@@ -5,8 +5,8 @@ Nearly all records are commits: the core decodes their keys, and hands Python on
 """
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from functools import lru_cache
-from itertools import groupby, islice
+from functools import lru_cache, partial
+from itertools import accumulate, groupby, islice
 from operator import attrgetter
 
 import kafka_rebalance._core as _core
@@ -19,7 +19,7 @@ from .group_epochs import SESSION_MS, GroupEpochs, Sessions, read_group_key
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
-from .records import OffsetsRecord
+from .records import OffsetsRecord, is_parquet, read_columns, read_records
 
 _AT_ONCE = 10_000
 
@@ -58,8 +58,28 @@ def recorded_generations(
     return in_time(
         row
         for _, log in sorted(logs.items())
-        for row in _of_partition(sorted(log, key=attrgetter("offset")), None, session_ms)
+        for row in _of_partition([sorted(log, key=attrgetter("offset"))], None, session_ms)
     )
+
+
+def recorded_in_files(*paths: str) -> list[_Row]:
+    """Returns `recorded_generations` of files; no Python object is made of a commit in Parquet."""
+    if not all(map(is_parquet, paths)):
+        return recorded_generations(read_records(*paths))
+    batches = [batch for path in paths for batch in read_columns(path)]
+    if not batches:
+        return []
+    import pyarrow as pa
+
+    by = [("partition", "ascending"), ("offset", "ascending")]
+    table = pa.Table.from_batches(batches).sort_by(by)
+    # A comparison with a number would import pandas.
+    counts = table["partition"].value_counts().field("counts").to_pylist()
+    logs = (
+        table.slice(end - count, count)
+        for count, end in zip(counts, accumulate(counts), strict=True)
+    )
+    return in_time(row for log in logs for row in _of_partition(log.to_batches(), None, SESSION_MS))
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:
@@ -78,12 +98,18 @@ def recorded_in_order(
     `group_id` is set, only this group's rows are yielded.
     """
     for _, log in groupby(records, key=attrgetter("partition")):
-        yield from _of_partition(log, group_id, session_ms)
+        yield from _of_partition(iter(partial(_some, log), []), group_id, session_ms)
+
+
+def _some(log: Iterator[OffsetsRecord]) -> list[OffsetsRecord]:
+    return list(islice(log, _AT_ONCE))
 
 
 def _of_partition(
-    log: Iterable[OffsetsRecord], group_id: str | None, session_ms: Sessions
+    log: Iterable[object], group_id: str | None, session_ms: Sessions
 ) -> Iterator[_Row]:
+    """Yields the rows of a partition; each piece of its log is what `PartitionLog.add` takes."""
+
     def wanted(data: bytes) -> str | None:
         try:
             key = read_key(data)
@@ -92,8 +118,8 @@ def _of_partition(
         name = group_of(key, data)
         return name if group_id in (None, name) else None
 
-    read, log = _core.PartitionLog(wanted), iter(log)
-    while some := list(islice(log, _AT_ONCE)):
+    read = _core.PartitionLog(wanted)
+    for some in log:
         read.add(some)
     names = read.topic_names()
     for group in read.groups():

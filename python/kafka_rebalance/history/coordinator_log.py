@@ -13,12 +13,13 @@ A broker writes local times without their zone; `CoordinatorLog.shifted` correct
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import each_of
 
 _COORDINATOR = re.compile(r"\[(?:GroupCoordinator|GroupMetadataManager)\b[^\[\]]*\]:? ")
@@ -30,8 +31,7 @@ _MESSAGES = ("message", "msg", "log")
 _TIMES = ("@timestamp", "timestamp", "time", "ts")
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorEvent:
+class CoordinatorEvent(Frozen):
     """A line about a group; a field that the line lacks is None.
 
     `event`   the kind of line: "prepare", "assigned", "left", …, as in `coordinator_lines.json`.
@@ -51,8 +51,7 @@ class CoordinatorEvent:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class CoordinatorLog:
+class CoordinatorLog(Frozen):
     """The lines of one or several brokers, in order of time.
 
     `unknown` counts lines of a coordinator that no expression matches; `examples` are the first of

@@ -18,11 +18,12 @@ partitions, or the inventory lacks the topic, the number is the smallest that fi
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import KAFKAS, Engine
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
@@ -38,8 +39,7 @@ _BROKERS = ("consumer/uniform", "consumer/range")
 _NO_EVENTS = ("second round", "probing", "follow-up", "static restart", "written again")
 
 
-@dataclass(frozen=True, slots=True)
-class Counterfactual:
+class Counterfactual(Frozen):
     """One group's recorded events, played under one assignor.
 
     `rebalances`   the number of rounds, second rounds of cooperative members included.

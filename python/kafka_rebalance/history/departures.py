@@ -63,8 +63,8 @@ class CommitsSeen:
         """
         members = before.members if before is not None else ()
         for member in members if self.since else ():
-            if commits := self.of_member(member):
-                self.committers[member.member_id] = self._usual_ms(member, commits)
+            if not self.since.keys().isdisjoint(member.assigned):
+                self.committers[member.member_id] = self.usual_ms(member)
         ids = {member.member_id for member in members}
         self.committers = {name: d for name, d in self.committers.items() if name in ids}
         self.since = {tp: times for tp, times in self.since.items() if tp in kept}
@@ -74,10 +74,8 @@ class CommitsSeen:
 
     def usual_ms(self, member: RecordedMember) -> float | None:
         """Returns the shortest mean time (ms) between commits of a partition; None if unknown."""
-        return self._usual_ms(member, self.of_member(member))
-
-    def _usual_ms(self, member: RecordedMember, commits: list[CommitTimes]) -> float | None:
-        distances = [d for one in commits if (d := one.distance_ms) is not None]
+        each = (one.distance_ms for one in self.of_member(member))
+        distances = [ms for ms in each if ms is not None]
         return min(distances, default=self.committers.get(member.member_id))
 
     def of_member(self, member: RecordedMember) -> list[CommitTimes]:

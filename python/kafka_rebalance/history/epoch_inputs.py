@@ -13,11 +13,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from struct import pack
 from typing import Any
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import (
     Member,
     StreamsMember,
@@ -124,8 +125,7 @@ def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
     return names.get(run.topic_id) or id_of(run.topic_id)
 
 
-@dataclass(frozen=True, slots=True)
-class EpochInputs:
+class EpochInputs(Frozen):
     """The inputs from which a broker's assignor computed an epoch's targets, and these `targets`.
 
     `members` are in the order in which they joined; `most` is the largest number of members so far.

@@ -61,6 +61,9 @@ CONVERTED_WITHIN_MS = 1_000
 The coordinator writes both at once. After a longer time, the first record is of a new group.
 """
 
+_OF_MEMBERS = {"by_id", "owners", "owned", "partition_counts", "topics", "given_topics"}
+"""What a generation computes of its members alone."""
+
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
 _COMPACTED = "compacted: the log keeps the last record of a group"
 _BEFORE = "before the first record that was read"
@@ -175,6 +178,10 @@ class GroupHistory:
         ):
             self._forget()
             before = None
+        if before is not None and now.members is before.members:
+            vars(now).update(
+                {name: vars(before)[name] for name in _OF_MEMBERS & vars(before).keys()}
+            )
         again = before is not None and now.generation_id == before.generation_id
         now_ms = now.written_ms if again else now.joined_ms
         gap, gap_reason = self._gap(before, now)
@@ -218,6 +225,8 @@ class GroupHistory:
     def _compare(
         self, before: RecordedGeneration | None, now: RecordedGeneration, now_ms: int
     ) -> _Diff:
+        if before is not None and before.members is now.members:
+            return _Diff([], [], [], [], ())
         old = before.by_id if before is not None else {}
         instances = {m.group_instance_id for m in old.values() if m.group_instance_id}
         new = [member for member in now.members if member.member_id not in old]

@@ -8,12 +8,13 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.consumer_protocol import (
     AssignmentData,
@@ -27,8 +28,7 @@ from kafka_rebalance.wire.sent_members import leader_library
 CONSUMER, STREAM = "consumer", "stream"
 
 
-@dataclass(frozen=True)
-class RecordedMember:
+class RecordedMember(Frozen):
     """A member of a group, as a record of the group describes it.
 
     `subscription` and `assignment` are both None if the bytes of one of them cannot be read, or if
@@ -57,14 +57,6 @@ class RecordedMember:
     def assigned(self) -> frozenset[TopicPartition]:
         return frozenset(self.assignment.partitions if self.assignment else ())
 
-    @cached_property
-    def partition_counts(self) -> dict[str, int]:
-        """Topic -> the smallest number of partitions that fits the assignment and the claims."""
-        counts: dict[str, int] = {}
-        for topic, partition in self.assigned | self.claims:
-            counts[topic] = max(partition + 1, counts.get(topic, 0))
-        return counts
-
     @property
     def identity(self) -> tuple[str, ...]:
         """The names that a process keeps when it restarts under a new member id."""
@@ -73,8 +65,7 @@ class RecordedMember:
         return (self.client_id, self.client_host)
 
 
-@dataclass(frozen=True)
-class RecordedGeneration:
+class RecordedGeneration(Frozen):
     """A group's record. All members had joined at `joined_ms`; the leader answered at `written_ms`.
 
     For a group whose broker assigns, see `group_epochs.py`. Only such a group has `metadata_hash`,
@@ -126,9 +117,8 @@ class RecordedGeneration:
     def partition_counts(self) -> dict[str, int]:
         """Topic -> the smallest number of partitions that fits the assignments and claims."""
         counts: dict[str, int] = {}
-        for member in self.members:
-            for topic, count in member.partition_counts.items():
-                counts[topic] = max(count, counts.get(topic, 0))
+        for topic, partition in chain(*((*one.assigned, *one.claims) for one in self.members)):
+            counts[topic] = max(partition + 1, counts.get(topic, 0))
         return counts
 
     @cached_property
@@ -177,12 +167,17 @@ class Members:
     """Keeps the members of a group's last record, so that unchanged ones are not decoded again."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, RecordedMember] = {}
+        self._sent: list[Any] = []
+        self._members: tuple[RecordedMember, ...] = ()
         self._are_consumers = True
 
     def read(self, sent: list[Any], *, are_consumers: bool) -> tuple[RecordedMember, ...]:
         """Returns the members of the next record, which takes the place of the last one."""
-        known = self._known if are_consumers == self._are_consumers else {}
+        if are_consumers != self._are_consumers:
+            self._sent, self._members, self._are_consumers = [], (), are_consumers
+        if sent == self._sent:
+            return self._members
+        known = dict(zip(self._sent, self._members, strict=True))
         found = list(map(known.get, sent))
         subscriptions: dict[bytes, Subscription | None] = {}
         for place, fields in enumerate(sent):
@@ -193,7 +188,7 @@ class Members:
                 member = _member(fields, subscriptions.get(fields[6]), is_consumer=are_consumers)
                 found[place], subscriptions[fields[6]] = member, member.subscription
         members = tuple(filter(None, found))
-        self._known, self._are_consumers = dict(zip(sent, members, strict=True)), are_consumers
+        self._sent, self._members = sent, members
         return members
 
 

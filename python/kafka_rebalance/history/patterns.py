@@ -18,9 +18,10 @@ commit: an upper bound. Without a commit, it is measured from the first record w
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import each_of, integer
 
 from .group_history import BACK_WITHIN_MS
@@ -40,8 +41,7 @@ PatternKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Frozen):
     """A pattern of one group, with the generations and times that show it.
 
     `instead`  a remedy that would have prevented it, with names of settings; empty if unknown.

@@ -34,7 +34,7 @@ def read_records(*paths: str) -> Iterator[OffsetsRecord]:
     for path in paths:
         if path == "-":
             yield from _lines(path, sys.stdin.buffer)
-        elif Path(path).is_dir() or path.endswith(".parquet"):
+        elif is_parquet(path):
             yield from _parquet(path)
         elif path.endswith(".gz"):
             with gzip.open(path) as source:
@@ -88,17 +88,30 @@ def _bytes(text: str | None, name: str) -> bytes | None:
 
 
 def _parquet(path: str) -> Iterator[OffsetsRecord]:
+    for batch in read_columns(path):
+        columns = [column.to_pylist() for column in batch.columns]
+        columns[3] = [key or b"" for key in columns[3]]
+        yield from map(OffsetsRecord._make, zip(*columns, strict=True))
+
+
+def is_parquet(path: str) -> bool:
+    return path.endswith(".parquet") or Path(path).is_dir()
+
+
+def read_columns(path: str) -> "Iterator[pyarrow.RecordBatch]":
+    """Yields the columns of a file or directory of Parquet; their numbers are i64s, times in ms."""
     try:
-        import pyarrow.dataset
+        import pyarrow
+        from pyarrow import parquet  # `pyarrow.dataset` would import pandas
     except ImportError:
         raise MissingExtra(f"{path}: Parquet", "arrow") from None
     try:
-        files = pyarrow.dataset.dataset(path, format="parquet")
-        _check_types(path, files.schema)
-        for batch in files.to_batches(columns=list(_COLUMNS)):
-            columns = [_values(path, name, batch.column(name)) for name in _COLUMNS]
-            columns[3] = [key or b"" for key in columns[3]]
-            yield from map(OffsetsRecord._make, zip(*columns, strict=True))
+        for name in sorted(Path(path).rglob("*.parquet")) if Path(path).is_dir() else [path]:
+            file = parquet.ParquetFile(name)
+            _check_types(path, file.schema_arrow)
+            for batch in file.iter_batches(columns=list(_COLUMNS)):
+                columns = [_values(path, name, batch.column(name)) for name in _COLUMNS]
+                yield pyarrow.record_batch(columns, list(_COLUMNS))
     except pyarrow.ArrowException as error:
         raise GroupError(path, str(error).partition("\n")[0]) from None
 
@@ -125,14 +138,16 @@ def _check_types(path: str, schema: "pyarrow.Schema") -> None:
             raise GroupError(path, f"column {name}: {wrong}")
 
 
-def _values(path: str, name: str, column: "pyarrow.Array") -> list[Any]:
-    """Returns a column's values, times in ms. Errors: GroupError for a null in a number column."""
-    if name in _NUMBERS and column.null_count:
+def _values(path: str, name: str, column: "pyarrow.Array") -> "pyarrow.Array":
+    """Returns a column with its type in Kafka. Errors: GroupError for a null in a number column."""
+    import pyarrow
+
+    if name not in _NUMBERS:
+        return column.cast(pyarrow.large_binary())
+    if column.null_count:
         problem = "null in a row; each record has one, so leave that row out"
         raise GroupError(path, f"column {name}: {problem}")
-    if name == "timestamp":
-        column = _milliseconds(column)
-    return list(column.to_pylist())
+    return _milliseconds(column) if name == "timestamp" else column.cast(pyarrow.int64())
 
 
 def _milliseconds(column: "pyarrow.Array") -> "pyarrow.Array":

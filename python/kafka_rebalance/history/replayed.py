@@ -28,12 +28,13 @@ which the class follows if members claim a partition in two generations.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, is_known, library_of
 from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
@@ -51,8 +52,7 @@ _OWN_USER_DATA = ("kafka-python/sticky",)
 """Assignors that read user data which Kafka's assignor of the same name cannot read."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayedRebalance:
+class ReplayedRebalance(Frozen):
     """A recorded rebalance, compared with the computed one.
 
     `equal`       None if no answer could be computed: `difference` is then the reason.

@@ -10,13 +10,14 @@ shuffle) and with a random UUID for each worker.
 import random
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.connect.cluster import RoundAnswer
 from kafka_rebalance.connect.cluster_changes import play_events
+from kafka_rebalance.frozen import Frozen
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
 _MOST_WORK = 200_000  # the most items x draws, except for _LEAST_DRAWS
@@ -28,8 +29,7 @@ ConnectChange = tuple[
 ]  # a worker's two sets: the items that it starts, and the items that it stops
 
 
-@dataclass(frozen=True, slots=True)
-class Varying:
+class Varying(Frozen):
     """What a worker starts (or stops) in one round, where draws differ.
 
     In each draw these are `least` to `most` items: those in `sure` in every draw, those in `maybe`
@@ -49,8 +49,7 @@ class Varying:
         return {**asdict(self), "sure": _items_dict(self.sure), "maybe": _items_dict(self.maybe)}
 
 
-@dataclass(frozen=True, slots=True)
-class Variation:
+class Variation(Frozen):
     """The differences between draws: predictions with random orders and ids.
 
     `rounds` is the smallest and the largest number of rounds of a draw. `varying` covers only the

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of consumers and Connect workers: Kafka's names (`_` for `.`) and defaults."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.assignors.objects import built_in
 from kafka_rebalance.assignors.registry import BUILT_IN, custom
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.wire.connect_protocol import COMPATIBLE, EAGER, SESSIONED
 
@@ -18,8 +19,7 @@ JAVA, LIBRDKAFKA = "java", "librdkafka"
 _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerConfig:
+class ConsumerConfig(Message):
     """A consumer's settings, times in ms. Errors: GroupError with the setting's name.
 
     With `group_protocol` "consumer", the broker has the settings of heartbeats and sessions, and
@@ -94,8 +94,7 @@ class ConsumerConfig:
         return max(common, key=lambda protocol: protocol.value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerConfig:
+class WorkerConfig(Message):
     """A worker's settings, times in ms. Errors: GroupError with the setting's name."""
 
     group_id: str = "connect-cluster"

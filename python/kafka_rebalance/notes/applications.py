@@ -65,7 +65,7 @@ def _waiting(one: Replay) -> Iterator[Note]:
 
 
 def _uneven(one: Replay) -> Iterator[Note]:
-    """Yields a finding if threads' counts of active (else stateful) tasks differ by 2 or more."""
+    """Yields a finding if threads differ by 2 or more in active (or else in stateful) tasks."""
     if one.rebalances_at_once:
         return
     tasks, stateful = present_tasks(one.assigned), {*one.topology.stateful}

@@ -32,7 +32,7 @@ _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdka
 
 
 def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
-    """Returns these notes on a plan; none if only leaders assign in it."""
+    """Returns the notes on a plan in which the broker assigns; none if only leaders do."""
     switches = [one for one in plan.changes if isinstance(one, SwitchProtocol)]
     found = [*_switch(plan, switches[-1])] if switches else []
     names = {one.assignor for one in plan.rounds}

@@ -118,7 +118,7 @@ def see(kind: str) -> str | None:
 
 
 def summary(group_id: str, kinds: Collection[str], *, empty: bool = False) -> str:
-    """Returns the answer in words: what each kind of finding means, worst first."""
+    """Returns a sentence: the meanings of these kinds of findings, worst first."""
     told = [one.meaning.partition(";")[0] for kind, one in FINDINGS.items() if kind in kinds]
     fine = "it has no members" if empty else "nothing is wrong"
     return f"{group_id}: {'; '.join(told) or fine}."

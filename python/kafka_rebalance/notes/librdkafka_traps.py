@@ -29,7 +29,7 @@ When = Literal["next", "planned", "following"]
 
 
 class Trap(NamedTuple):
-    """A rebalance with a bad end. `when` is "next" for the group's next rebalance, "planned" for
+    """A rebalance that ends badly. `when` is "next" for the group's next rebalance, "planned" for
     one of the given changes, "following" for the simple change `change` after all of these.
     """
 

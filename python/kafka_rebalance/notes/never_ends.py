@@ -19,8 +19,9 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
-from kafka_rebalance.errors import GroupError, NeverEnds, shown
+from kafka_rebalance.errors import AssignorThrows, GroupError, NeverEnds, shown
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -28,12 +29,13 @@ from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.bounces import BounceMembers
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
-from kafka_rebalance.plans.changes.made_up import MadeUp
+from kafka_rebalance.plans.changes.made_up import PLANNED, MadeUp
 from kafka_rebalance.plans.changes.members import AddMembers, RemoveMembers
 from kafka_rebalance.plans.changes.other_assignor import restarted_with, run_by
 from kafka_rebalance.plans.changes.topics import Resubscribe
+from kafka_rebalance.plans.core_plan import CorePlan
 from kafka_rebalance.plans.playing import at_change, play_led
-from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, is_built_in, parse_changes
 
 from .note import Note
 
@@ -113,7 +115,7 @@ def endless(
     group = group if name is None else run_by(group, name)
     player = _Player(engine, most_plays, most_work, MadeUp(group.group_id))
     # 1.
-    as_it_is = player.play(group, [AS_IT_IS]) if may_never_end(group) else _Ended(group)
+    as_it_is = player.play_alone(group) if may_never_end(group) else _Ended(group)
     asked = player.play_asked(group, parsed)
     last = group if asked.hung else asked.group
     hung = as_it_is.hung or asked.hung
@@ -127,7 +129,7 @@ def endless(
         if player.is_spent(last):
             break
         tried += 1
-        ended = player.play(last, change.events(last), deepcopy(player.ids))
+        ended = player.play_alone(last, change)
         if ended.hung is not None:
             following.append(str(change))
             hung = hung or ended.hung
@@ -216,9 +218,21 @@ class _Player:
         """Returns whether too little of `plays` or `work` is left for a group of this size."""
         return self.plays < 1 or self.work < work(group)
 
-    def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
+    def play_asked(self, group: GroupSpec, changes: tuple[Change, ...]) -> _Ended:
         """Plays the changes one after another, with the made-up ids of a plan."""
         ended = _Ended(group)
+        if changes and self.engine == "rust" and is_built_in(group, changes):
+            where = (group.interned(), group.generation_id, group.assignor or "", changes)
+            try:
+                core = _core.plan(*where, PLANNED)
+            except AssignorThrows:
+                core = None
+            if core is not None:
+                plan = CorePlan(core, group, changes, self.ids)
+                ended = _Ended(plan.after(len(plan.steps) - 1))
+                for before in (plan.before(i).group for i, step in enumerate(plan.rounds) if step):
+                    self.spend(work(before))
+                return ended
         for i, change in enumerate(changes):
             try:
                 events = change.renamed(self.ids).events(ended.group)
@@ -229,6 +243,27 @@ class _Player:
                 break
         return ended
 
+    def play_alone(self, group: GroupSpec, change: Change | None = None) -> _Ended:
+        """Plays a change with one event, or the next rebalance (None), after those asked.
+
+        The returned group is of use only if its rebalance hangs.
+        """
+        changes = () if change is None else (change,)
+        if self.engine == "rust" and is_built_in(group, changes):
+            where = (group.interned(), group.generation_id, group.assignor or "")
+            played = _core.play_alone(*where, changes, self.ids.count)
+            if played is not None:
+                rebalances, size = played
+                if rebalances:
+                    self.spend(size)
+                return _Ended(group)
+        events = [AS_IT_IS] if change is None else change.events(group)
+        return self.play(group, events, deepcopy(self.ids))
+
+    def spend(self, size: int) -> None:
+        self.plays -= 1
+        self.work -= size
+
     def play(
         self, group: GroupSpec, events: Iterable[GroupEvent], ids: MadeUp | None = None
     ) -> _Ended:
@@ -238,8 +273,7 @@ class _Player:
             group = edited.group
             if not edited.rebalances:
                 continue
-            self.plays -= 1
-            self.work -= work(group)
+            self.spend(work(group))
             try:
                 group = play_led(edited, self.engine).group
             except NeverEnds:

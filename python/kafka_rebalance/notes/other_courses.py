@@ -94,7 +94,7 @@ def _by_origin(plan: RebalancePlan) -> set[tuple[str, TopicPartition]]:
 
 
 def _orders(changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
-    """Yields `changes` in other orders, each with one row of adjacent removals permuted."""
+    """Yields `changes` in other orders: each permutes one run of consecutive removals."""
     start = 0
     for is_removal, members in groupby(changes, _names_who_leaves):
         row = tuple(members)

@@ -27,7 +27,7 @@ def play_changes(
     ids: MadeUp,
     possible: Possible | None = None,
 ) -> tuple[tuple[Step, ...], Possible]:
-    """Returns the steps and the best result (`possible`, if given); `ids` names newcomers."""
+    """Plays the changes; returns the steps, and the best result (`possible`, if it is given)."""
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []

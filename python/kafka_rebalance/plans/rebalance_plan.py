@@ -325,7 +325,7 @@ def replay(
     possible: Possible | None = None,
 ) -> RebalancePlan:
     """Plays changes with the made-up ids of `draw`; `possible` is the best result, if known."""
-    if check_engine(engine) == "rust" and _is_built_in(group, changes):
+    if check_engine(engine) == "rust" and is_built_in(group, changes):
         where = (group.generation_id, group.assignor or "", changes)
         core = _core.plan(group.interned(), *where, draw)
         if core is not None:
@@ -357,7 +357,7 @@ def played(
     )
 
 
-def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
+def is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
     """Returns whether the core can play the plan: it knows no leaders, and not all assignors."""
     if any(isinstance(change, SwitchProtocol) for change in changes):
         return False

@@ -15,16 +15,15 @@ A command consists of words and `name=value` options, quoted as in a shell. A du
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.declared_types import milliseconds
 
 _RULE = "----"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Frozen):
     """One line with a command; `line` is its number, from 1 on."""
 
     line: int
@@ -55,8 +54,7 @@ class Command:
                 raise self.error(f"no option {name!r} here; known: {known}")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Frozen):
     """Commands with their expected results; `head` holds the lines before `----`, as written."""
 
     head: tuple[str, ...]

@@ -10,9 +10,9 @@ group will begin to read.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.notes.note import Note
@@ -44,10 +44,8 @@ def lag_in(lags: Lags | None, partitions: Collection[TopicPartition]) -> int | N
     return sum(known) if known or not partitions else None
 
 
-class WithLag:
+class WithLag(Frozen):
     """Adds the lag to a class of groups, which must have `lags`, `leaderless` and `_read`."""
-
-    __slots__ = ()
 
     @property
     def lag(self: Any) -> int | None:
@@ -62,7 +60,6 @@ class WithLag:
         return sum(tp not in self.lags for tp in {*self._read} - {*self.leaderless})
 
 
-@dataclass(frozen=True, slots=True)
 class _AssignedByBroker(WithLag):
     """A group as its coordinator describes it; `lags` is None if the offsets were not read."""
 
@@ -103,7 +100,6 @@ class _AssignedByBroker(WithLag):
         }
 
 
-@dataclass(frozen=True, slots=True)
 class AssignedByBroker(_AssignedByBroker):
     """A consumer group or a share group as its coordinator describes it, with its lag.
 
@@ -156,7 +152,6 @@ class AssignedByBroker(_AssignedByBroker):
         }
 
 
-@dataclass(frozen=True, slots=True)
 class StreamsGroupWithLag(_AssignedByBroker):
     """A streams group as its coordinator describes it; `lags` are those of its source topics."""
 

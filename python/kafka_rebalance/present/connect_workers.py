@@ -3,10 +3,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.connect.work import Task, Work
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.notes.note import Note
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectWorker:
+class ConnectWorker(Frozen):
     """A member of a Connect group: what it reported when it joined, and its leader's assignment.
 
     An incremental assignment contains only the differences from the work at the join.
@@ -53,8 +52,7 @@ class ConnectWorker:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectGroup:
+class ConnectGroup(Frozen):
     """A Connect group. `protocol` is the one that its workers selected, such as "sessioned"."""
 
     group_id: str

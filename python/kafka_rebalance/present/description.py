@@ -7,7 +7,7 @@ assignor of the leader's library; without a known assignor, findings about it ar
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from kafka_rebalance.assignors import registry
@@ -34,7 +34,6 @@ from .replica_findings import far_finding, leaderless_finding
 from .why_uneven import why_uneven
 
 
-@dataclass(frozen=True, slots=True)
 class Description(WithLag):
     """The present state of a group.
 
@@ -87,7 +86,7 @@ class Description(WithLag):
 
     @property
     def summary(self) -> str:
-        """Returns the answer in words: what each kind of finding means, worst first."""
+        """Returns a sentence: the meaning of each kind of finding, worst first."""
         return summary(str(self.group.group_id), {one.kind for one in self.findings})
 
     def also(self, findings: Iterable[Note]) -> "Description":

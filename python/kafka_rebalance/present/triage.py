@@ -7,9 +7,10 @@ Order    the worst finding first (`notes/findings.py`), then the largest lag, th
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.notes.findings import FINDINGS, FindingKind, rank, with_worse
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.group_kinds import CLASSIC, protocol_kind
@@ -31,8 +32,7 @@ _BY_STATE: dict[str, FindingKind] = {
 _STATE = re.compile(r"state: (\w+), it (?:has no members|is rebalancing)")
 
 
-@dataclass(frozen=True, slots=True)
-class TriagedGroup:
+class TriagedGroup(Frozen):
     """A group of a cluster with its findings.
 
     `described` is None for a group without members, or in the middle of a rebalance; its `lag` is
@@ -115,7 +115,7 @@ def _sorted(findings: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def state_in(error: str) -> str | None:
-    """Returns the group's state in an error about no members or a rebalance, else None."""
+    """Returns the state that an error text names: no members, or a rebalance; else None."""
     found = _STATE.match(error)
     return None if found is None else found[1]
 

@@ -6,17 +6,16 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
 
 Totals = Any
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
+class Bin(Frozen):
     """How many groups have a figure from `low` to `high`, both included."""
 
     low: int
@@ -28,8 +27,7 @@ class Bin:
         return f"{self.low:,}" if self.low == self.high else f"{self.low:,}-{self.high:,}"
 
 
-@dataclass(frozen=True, slots=True)
-class WorstGroup:
+class WorstGroup(Frozen):
     """One of the worst groups: its figures after `change`, and a command that prints that plan."""
 
     cluster: str | None
@@ -42,8 +40,7 @@ class WorstGroup:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class FleetReport:
+class FleetReport(Frozen):
     """The data of the page. `spreads` and `possible` are histograms of spreads, now and at best."""
 
     title: str
@@ -57,7 +54,7 @@ class FleetReport:
 
     @property
     def summary(self) -> str:
-        """Returns a sentence: how even groups are after the next rebalance; the dearest change."""
+        """Returns a sentence: how even groups are after the next rebalance; the worst change."""
         now, *others = self.changes or [Counter()]
         uneven, errors = now["uneven"], now["errors"]
         even = "are less even than possible" if uneven != 1 else "is less even than possible"

@@ -22,6 +22,7 @@ from random import Random
 from typing import NamedTuple
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.declared_types import check_fields, check_times
 
 from .manifests import RECREATE, Workload
@@ -31,8 +32,7 @@ VARIES = 0.1
 _LEAST_GRACE_MS = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assumed:
+class Assumed(Message):
     """Facts that a manifest does not show; times in ms. Errors: GroupError with the field.
 
     Each pod has times of its own, shorter or longer by up to the fraction VARIES.

@@ -13,12 +13,13 @@ then after 10 s, 20 s and so on.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from random import Random
 from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator.from_group import scenario_from_group
@@ -50,8 +51,7 @@ _COLD_MS = 200
 _LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops them for less
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedDeploy:
+class PlayedDeploy(Frozen):
     """A deploy with some settings; `lines` are those to change, none for the settings as they are.
 
     Each figure is a range over the seeds, with its median:
@@ -92,8 +92,7 @@ class PlayedDeploy:
         return f"partitions are {unread}, one of them for {longest} s"
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Frozen):
     """A deploy: first as it is, then with other settings; `assumed` lists the facts not given."""
 
     group_id: str

@@ -11,10 +11,10 @@ Source   k8s.io/api/apps/v1; ResolveFenceposts and getStatefulSetMaxUnavailable 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group import field_paths
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.yaml_documents import yaml_documents
@@ -35,8 +35,7 @@ class ReadinessProbe(NamedTuple):
     successes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(Message):
     """A Deployment or StatefulSet. `max_surge` and `max_unavailable` are numbers of pods.
 
     `partition` (the lowest ordinal that the deploy replaces), `is_parallel` and `first_ordinal` are

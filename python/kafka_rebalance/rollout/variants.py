@@ -2,10 +2,11 @@
 """The settings with which a deploy may cost less, each with the lines to change."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from random import Random
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.simulator.scenario import Scenario
 
@@ -16,8 +17,7 @@ _STEP_MS = 15_000  # longer session timeouts are multiples of this
 _MOST_SESSION_MS = 60_000  # default of group.consumer.max.session.timeout.ms
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Frozen):
     """A group's scenario without the deploy, the workload, and the facts assumed of its pods."""
 
     name: str

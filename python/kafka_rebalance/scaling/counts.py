@@ -7,7 +7,7 @@ lead. A count is *useful* if its busiest member reads less than with every small
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from kafka_rebalance.assignors.assigning import assignor_of
 from kafka_rebalance.assignors.registry import Engine, shares_partitions
 from kafka_rebalance.errors import AssignorThrows, GroupError, NoMembersLeft
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.field_paths import integer
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.ownership import Assignment
@@ -30,8 +31,7 @@ from .steps import Given, KnownLoad, Loads, Ranges, figures_of, loads_of, ranges
 _FEWEST_SHOWN, _NEAR = 12, 8
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Frozen):
     """A number of members: the group after the step from its present members to this number.
 
     `fullest`     the most partitions (tasks, in a streams group) of one member; `possible` is the
@@ -70,8 +70,7 @@ class Count:
         return row | never | {"times": self.times and self.times.to_dict()}
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(Frozen):
     """The counts of one group, in ascending order; that of its present `members` is included.
 
     `summary` is the result in words, `worth` lists the useful counts, and `errors` says why other

@@ -11,10 +11,11 @@ Source   ConsumerConfig (Kafka 4.4.0); librdkafka 2.16.0, CONFIGURATION.md; Kafk
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
 from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.member.config import ConsumerConfig
 
 Library = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
@@ -81,8 +82,7 @@ ONLY_JAVA = {
 """Names in ConsumerConfig that CONFIGURATION.md does not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(Frozen):
     """The settings of one client in a file.
 
     `client["session.timeout.ms"]` is the value, or the library's default. `names` are the settings

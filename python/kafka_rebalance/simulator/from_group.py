@@ -31,6 +31,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -59,8 +60,7 @@ _EAGER = "range"
 _SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Pace(Message):
     """The times at which changes are played.
 
     first_ms   the time of the first change

@@ -4,11 +4,11 @@
 import random
 from dataclasses import dataclass, field
 
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.declared_types import check_fields, check_times
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class Network(Message):
     """The delays: a message takes `delay_ms` plus up to `spread_ms`, an append takes `log_ms`.
 
     Errors: GroupError for a negative delay.

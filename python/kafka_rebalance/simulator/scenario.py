@@ -7,11 +7,12 @@ ms from the scenario's start, and intervals are half-open. All random choices de
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.contract import check_topic_id
 from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.field_paths import a_type, objects
@@ -22,8 +23,7 @@ from .network import Network
 _MOST_PARTITIONS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicPlan:
+class TopicPlan(Message):
     """A topic; each of its partitions receives `records_per_second` records.
 
     Entry `p % len(racks)` of `racks` lists the racks of partition p's replicas. `racks` is None if
@@ -47,8 +47,7 @@ class TopicPlan:
             raise GroupError("partitions", problem)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
+class Costs(Message):
     """The time that a member's work takes. Errors: GroupError with the field.
 
     process_ms      between two calls of poll(), while the member owns partitions
@@ -79,8 +78,7 @@ class Costs:
 MemberConfig = ConsumerConfig | WorkerConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberPlan:
+class MemberPlan(Message):
     """A member that starts at `start_ms`: a consumer, or a Connect worker.
 
     A consumer subscribes to `topics`, or to all topics whose whole name matches `pattern`. A client
@@ -132,8 +130,7 @@ class Kind(Enum):
     DELETE = "delete"  # a client deletes `connectors`, one after another
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class Happening(Message):
     """An event of the scenario, at `at_ms`. Errors: GroupError with the field.
 
     A broker that is AWAY leaves partitions without a leader: those of `topics` (of all topics if
@@ -179,8 +176,7 @@ class Happening:
         return texts.get(self.kind, f"{kind} {self.member}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Message):
     """A scenario of one group. `group_id` overrides that of the members. Errors: GroupError.
 
     `connectors` maps connectors to their numbers of tasks, also those that are created later.

@@ -8,7 +8,7 @@ Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's nam
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError, did_you_mean
+from kafka_rebalance.frozen import Message
 from kafka_rebalance.group.line_files import read_text
 from kafka_rebalance.member.config import ConsumerConfig, WorkerConfig
 
@@ -46,8 +47,7 @@ _PATTERNS = ("members", "topics", "connectors")  # keys of a happening that matc
 _OF_THE_GROUP = ("group_id", "group_instance_id", "client_rack", "partition_assignment_strategy")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Members:
+class _Members(Message):
     """The keys of a `[[member]]` table, except the member's settings and costs."""
 
     name: str
@@ -59,8 +59,7 @@ class _Members:
     static: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Connectors:
+class _Connectors(Message):
     """The keys of a table in `[connectors]`."""
 
     tasks: int

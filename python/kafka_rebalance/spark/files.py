@@ -14,7 +14,6 @@ No row passes between Spark and Python, and no row is written twice, even if a t
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -28,6 +27,7 @@ from kafka_rebalance.bulk.output_directory import output_directory
 from kafka_rebalance.bulk.parts import Done, Job, WrittenPart, summed
 from kafka_rebalance.bulk.splits import Split, bytes_each, cut
 from kafka_rebalance.errors import GroupError, SchemaError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.plans.changes.change import Change
 
@@ -111,8 +111,7 @@ def compare_files(
     return work.run("compare", call, calls.NOT_COMPARED, schema.COMPARE_SCHEMA, keep)
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(Frozen):
     """The arguments that `assign_files`, `plan_files` and `compare_files` share."""
 
     spark: SparkSession

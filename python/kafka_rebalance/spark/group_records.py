@@ -11,7 +11,6 @@ have nothing to assign. It is faster, because no rows of groups are made in betw
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
@@ -20,6 +19,7 @@ from pyspark.sql import types as t
 import kafka_rebalance._core as _core
 from kafka_rebalance.bulk.calls import Call
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.live.recorded_groups import RecordedGroups
 
 from .compaction import (
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
-class GroupRecords:
+class GroupRecords(Frozen):
     """The groups with members in records of `__consumer_offsets`, without those of Connect.
 
     `assign_groups`, `assign_owners`, `plan_groups`, `plan_each_change` and `compare_groups` take

@@ -10,7 +10,7 @@ records of its partition; `offset_bounds` shows how many.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.live.log_records import IDLE_S
 from kafka_rebalance.live.topic_log import CLIENTS, TopicLog, open_log
 
@@ -126,8 +127,7 @@ def _checked(bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[
     return named
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(Frozen):
     """The parsed options. Client settings can be secret, so no text or repr shows them."""
 
     settings: Mapping[str, str] = field(repr=False)

@@ -26,7 +26,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.frozen import Frozen
 
 from .compaction import BROKER_KEYS, COMMIT_KEYS, GROUP_KEYS, check_records, last_records, of_kinds
 
@@ -91,8 +92,7 @@ def kept_records(spark: SparkSession, path: str) -> DataFrame:
     return pointer.table(spark, directory)
 
 
-@dataclass(frozen=True)
-class Pointer:
+class Pointer(Frozen):
     """The content of current.json.
 
     `next` maps a partition to its next offset; in a table of several clusters the key is the

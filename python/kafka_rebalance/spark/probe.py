@@ -4,19 +4,18 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TimedOut
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import SparkFailedError
+from kafka_rebalance.frozen import Frozen
 
 from .session import HELP, spark_errors
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutorPython:
+class ExecutorPython(Frozen):
     """The Python of one executor. `missing` is the error of a failed import, or None."""
 
     host: str

@@ -25,12 +25,13 @@ Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); `coordinator/streams_gr
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from itertools import combinations
 
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.plans.broker_rounds import play_by_broker, with_one_target
@@ -74,8 +75,7 @@ def _every_end(
         yield from courses.ends(first, frozenset(range(len(courses.edits))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Courses:
+class _Courses(Frozen):
     """Plays the courses of the `edits`; `seen` is what was played, so that none is repeated."""
 
     start: GroupSpec

@@ -26,7 +26,7 @@ Differs  between descriptions, what the members sent is unknown, and a group tha
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -40,6 +40,7 @@ from kafka_rebalance.assignors.registry import (
     unknown,
 )
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.leaders import possible_dialects
@@ -60,8 +61,7 @@ NO_CHANGE = "no visible change"
 NO_REBALANCE = "no rebalance: static members came back"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRebalance:
+class JudgedRebalance(Frozen):
     """A rebalance, and whether it was predicted; docs/plans.md lists the fields.
 
     `event`       the differences between the states, as a string with whole member ids

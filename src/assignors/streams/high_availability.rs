@@ -50,7 +50,7 @@ pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &
             let may_swap = |processes: &[StreamsProcess], source, target, task| {
                 standby_tasks::may_swap(processes, settings, source, target, task)
             };
-            // For standby tasks, the strategy `min_traffic` decides each pair of processes' swaps.
+            // The strategy `min_traffic` decides which standby tasks two processes swap.
             let pairs = RackCosts {
                 balanced: false,
                 ..racks(false, costs)

@@ -221,7 +221,7 @@ impl<'a> Draft<'a> {
     /// partitions are guessed as in `plans/changes/topics.py`; if not, they stay unknown.
     pub fn grow(&mut self, topic: TopicId, partitions: u32, ids: &mut MadeUp) {
         let (mut every, in_racks) = self.new_racks(topic);
-        // A rack that has members but no known replica may have brokers or none.
+        // A rack with members, but without known replicas, may or may not have brokers.
         let mut perhaps = every.clone();
         perhaps.extend(self.members.iter().filter_map(|member| member.rack));
         perhaps.sort_by_key(|&rack| &*self.rack_names[rack as usize]);

@@ -60,7 +60,7 @@ pub struct Draw {
 /// Makes up ids; no id occurs twice.
 pub struct MadeUp<'a> {
     group_id: &'a str,
-    count: u32,
+    pub count: u32,
     draw: Draw,
     pub made: Vec<Newcomer>,
     pub places_guessed: bool,

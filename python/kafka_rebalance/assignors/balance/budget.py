@@ -31,6 +31,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from kafka_rebalance.frozen import Frozen
+
 from .classes import Classes
 from .flow import UNLIMITED, Flow
 
@@ -40,8 +42,7 @@ MOST_ARCS = 30_000_000
 the squares may then be above the least; the largest load is exact."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
+class CurvePoint(Frozen):
     """The best loads that were found if at most `taken_at_most` partitions are taken.
 
     `greatest` is the smallest possible largest load. No assignment with it has a smaller sum of

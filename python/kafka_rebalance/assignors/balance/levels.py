@@ -22,14 +22,14 @@ Source   Frank, Murota: Fair integral network flows, Math. OR 2022 (canonical pa
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from kafka_rebalance.frozen import Frozen
 
 from .classes import Classes
 from .flow import UNLIMITED, Flow
 
 
-@dataclass(frozen=True, slots=True)
-class ClassLevel:
+class ClassLevel(Frozen):
     """`extra` members (at least 1, unless `load` is 0) have `load` partitions, others one fewer.
 
     With `loads`, which only a budget sets, member m has `loads[m]`; `load` is the largest one.

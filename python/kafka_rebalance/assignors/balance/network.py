@@ -30,6 +30,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
@@ -76,8 +77,7 @@ class HandedOut:
     lots: list[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class LevelFlow:
+class LevelFlow(Frozen):
     """A level's flow: `keep[lot, m]` partitions stay with member m, hubs assign the others.
 
     `moves` counts the partitions that pass hubs. The prices are those of the module's docstring;

@@ -10,8 +10,8 @@ Source   AbstractStickyAssignor.RackInfo, AbstractPartitionAssignor.useRackAware
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -29,8 +29,7 @@ def racks_matter(of_members: Iterable[str], of_partitions: Collection[AbstractSe
     return not everywhere.isdisjoint(of_members) and any(r != everywhere for r in of_partitions)
 
 
-@dataclass(frozen=True, slots=True)
-class Racks:
+class Racks(Frozen):
     """The racks of a group; all maps are empty if racks do not affect the assignment."""
 
     of_member: dict[str, str]

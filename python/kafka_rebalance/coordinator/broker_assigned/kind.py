@@ -252,15 +252,15 @@ class BrokerAssigned(Recorded):
             "group_state": str(group.state),
             "group_epoch": group.epoch,
             "assignment_epoch": group.assignment_epoch,
-            **self.assignor_of(state, group),
+            **self.more_described(state, group),
             "members": tuple(
                 kind(**converted(one, kind, _SHOWN), **self.assignment_of(state, group, one))
                 for one in group.members.values()
             ),
         }
 
-    def assignor_of(self, state: Shard, group: Any) -> dict[str, str]:
-        """Returns the field of a description that names the assignor; by default no field."""
+    def more_described(self, state: Shard, group: Any) -> dict[str, Any]:
+        """Returns the fields of a description that only this kind has."""
         return {}
 
     # Offsets --------------------------------------------------------------------------------------

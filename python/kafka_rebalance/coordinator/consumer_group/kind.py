@@ -165,7 +165,7 @@ class ConsumerGroups(BrokerAssigned):
         else:
             group.resolve(name, None)
 
-    def assignor_of(self, state: Shard, group: ConsumerGroup) -> dict[str, str]:
+    def more_described(self, state: Shard, group: ConsumerGroup) -> dict[str, str]:
         default = state.config.group_consumer_assignors[0]
         return {"assignor_name": group.preferred_assignor() or default}
 

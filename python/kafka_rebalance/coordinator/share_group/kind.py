@@ -73,7 +73,7 @@ class ShareGroups(BrokerAssigned):
     def bury_other(self, group: ShareGroup, kind: RecordType, name: str) -> None:
         group.share_state = None
 
-    def assignor_of(self, state: Shard, group: ShareGroup) -> dict[str, str]:
+    def more_described(self, state: Shard, group: ShareGroup) -> dict[str, str]:
         return {"assignor_name": _ASSIGNOR}
 
     def assignment_of(

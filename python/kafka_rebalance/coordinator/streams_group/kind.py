@@ -43,7 +43,7 @@ from .group import (
 )
 from .heartbeat import ask_shutdown, beat, refuse_fields
 from .target import StreamsChange, targets_for
-from .topology import sources_by_name
+from .topology import described, sources_by_name
 
 
 class StreamsGroups(BrokerAssigned):
@@ -128,6 +128,15 @@ class StreamsGroups(BrokerAssigned):
 
     def bury_other(self, group: StreamsGroup, kind: RecordType, name: str) -> None:
         group.topology = None
+
+    def more_described(self, state: Shard, group: StreamsGroup) -> dict[str, Any]:
+        if group.topology is None:
+            return {}
+        configured = group.unlogged.configured
+        is_ready = configured is not None and configured.is_ready
+        there = state.cluster.topics if is_ready else {}
+        counts = {name: one.partitions for name, one in there.items()}
+        return {"topology": described(group.topology, counts)}
 
     def assignment_of(
         self, state: Shard, group: StreamsGroup, member: StreamsGroupMember

@@ -44,6 +44,30 @@ class ConfiguredTopology(Frozen):
         return self.epoch if self.is_ready else NO_TOPOLOGY
 
 
+def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire.DescribedTopology:
+    """Returns a topology as a description has it, all lists sorted.
+
+    `counts` are the partitions of the topics, if the topology is ready: then all of them exist.
+    """
+
+    def internal(topics: tuple[wire.InternalTopic, ...]) -> tuple[wire.InternalTopic, ...]:
+        found = (one._replace(partitions=counts.get(one.name, one.partitions)) for one in topics)
+        return tuple(sorted(found, key=lambda one: name_key(one.name)))
+
+    parts = sorted(topology.subtopologies, key=lambda one: name_key(one.subtopology_id))
+    each = tuple(
+        wire.DescribedSubtopology(
+            subtopology_id=one.subtopology_id,
+            source_topics=tuple(sorted(one.source_topics, key=name_key)),
+            repartition_sink_topics=tuple(sorted(one.repartition_sink_topics, key=name_key)),
+            state_changelog_topics=internal(one.state_changelog_topics),
+            repartition_source_topics=internal(one.repartition_source_topics),
+        )
+        for one in parts
+    )
+    return wire.DescribedTopology(epoch=topology.epoch, subtopologies=each)
+
+
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
     """Returns the topology over these topics. Errors: RequestRefused if none can make it valid."""
     refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else

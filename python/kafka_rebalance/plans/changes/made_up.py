@@ -29,12 +29,11 @@ from enum import Enum
 from itertools import chain, repeat
 from typing import NamedTuple
 
+import kafka_rebalance._core as _core
 from kafka_rebalance.group.model import id_text
 
 UUID_AT_END = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _NUMBER = re.compile(r"[0-9]{0,9}\Z")
-_OID = bytes.fromhex("6ba7b8129dad11d180b400c04fd430c8")
-"""The namespace `uuid.NAMESPACE_OID`; to import the module uuid would take longer than a plan."""
 
 
 class Basis(Enum):
@@ -87,7 +86,7 @@ class MadeUp:
     def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
         self._group_id = group_id
         self._draw, self._draws, instead_of = draw
-        self._count = 0
+        self.count = 0
         self._instead_of = iter(instead_of)
         self.made: list[Newcomer] = []
         self.places_guessed = self.topics_guessed = self.topic_ids_guessed = False
@@ -109,8 +108,8 @@ class MadeUp:
     ) -> Newcomer:
         """Makes up an id that is not in `taken`. With `is_bare`, the id does not contain `name`."""
         while True:
-            chosen = chosen_id(self._group_id, self._draw, self._count)
-            self._count += 1
+            chosen = chosen_id(self._group_id, self._draw, self.count)
+            self.count += 1
             member_id = id_text(chosen) if is_bare else f"{name}-{in_hex(chosen)}"
             # A random Uuid of Kafka never begins with a dash, which would sort first.
             if member_id not in taken and not (is_bare and member_id.startswith("-")):
@@ -126,13 +125,13 @@ class MadeUp:
 
     def process_id(self, member_id: str) -> str:
         """Returns a made-up id of the process of a new member of a streams group: a UUID."""
-        return in_hex(_random(f"{member_id}/process"))
+        return in_hex(_core.uuid5(f"{member_id}/process"))
 
     def topic_id(self, name: str) -> str:
         """Returns a made-up id of a topic that does not exist yet: a random UUID in base64."""
         self.topic_ids_guessed = True
         seed = f"{self._group_id}/{self._draw}/topics/{name}"
-        return id_text(_random(seed)).replace("-", "_")
+        return id_text(_core.uuid5(seed)).replace("-", "_")
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
         """Returns racks for new replicas, in a guessed order; draw 0 returns `racks`.
@@ -144,8 +143,8 @@ class MadeUp:
             return list(racks)
         if self._draw % 2:
             racks = sorted({*racks, *perhaps})
-        seed = f"{self._group_id}/{self._draw}/{self._count}/racks"
-        return sorted(racks, key=lambda rack: _random(f"{seed}/{rack}"))
+        seed = f"{self._group_id}/{self._draw}/{self.count}/racks"
+        return sorted(racks, key=lambda rack: _core.uuid5(f"{seed}/{rack}"))
 
     def listed(
         self, member_id: str, topics: tuple[str, ...], alike: tuple[str, ...]
@@ -161,8 +160,8 @@ class MadeUp:
             return topics
 
         def random(text: str) -> int:
-            seed = f"{self._group_id}/{self._draw}/{self._count}/{member_id}"
-            return int.from_bytes(_random(f"{seed}/{text}"))
+            seed = f"{self._group_id}/{self._draw}/{self.count}/{member_id}"
+            return int.from_bytes(_core.uuid5(f"{seed}/{text}"))
 
         if (self._draw if is_first else random("order")) % 2 == 0:
             return alike
@@ -181,8 +180,8 @@ class MadeUp:
         if self._draw == 0 or not basis.is_guess:
             return name
         share = (self._draw - 0.5) / self._draws
-        if self._count:
-            random = _random(f"{self._group_id}/{self._draw}/{self._count}/place")
+        if self.count:
+            random = _core.uuid5(f"{self._group_id}/{self._draw}/{self.count}/place")
             share = (share + int.from_bytes(random) / 2**128) % 1.0
         place = int(share * (len(names) + 1))
         # A dot sorts before digits, but after the dash that follows a name in a member id.
@@ -193,19 +192,8 @@ class MadeUp:
 
 
 def chosen_id(group_id: str, draw: int, count: int) -> bytes:
-    return _of_version(4, _random(f"{group_id}/{draw}/{count}"))
-
-
-def _random(seed: str) -> bytes:
-    """Returns the bytes of `uuid.uuid5(uuid.NAMESPACE_OID, seed)`."""
-    from hashlib import sha1  # loads OpenSSL: 4 ms
-
-    return _of_version(5, sha1(_OID + seed.encode()).digest()[:16])
-
-
-def _of_version(number: int, made: bytes) -> bytes:
-    version, variant = made[6] & 0x0F | number << 4, made[8] & 0x3F | 0x80
-    return bytes((*made[:6], version, made[7], variant, *made[9:]))
+    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # version 5, and version 4 is to be
+    return bytes((*made[:6], made[6] & 0x0F | 0x40, *made[7:]))
 
 
 def in_hex(chosen: bytes) -> str:

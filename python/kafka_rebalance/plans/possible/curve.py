@@ -13,7 +13,6 @@ Taking 3 of 6 partitions brings the fullest member from 6 to 3, the best possibl
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import kafka_rebalance._core as _core
@@ -22,6 +21,7 @@ from kafka_rebalance.assignors.balance.classes import classify
 from kafka_rebalance.assignors.balance.levels import levels
 from kafka_rebalance.assignors.balance.network import fewest_taken
 from kafka_rebalance.assignors.registry import Engine, check_engine
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
 
@@ -34,8 +34,7 @@ _NEAR = 105
 """The knee is the first point whose fullest member has at most this percentage of the best one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Frozen):
     """The best balance for each number of partitions that may be taken from their owners.
 
     `points` begin with K = 0 (only partitions without an owner are assigned), and end with the

@@ -77,8 +77,7 @@ def print_application(group: GroupSpec, one: Replay) -> None:
         print_wrapped(
             f"Subtopology {info.subtopology_id} reads {', '.join(info.source_topics)}"
             + (f"; its changelog is {', '.join(logs)}." if logs else "; stateless."),
-            "",
-            "  ",
+            more="  ",
         )
     print_assumed(one)
     print()

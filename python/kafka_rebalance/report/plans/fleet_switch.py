@@ -31,8 +31,8 @@ _Row = Mapping[str, Any]
 class FleetSwitch(NamedTuple):
     """The rows of the groups that can switch, in order, and of those that cannot.
 
-    `already` counts those that run the protocol, `other` those that do so under another assignor
-    than the one asked for, `single` those of a kind that has only one protocol.
+    `already` counts those that already run the protocol, `other` those that run it with another
+    assignor than the one asked for, `single` those of a kind that has only one protocol.
     """
 
     can: Sequence[_Row]

@@ -6,12 +6,12 @@ happens to that one. Without the script, the page shows everything.
 """
 
 import json
-from dataclasses import dataclass
 from enum import Enum
 from importlib.resources import files
 from itertools import groupby
 
 from kafka_rebalance.errors import shown
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
@@ -34,8 +34,7 @@ class Cell(Enum):
     GAINED = "gained"
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Frozen):
     """Cells by row and partition. Each member before or after the plan has a row, new ones last.
 
     A member that returns from a restart keeps its row. `names` holds the short name of each row's

@@ -48,7 +48,7 @@ def print_comparison(runs: Mapping[str, Run]) -> None:
 
 
 def summary_of(runs: Mapping[str, Run]) -> str:
-    """Returns the scenario, and then the answer of one run in words, or the order of several."""
+    """Returns the title, then the summary of one run, or a sentence that ranks several."""
     first, *others = runs.values()
     if not others:
         return str(first)

@@ -6,12 +6,12 @@ number of partitions that it holds.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
 from kafka_rebalance.errors import shown
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.simulator.intervals import partition_key
 from kafka_rebalance.simulator.measure import unheld, unworked
 from kafka_rebalance.simulator.run import Run
@@ -22,8 +22,7 @@ _CUT, _CUTS = 0.02, 0.3  # shares of the axis's width: of one cut; of all cuts t
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
 
-@dataclass(frozen=True, slots=True)
-class TimeAxis:
+class TimeAxis(Frozen):
     """Maps times in ms to positions from 0 to 1. Only the times in `spans` are shown in full."""
 
     spans: tuple[tuple[int, int], ...]
@@ -142,8 +141,7 @@ class Mark(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Frozen):
     """The rows and bars of a picture.
 
     `steps` holds pairs: a time in ms, and how many partitions have no holder from then on; `most`

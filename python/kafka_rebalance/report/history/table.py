@@ -267,8 +267,9 @@ def print_counterfactuals(
             best = min(best, (sums[2], *sums[:2], label))
     if best[1] < len(held) or best[2] < total_moves(held):
         recorded += (
-            f"; fewest partitions without a reader with {best[3]}: {best[0]}, in "
-            f"{counted(best[1], 'rebalance')} with {counted(best[2], 'move')}"
+            f". With {best[3].replace(', ', ' and ')} it would have been "
+            f"{counted(best[1], 'rebalance')}, {counted(best[2], 'move')} and {best[0]} partitions "
+            "without a reader, the fewest"
         )
     print_wrapped(f"Recorded: {recorded}.")
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)

@@ -31,7 +31,7 @@ _ANSWERS = (
     r"before they run, .* are restored, from up to \d+ records each.* -> ",
     r"the new one has .* of them, the last one .* later, after .* probing rebalance.* chance",
     r"\d+ stateful\), (each with a thread|\d+ read by nobody)\.",
-    r"num\.standby\.replicas=1 leaves \d+ of [\d,]+ records to restore",
+    r"num\.standby\.replicas=1 [^.]*leaves \d+ of [\d,]+ records to restore",
     r"Its state is final: no rebalance is due\..*Checked: the last rebalance, played again",
 )
 """What the answer to each question has, as a pattern."""

@@ -19,6 +19,7 @@ from kafka_rebalance.assignors.balance.classes import classify
 from kafka_rebalance.assignors.balance.figures import balance_figures
 from kafka_rebalance.cli import main
 from kafka_rebalance.plans import balance_curve
+from kafka_rebalance.report.plans.recipes import print_migration
 from kafka_rebalance.switching.migrations import migration
 from tests.test_balanced import racked_group, shuffled
 from tests.test_possible import small_group
@@ -259,7 +260,7 @@ def test_weighted_is_recommended_to_members_that_can_list_it(
     assert figures.unavailable == (24 if AIOKAFKA in client_ids else 1)
 
 
-def test_a_recipe_of_weighted_has_its_settings() -> None:
+def test_a_recipe_of_weighted_has_its_settings(capsys: pytest.CaptureFixture[str]) -> None:
     one = migration(
         skewed("cooperative-sticky", KAFKA_PYTHON), "cooperative-sticky", "weighted?budget=5"
     )
@@ -269,3 +270,5 @@ def test_a_recipe_of_weighted_has_its_settings() -> None:
     )
     assert found.needs is not None
     assert "from kafka_rebalance.clients.balance import Load" in found.needs
+    print_migration(one, "g")
+    assert "members that list both are eager" not in capsys.readouterr().out

@@ -221,6 +221,16 @@ def test_members_without_a_partition_get_a_share_beyond_the_budget(clock: Clock)
     assert taken(revoked, second) == set()
 
 
+def test_the_share_of_a_member_without_a_partition_is_one_of_load() -> None:
+    weights = {("t", p): 10.0 if p in (0, 1, 6, 7) else 1.0 for p in range(12)}
+    one = Leading(PlugInOptions("weighted", "", weights, is_cooperative=True), no_request)
+    one.decide("g", TOPICS, UNEVEN[:2], "")
+    answer = one.decide("g", TOPICS, UNEVEN, "")
+    lost = taken(UNEVEN, answer)
+    assert len(lost) == 2
+    assert all(weights[tp] == 10 for tp in lost)
+
+
 def test_a_stale_claim_withholds() -> None:
     members = (
         Member("a", ("t",), owned_partitions=owned(0, 1), generation_id=7),

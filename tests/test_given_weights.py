@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic, TopicPartition
 from kafka_rebalance.cli import main, weights
 from kafka_rebalance.group.given_weights import read_weights
+from kafka_rebalance.present.description import describe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,6 +133,17 @@ def test_an_overloaded_member_is_a_finding(capsys: pytest.CaptureFixture[str]) -
     assert main(["check", *given, "--fail-on", "overloaded"]) == 4
     assert f"g: overloaded: {fault}" in capsys.readouterr().out
     assert main(["check", *given, "--fail-on", "overloaded", "--add-members", "1"]) == 0
+
+
+def test_uneven_counts_of_weighted_are_no_finding() -> None:
+    """Without weights, nobody knows what its leader answers next."""
+    members = [replace(one, topics=("t",), generation_id=1) for one in GROUP.members]
+    moved = owned(0, 1, 2, 3, 4), owned(5)
+    claiming = tuple(one.owning(tps, 1) for one, tps in zip(members, moved, strict=True))
+    plain = GROUP.edited(topics=(Topic("t", 6),), members=claiming, assignor="weighted")
+    assert describe(plain).findings == ()
+    weighed = plain.edited(topics=(Topic("t", 6, weights=(1, 1, 1, 1, 9, 1)),))
+    assert {one.kind for one in describe(weighed).findings} == {"overloaded", "moves"}
 
 
 @pytest.mark.usefixtures("files")

@@ -9,7 +9,7 @@ Each rebalance is answered in these steps:
    So the second round of a cooperative rebalance takes no further partition from a member.
 2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
    nothing from its owner; it hands out partitions without an owner, by their number. With weights,
-   members without any partition first get an even share, by number, whatever the budget: else
+   members without any partition first get an even share of the load, whatever the budget: else
    those that join late would wait for many rebalances. The leader requests that rebalance as soon
    as it has weights, once for these members. A new leader, which finds partitions without an owner,
    may be in another leader's second round: within a budget or by weights, it takes nothing.
@@ -32,7 +32,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafka_rebalance.assignors.registry import BALANCED, LISTED, row_of
+from kafka_rebalance.assignors.registry import BALANCED, LISTED, WEIGHTED, row_of
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 
@@ -224,7 +224,7 @@ class Leading:
             for one in topics
         )
         if not is_new:
-            members = _with_shares(group_id, topics, members)
+            members = _with_shares(group_id, weighed, members)
         return legal(group_id, weighed, members, named)
 
     def _start(self) -> None:
@@ -280,17 +280,21 @@ def _holding(last: LastAnswer) -> tuple[Member, ...]:
 def _with_shares(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...]
 ) -> tuple[Member, ...]:
-    """Returns the members as if those without a partition owned an equal number each.
+    """Returns the members as if those without a partition owned an even share of the load.
 
-    They first get partitions without an owner, so a second round takes nothing from a member. If no
-    partition has to be taken, the result is `members` itself.
+    If that leaves one of them with nothing, the shares are even by number. They first get
+    partitions without an owner, so a second round takes nothing from a member. If no partition has
+    to be taken, the result is `members` itself.
     """
     every, free = _read(topics, members), len(_unclaimed(topics, members))
     idle = [one.member_id for one in members if not one.owned_partitions]
     most = len(idle) * (len(every) // len(members)) - free
     if most <= 0:
         return members
-    answer = legal(group_id, topics, members, f"{BALANCED}?budget={most}")
+    by_load = f"{WEIGHTED}?budget={most}&tolerance=0%&min-gain=0%"
+    answer = legal(group_id, topics, members, by_load)
+    if not all(answer[who] for who in idle):
+        answer = legal(group_id, topics, members, f"{BALANCED}?budget={most}")
     given = {tp for who in idle for tp in answer[who]}
     if not given:
         return members

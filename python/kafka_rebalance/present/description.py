@@ -29,7 +29,7 @@ from kafka_rebalance.plans.possible.optimum import best_possible
 from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
 from .broker_assigned import Lags, WithLag, lag_in
-from .overloaded import overloaded
+from .overloaded import has_weights, overloaded
 from .replica_findings import far_finding, leaderless_finding
 from .why_uneven import why_uneven
 
@@ -254,11 +254,11 @@ def _loads(
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
-    # Kafka Streams assigns tasks, and no task is known here.
+    # Kafka Streams assigns tasks, and no task is known here. `weighted` evens out loads.
     if (
         any(held.values())
         and balance.stddev > possible.stddev
-        and group.assignor != registry.STREAM
+        and group.assignor not in (registry.STREAM, registry.WEIGHTED)
     ):
         text = f"{balance.min} to {balance.max} partitions per member; possible is {possible.min}"
         text += f" to {possible.max}" if possible.max > possible.min else " each"
@@ -336,6 +336,8 @@ def _next_rebalance(
 def _led(group: GroupSpec, engine: registry.Engine) -> tuple[LedPlan, ...]:
     """Returns a plan for each assignor that may answer; the plan is None if the assignor hangs."""
     if group.assignor is None or not registry.is_known(group.assignor):
+        return ()
+    if group.assignor == registry.WEIGHTED and not has_weights(group):
         return ()
     try:
         led = plans_by_leader(group, engine=engine)

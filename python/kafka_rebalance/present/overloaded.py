@@ -15,10 +15,17 @@ from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.notes.note import Note
 
 
+def has_weights(group: GroupSpec) -> bool:
+    return any(weight is not None for topic in group.topics for weight in topic.weights or ())
+
+
 def overloaded(group: GroupSpec, assignment: Assignment, engine: Engine) -> Iterator[Note]:
     """Yields a finding if a member of the assignment carries more load than it must."""
-    known = any(weight is not None for topic in group.topics for weight in topic.weights or ())
-    if not known or group.subtopologies is not None or shares_partitions(group.assignor):
+    if (
+        not has_weights(group)
+        or group.subtopologies is not None
+        or shares_partitions(group.assignor)
+    ):
         return
     from kafka_rebalance.assignors.balance.weights import loads_of
 

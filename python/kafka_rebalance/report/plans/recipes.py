@@ -10,6 +10,7 @@ from kafka_rebalance.notes.switches import (
     way_back_lines,
     way_text,
 )
+from kafka_rebalance.plans.changes.assignor import is_cooperative
 from kafka_rebalance.plans.clients import CLIENTS, Recipe
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_wrapped
@@ -143,7 +144,7 @@ def _cost(bounce: Bounce, migration: Migration) -> str:
         )
     cooperative = "cooperative-sticky" in (new, old)
     if cooperative and len(bounce.assignors) > 1:
-        text += "; members that list both are eager"
+        text += "" if is_cooperative(bounce.assignors) else "; members that list both are eager"
     elif cooperative and new == "cooperative-sticky" and bounce.rebalances:
         text += "; a moving partition is revoked in one rebalance and gained in the next, and only "
         text += "moving partitions stop"

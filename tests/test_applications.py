@@ -18,7 +18,7 @@ from kafka_rebalance.applications.measured import Rates, measured_rates
 from kafka_rebalance.applications.plan import plan_application
 from kafka_rebalance.applications.prediction import FOLLOW_UP, NEW, running
 from kafka_rebalance.applications.replayed import Replay, read_replay, replay
-from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
+from kafka_rebalance.applications.topology import ThreadTasks
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.spec import GroupSpec
@@ -131,7 +131,7 @@ def test_a_join_goes_as_recorded(engine: Engine) -> None:
     )
     assert run.settle("join", 0, lambda *_: 0, engine=engine)
     recorded = [_replayed(key) for key in (JOINED, PROBED, STABLE)]
-    assert _ends(run) == [present_tasks(one.assigned) for one in recorded]
+    assert _ends(run) == [one.tasks for one in recorded]
 
 
 def test_a_process_that_is_gone_goes_as_recorded(engine: Engine) -> None:
@@ -141,7 +141,7 @@ def test_a_process_that_is_gone_goes_as_recorded(engine: Engine) -> None:
     changes = parse_changes([f"remove-member={uuid_text(gone)[:6]}"])
     planned = plan_application(_group(STABLE), before, changes, session_ms=10_000, engine=engine)
     (course,) = planned.courses
-    assert _ends(course)[0] == present_tasks(_replayed(LEFT).assigned)
+    assert _ends(course)[0] == _replayed(LEFT).tasks
     assert [call.waited_ms for call in course.calls] == [10_000, 0, 60_000, 0]
     assert {str(copy.task): copy.records for copy in course.calls[0].restored} == {
         "1_0": 837,
@@ -160,7 +160,7 @@ def test_a_new_process_has_a_course_for_each_rank() -> None:
         if one not in _replayed(FIRST).processes()
     )
     ends = _ends(planned.courses[real])
-    recorded = present_tasks(_replayed(STABLE).assigned)
+    recorded = _replayed(STABLE).tasks
     there = {one.member_id for one in _group(FIRST).members}
     assert {k: v for k, v in ends[-1].items() if k in there} == {
         k: v for k, v in recorded.items() if k in there
@@ -233,11 +233,11 @@ def test_changes_of_real_applications_go_as_planned(engine: Engine) -> None:
             after = replay(group_id, read, sent, GIVEN, engine=engine)
             assert after.problem is None
             if before is not None and (made := _changed(before, after)):
-                there = present_tasks(before.assigned)
+                there = before.tasks
                 planned = plan_application(group, before, parse_changes([made[0]]), engine=engine)
                 left = _ends(planned.courses[made[1]])
             if left:
-                present, expected = present_tasks(after.assigned), left.pop(0)
+                present, expected = after.tasks, left.pop(0)
                 made_up, new = (sorted(of.keys() - there.keys()) for of in (expected, present))
                 renamed = dict(zip(made_up, new, strict=True))
                 assert {renamed.get(one, one): of for one, of in expected.items()} == present
@@ -374,7 +374,7 @@ def _read(line: dict[str, Any], engine: Engine) -> Replay:
 
 def _owners(one: Replay, there: set[str]) -> dict[TaskId, str]:
     """Returns the process of each active task; NEW for one without a member in `there`."""
-    tasks = present_tasks(one.assigned)
+    tasks = one.tasks
     return {
         task: NEW if there.isdisjoint(of) else uuid_text(process_id)
         for process_id, of in one.processes().items()
@@ -669,7 +669,7 @@ def test_a_process_that_ends_is_simulated(file: Path, capsys: pytest.CaptureFixt
     assert code == 0
     told = " ".join(out.split())
     assert told.startswith(
-        "shop: remove-member=0420: settled after 1 min 30 s, without a probing rebalance; 9 tasks "
+        "shop: removing 0420: settled after 1 min 30 s, without a probing rebalance; 9 tasks "
         "idle for up to 1 min 30 s."
     )
     assert "1_0 164f9b9c restored first 837 1 min 30 s" in told

@@ -106,6 +106,7 @@ def test_settings_are_checked_once_for_all_lines(given: str, name: str, value: o
         ({"assignor": 5}, "given.assignor"),
         ({"stateful": "12"}, "given.stateful"),
         ({"stateful": [-1]}, "given.stateful"),
+        ({"stateful": 5}, "given.stateful"),
     ],
 )
 def test_what_a_replay_takes_is_checked_too(given: dict[str, object], path: str) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -54,7 +54,7 @@ def _check(row: dict[str, Any], expected: kr.Comparison) -> None:
     assert (row["recommended"], row["reason"]) == (expected.recommended, expected.reason)
     kinds = [one.pop("error_kind") for one in row["candidates"]]
     assert kinds == [one.error_kind for one in expected.candidates]
-    nothing = dict.fromkeys(kr.Figures.__slots__)
+    nothing = dict.fromkeys(one.name for one in fields(kr.Figures))
     assert row["candidates"] == [{**nothing, **one.to_dict()} for one in expected.candidates]
     assert row["assignor"] == expected.group.assignor
 

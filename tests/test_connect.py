@@ -273,8 +273,8 @@ def test_a_leader_that_leaves_takes_its_memory_along(engine: Engine) -> None:
         ((60_000,), "incremental", "2 rebalances: 2 tasks run nowhere at the end, for 300s more."),
         (
             (60_000, 360_000), "incremental",
-            ("3 rebalances: 2 tasks run on another worker; 2 tasks run nowhere for up to 300s; "
-            "everything runs at the end."),
+            ("3 rebalances: 2 tasks run nowhere for up to 300s, then on another worker; everything "
+            "runs at the end."),
         ),
         (
             (60_000,), "eager",

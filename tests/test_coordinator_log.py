@@ -183,7 +183,7 @@ def test_the_command_reads_the_brokers_logs(
         assert main([*words, "--group", "shop"]) == 0
         told.append(capsys.readouterr().out)
     assert told[0] == told[1]
-    assert not re.search(r"gone\s+\(", told[0])
+    assert not re.search(r"left or timed out\s+\(", told[0])
     assert main(["history", str(folder / "records.jsonl.gz"), "--group", "shop"]) == 0
-    assert re.search(r"gone\s+\(", capsys.readouterr().out)
+    assert re.search(r"left or timed out\s+\(", capsys.readouterr().out)
     assert main(["history", str(folder / "records.jsonl.gz"), "--broker-log", "no such"]) == 2

@@ -166,6 +166,24 @@ def test_members_without_a_rack_may_be_in_the_lost_one() -> None:
     )
 
 
+def test_assign_notes_what_waits_for_the_next_rebalance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grown = replace(group(2, 4), members=(*group(2, 4).members, kr.Member("new", ("t",))))
+    file = tmp_path / "g.jsonl"
+    file.write_text(grown.to_json(), encoding="utf-8")
+    assert main(["assign", str(file)]) == 0
+    assert capsys.readouterr().err == (
+        "kafka-rebalance: g: t[2] goes to its new owner in the next rebalance, when its owner has "
+        "revoked it\n"
+    )
+    assert main(["assign", str(file), "--assignor", "sticky"]) == 0
+    assert capsys.readouterr().err == ""
+    file.write_text("\n".join([grown.to_json()] * 21), encoding="utf-8")
+    assert main(["assign", str(file)]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "rolling-bounce", "--json"]) == 0
     run = json.loads(capsys.readouterr().out)
@@ -175,7 +193,9 @@ def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -
         "Every member restarts, one after another: "
         f"{one['rebalances']} rebalances after the start-up; "
         f"{one['unavailable_ms'] / 1000:,.1f} partition-seconds without a reader, the longest "
-        f"{one['longest_gap_ms'] / 1000:,.1f} s; settled at {one['settled_ms'] / 1000:,.1f} s."
+        f"{one['longest_gap_ms'] / 1000:,.1f} s; members that run on stop for "
+        f"{one['stopped_ms'] / 1000:,.1f} member-seconds; "
+        f"settled at {one['settled_ms'] / 1000:,.1f} s."
     )
 
 
@@ -188,8 +208,26 @@ def test_a_simulation_of_a_group_names_the_change(
     assert first(capsys, *of, "--add-members", "1").startswith("g: adding 1 member: 1 rebalance ")
     assert first(capsys, *of).startswith("g: as it is: 0 rebalances ")
     several = (*of, "--bounce-members", "--compare", "eager,static")
-    assert first(capsys, *several).startswith("g: restarting every member: eager leaves ")
+    assert first(capsys, *several).startswith("g: restarting every member: eager has the ")
     assert first(capsys, *of, "--add-members", "1", "--seeds", "2").startswith("g: adding 1 member")
+    file.write_text(group(2, 5, "range").to_json(), encoding="utf-8")
+    for seeds in (), ("--seeds", "2"):
+        said = first(capsys, *of, "--add-members", "1", "--costs", "0ms/1s", *seeds)
+        assert "members that run on stop for " in said
+
+
+def test_runs_side_by_side_are_ranked_by_both_prices(capsys: pytest.CaptureFixture[str]) -> None:
+    bounce = ("simulate", "rolling-bounce", "--compare")
+    unread = "Every member restarts, one after another: eager has the fewest partition-seconds "
+    said = first(capsys, *bounce, "eager,static")
+    assert said.startswith(unread)
+    assert (
+        ". static stops members that run on least, by member-seconds in rebalances: 0.0 in " in said
+    )
+    said = first(capsys, "simulate", "scale-out", "--seeds", "2")
+    assert "stop for" not in said  # cooperative members run on
+    one = first(capsys, "simulate", "rolling-bounce", "--costs", "50ms/0ms,200ms/0ms")
+    assert ") stops" not in one
 
 
 def test_a_run_is_the_median_of_five_seeds() -> None:
@@ -218,8 +256,9 @@ def test_a_history_begins_with_how_often_and_why(
     )
     said = first(capsys, "history", "records.jsonl.gz", "--group", "shop")
     assert said == (
-        "shop: 14 rebalances within 35 s, 48 moves; 6 times a member joined again under a new id "
-        "and 4 times a member left, or was removed."
+        "shop: 14 rebalances within 35 s, 48 moves: 6 times a member joined again under a new id; "
+        "4 times a member left, or was removed; 4 times for other reasons. Patterns, explained "
+        "below the table with what helps: storm, rolling, new ids."
     )
 
 

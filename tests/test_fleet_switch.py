@@ -91,6 +91,19 @@ def test_both_sums_have_one_count_of_partitions(
     assert int(times) > int(stopped)
 
 
+def test_static_members_wait_while_they_restart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    static = json.loads(line("static", "range"))
+    for n, member in enumerate(static["members"]):
+        member["group_instance_id"] = f"i-{n}"
+    file = tmp_path / "static.jsonl"
+    file.write_text(json.dumps(static), encoding="utf-8")
+    assert main(["fleet", "plan", str(file), str(tmp_path / "out"), *SWITCH]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"\(?.*, 6 wait while a static member restarts\.", text), text
+
+
 def test_json_has_the_sentence_and_its_parts(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -137,6 +137,21 @@ class Source:
         return pa.RecordBatchReader.from_batches(self.batch.schema, self)
 
 
+def test_groups_that_the_broker_assigns(tmp_path: Path) -> None:
+    """Python answers them, from the string views of polars too."""
+    file = tmp_path / "groups.jsonl"
+    broker = {**SAMPLE[0], "group_id": "by-broker", "assignor": "consumer/uniform"}
+    file.write_text("\n".join([*LINES[-2:], json.dumps(broker)]), encoding="utf-8")
+    frames = [
+        pl.read_ndjson(file, infer_schema_length=None),
+        duckdb.read_json(str(file), format="newline_delimited"),
+        pd.read_json(file, lines=True),
+    ]
+    for groups in frames:
+        for answer in (plan_batch(groups, None, ["add-members=1"]), compare_batch(groups)):
+            assert pl.DataFrame(answer)["error"].null_count() == 3
+
+
 def test_a_reader_is_answered_batch_by_batch() -> None:
     source = Source(1000)
     answers = assign_batch(source.reader())

@@ -48,7 +48,7 @@ def group(
 
 
 @pytest.mark.parametrize(
-    ("libraries", "leader", "java", "aiokafka", "intervals"),
+    ("libraries", "leader", "java", "aiokafka", "intervals"),  # others: kafka-python
     [
         (("java", "java"), "m0", ("m0", "m1"), (), 2),
         (("java", "java"), None, ("m0", "m1"), (), 2),
@@ -56,6 +56,7 @@ def group(
         (("java", "java", "librdkafka"), "m2", ("m0", "m1"), (), 1),
         (("java", "aiokafka"), "m0", ("m0",), ("m1",), 1),
         (("python", "kafka-python"), None, (), ("m0",), 0),
+        (("kafka-python", "java"), None, ("m1",), (), 1),
         ((None, "librdkafka"), "m1", ("m0",), (), 1),
     ],
 )
@@ -71,19 +72,21 @@ def test_members_that_hold_a_deleted_topic_may_wait(
     one = group(*libraries, leader=leader)
     plan = kr.plan(one, changes=["remove-topics=gone"], engine=engine)
     (note,) = commit_waits(plan)
-    assert note.member_ids == (*java, *aiokafka)
+    others = [f"m{n}" for n, library in enumerate(libraries) if library == "kafka-python"]
+    assert note.member_ids == (*java, *aiokafka, *others)
     assert note.detail == {
-        "topics": ["gone"], "java": [*java], "aiokafka": [*aiokafka], "intervals": intervals,
+        "topics": ["gone"], "java": [*java], "aiokafka": [*aiokafka], "kafka_python": others,
+        "intervals": intervals,
     }  # fmt: skip
+    assert ("kafka-python (3.0.12) commits there as long as" in note.text) == bool(others)
     # Members that unsubscribe first hold no partition of the topic when it is deleted.
     first = ["resubscribe=kept", "remove-topics=gone"]
     assert not [*commit_waits(kr.plan(one, changes=first, engine=engine))]
 
 
-def test_libraries_that_join_at_once_have_no_warning() -> None:
-    for library in ("librdkafka", "kafka-python"):
-        plan = kr.plan(group(library, library), changes=["remove-topics=gone"])
-        assert not [*commit_waits(plan)]
+def test_a_library_that_joins_at_once_has_no_warning() -> None:
+    plan = kr.plan(group("librdkafka", "librdkafka"), changes=["remove-topics=gone"])
+    assert not [*commit_waits(plan)]
 
 
 def test_the_plan_begins_with_the_warning(
@@ -100,7 +103,8 @@ def test_the_plan_begins_with_the_warning(
     assert "is stable again: 60" in text  # two times 300 s, and a few s
     assert main([*command, "--json"]) == 0
     (waits,) = noted(json.loads(capsys.readouterr().out), "commit waits")
-    assert waits == {"topics": ["gone"], "java": ["m0", "m1"], "aiokafka": [], "intervals": 2}
+    assert waits == {"topics": ["gone"], "java": ["m0", "m1"], "aiokafka": [], "kafka_python": [],
+                     "intervals": 2}  # fmt: skip
     file.write_text(line + line, encoding="utf-8")
     assert main(command) == 0
     assert "WARNING: 2 groups may not rebalance for minutes" in capsys.readouterr().out

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -171,7 +172,7 @@ def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 
 def figures_or_error(plan: RebalancePlan | GroupError) -> dict[str, Any]:
     if isinstance(plan, GroupError):
-        names = kr.Figures.__slots__
+        names = [one.name for one in fields(kr.Figures)]
         error = {"not_affected": None, "error": str(plan), "error_kind": _kind(plan)}
         return {"assignor": None, **dict.fromkeys(names), **error}
     figures = plan.figures().to_dict()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -391,3 +392,19 @@ def test_acks_0_has_no_answer() -> None:
         one.send("produce", 9, **{**REQUESTS["produce"], "acks": 0, "topic_data": [topic]})
         one._sent = None  # the answer to the next request is the first one
         assert fetch(one, 0).records
+
+
+def test_a_new_producer_counts_as_what_it_takes() -> None:
+    """Else a client with a producer for each record could fill the memory beyond the bound."""
+    log, several = PartitionLog(2**30), 2_000
+    batches = [new_batch([StoredRecord(0, 0, 0, None, b"v")], producer_id=one, producer_epoch=0,
+                         base_sequence=0) for one in range(several)]  # fmt: skip
+    tracemalloc.start()
+    try:
+        for one in batches:
+            log.append(one)
+        assert tracemalloc.get_traced_memory()[0] < 1.2 * log.size
+    finally:
+        tracemalloc.stop()
+    log.delete_before(log.end)
+    assert log.size == 0

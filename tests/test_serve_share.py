@@ -178,6 +178,35 @@ def test_sessions_have_epochs_and_end_with_their_connection() -> None:
         assert state(broker) == (1, 5)
 
 
+def test_a_fetch_that_contradicts_itself_is_refused() -> None:
+    nothing = dict.fromkeys(("max_bytes", "min_bytes", "max_records", "max_wait"), 0)
+    with shared() as broker, connection(broker) as made:
+        one = Member(made)
+        for member_id in (None, "", "m" * 37):
+            assert one.ask("share_fetch", member_id=member_id)[0] == "invalid_request"
+        assert one.ask("share_acknowledge", member_id="")[0] == "invalid_request"
+        assert one.ask("share_fetch", group_id=None)[0] == "invalid_request"
+        assert one.fetch() == [(0, 4, 1)]
+        renew = (0, 0, (RENEW,))
+        for name in nothing:
+            wrong = {**nothing, name: 1, "is_renew_ack": True}
+            assert one.ask("share_fetch", renew, **wrong)[0] == "invalid_request"
+        assert one.ask("share_fetch", renew, **nothing, is_renew_ack=True)[0] == "none"
+
+
+def test_the_partitions_of_a_session_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client can name topics that do not exist."""
+    monkeypatch.setattr(share, "MOST_PARTITIONS", 2)
+    with shared() as broker, connection(broker) as made:
+        one = Member(made)
+        one.fetch()
+        topics = [{"topic_id": uuid.uuid4(), "partitions": [{"partition_index": at,
+                  "acknowledgement_batches": []} for at in range(2)]}]  # fmt: skip
+        assert one.ask("share_fetch", topics=topics)[0] == "share_session_limit_reached"
+        assert broker._server.shares._sessions == {}
+        assert Member(made).fetch() == [(0, 4, 1)]
+
+
 def test_the_number_of_sessions_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(share, "MOST_SESSIONS", 1)
     with shared() as broker, connection(broker) as one:
@@ -327,6 +356,26 @@ def alter(one: Connection, name: str, value: str | None, operation: int = 0) -> 
     resources = [{"resource_type": 32, "resource_name": "s", "configs": configs}]
     answer = one.ask("incremental_alter_configs", 1, resources=resources, validate_only=False)
     return str(answer.responses[0].error_code.name)
+
+
+def test_changes_that_contradict_each_other_are_refused() -> None:
+    def answers(*changes: tuple[str, int, str | None], groups: int = 1) -> list[str]:
+        configs = [
+            dict(zip(("name", "config_operation", "value"), c, strict=True)) for c in changes
+        ]
+        resources = [{"resource_type": 32, "resource_name": "s", "configs": configs}] * groups
+        asked = {"resources": resources, "validate_only": False}
+        responses = made.ask("incremental_alter_configs", 1, **asked).responses
+        return [one.error_code.name for one in responses]
+
+    name, tags = "share.session.timeout.ms", "streams.rack.aware.assignment.tags"
+    with RunningBroker({"t": 1}) as broker, connection(broker) as made:
+        assert answers((name, 0, None)) == ["invalid_request"]
+        assert answers((name, 0, "46000"), (name, 1, None)) == ["invalid_request"]
+        assert answers((name, 0, "46000"), groups=2) == ["invalid_request"] * 2
+        assert answers((tags, 0, "a" * 1_001)) == ["invalid_config"]
+        assert broker._server.group_configs.groups() == []
+        assert answers((tags, 0, "a,b")) == ["none"]
 
 
 def described(one: Connection, *names: str) -> dict[str, tuple[str, int]]:

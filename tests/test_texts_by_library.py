@@ -144,8 +144,7 @@ def test_a_streams_group_among_others_is_left_out(
     assert "(docs/faq.md): joins." in named
     why = (
         "no group is left: its assignor is Kafka Streams' own assignor, which no setting replaces; "
-        "name no assignor: then its answer is computed from the field application of a line, "
-        "which `snapshot` writes; bulk.plan_applications plans many lines"
+        "`plan` needs the field application, as `snapshot` writes it"
     )
     assert named.endswith(why)
     assert said(capsys, tmp_path, streams, *one, code=SOME_ERRORS).endswith(why)

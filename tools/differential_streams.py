@@ -13,15 +13,14 @@ import base64
 import random
 import sys
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.applications.lines import read_application
-from kafka_rebalance.wire.streams_protocol import decode_assignment_info
 from tests.support.generate_applications import chain
 from tests.support.oracle import STREAMS_JAR, Oracle, missing_java_of_the_judges
 from tools.judge import Block, Outcome, difference, options, ours, run
-from tools.streams_vectors import answer_of
+from tools.streams_vectors import answer_of, decoded
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -84,9 +83,10 @@ def differs(kafkas: dict[str, Any], ours: dict[str, Any]) -> str | None:
     return None
 
 
+@lru_cache(256)
 def _read(data: str) -> tuple[Any, ...]:
     """Returns what a thread reads, without orders that are hash orders."""
-    info = decode_assignment_info(base64.b64decode(data))
+    info = decoded(base64.b64decode(data))
     topics = {one.number: one.topic for one in info.topics}
     hosts = [
         {

@@ -5,7 +5,7 @@ Errors   GroupError if an end point has no port.
 Differs  Java writes standby tasks, topics and hosts in hash order; ours are sorted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_rebalance.assignors.streams.application import (
     Application,
@@ -27,14 +27,26 @@ def sent_assignments(
 ) -> dict[str, wire.AssignmentInfo]:
     """Returns the user data of each thread, by member id."""
     topology = Topology(application)
-    return {member_id: _sent(one, topology, answer) for member_id, one in answer.members.items()}
-
-
-def _sent(one: ThreadAssignment, topology: Topology, answer: LeaderAnswer) -> wire.AssignmentInfo:
     hosts = answer.partitions_by_host, answer.standby_partitions_by_host
     topics = by_name({topic for host in hosts for tps in host.values() for topic, _ in tps})
     numbers = {topic: number for number, topic in enumerate(topics)}
-    active, standby = (_hosts(host, numbers, one.version) for host in hosts)
+    of_version = {
+        version: tuple(_hosts(host, numbers, version) for host in hosts)
+        for version in {one.version for one in answer.members.values()}
+    }
+    return {
+        member_id: _sent(one, topology, topics, of_version[one.version])
+        for member_id, one in answer.members.items()
+    }
+
+
+def _sent(
+    one: ThreadAssignment,
+    topology: Topology,
+    topics: list[str],
+    hosts: Sequence[tuple[wire.HostPartitions, ...]],
+) -> wire.AssignmentInfo:
+    active, standby = hosts
     return wire.AssignmentInfo(
         one.version,
         one.commonly_supported_version,

@@ -11,6 +11,7 @@ line whose `application` has `subtopologies` and `configs`; an answer has the fo
 import argparse
 import json
 import sys
+from functools import lru_cache
 from typing import Any
 
 from kafka_rebalance.applications.lines import FIELD, read_application, uuid_text, written_assigned
@@ -29,6 +30,13 @@ from kafka_rebalance.wire.streams_protocol import (
 )
 from tools.sent_assignments import sent_assignments
 
+_RECENT = 256
+
+
+_encoded = lru_cache(_RECENT)(encode_assignment_info)
+decoded = lru_cache(_RECENT)(decode_assignment_info)
+"""Engines mostly answer equally, and each thread's bytes contain the tasks of all processes."""
+
 
 def answer_of(given: Application, *, reference: bool) -> dict[str, Any]:
     """Returns an engine's answer in the form of the vectors, or its error."""
@@ -41,10 +49,9 @@ def answer_of(given: Application, *, reference: bool) -> dict[str, Any]:
 def expected(given: Application, answer: LeaderAnswer) -> dict[str, Any]:
     """Returns an answer in the form of the vectors: what threads read from the leader's bytes."""
     sent = {
-        member_id: encode_assignment_info(info)
-        for member_id, info in sent_assignments(given, answer).items()
+        member_id: _encoded(info) for member_id, info in sent_assignments(given, answer).items()
     }
-    infos = {member_id: decode_assignment_info(data) for member_id, data in sent.items()}
+    infos = {member_id: decoded(data) for member_id, data in sent.items()}
     host = next(iter(infos.values()), AssignmentInfo())
     processes = answer.processes
     return {

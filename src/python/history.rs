@@ -184,7 +184,7 @@ impl PartitionLog {
         Ok(())
     }
 
-    /// Adds a record with these bytes of its key and value; drops one that was the last before.
+    /// Adds a record with these bytes of its key and value, unless it has the last one's offset.
     fn add_one<'py>(
         &mut self,
         py: Python<'py>,

@@ -33,8 +33,8 @@ type Fields = (
     ByHost,
 );
 
-/// Returns the leader's answer as a tuple. Without `with_lags`, it contains no processes: each
-/// holds the lag of every stateful task, which takes longer to convert than the tasks to assign.
+/// Returns the leader's answer as a tuple. Without `with_lags`, it contains no processes: they hold
+/// the lag of every stateful task, and to convert these takes longer than the assignment.
 #[pyfunction]
 pub fn assign_application(
     py: Python<'_>,

@@ -37,7 +37,10 @@ TESTS = {
     "kafka-python": tuple(
         f"test/integration/test_{one}_integration.py" for one in ("consumer", "producer", "admin")
     ),
-    "aiokafka": ("tests/test_coordinator.py",),
+    "aiokafka": tuple(
+        f"tests/test_{one}.py"
+        for one in ("coordinator", "fetcher", "pep492", "transactional_consumer")
+    ),
     "franz-go": (),
     "librdkafka": (),
 }

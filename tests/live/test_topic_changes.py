@@ -142,11 +142,11 @@ def test_what_members_do_when_topics_change(
                 first = {g: generation_after(log, g, now[g]) for g in CLASSIC}
             finally:
                 python.kill_all()
-    slow = {COMMITS, "java-cooperative"}
+    slow = {COMMITS, "java-cooperative", "kafka-python-range"}
     assert {g for g, at in first.items() if at is None} == {WAITS_FOR_EVER}
     assert {g for g, at in first.items() if at and at >= since_ms + POLL_MS} == slow
     assert held_by(after) == {m: len(owned) for m, owned in plans[CONSUMER].after.items()}
-    told = {group for group, notes in waits.items() if any(one["java"] for one in notes)}
+    told = {g for g, notes in waits.items() if any(n["java"] + n["kafka_python"] for n in notes)}
     assert slow <= told
     assert not told & {CONSUMER, "librdkafka-range", "librdkafka-cooperative", WAITS_FOR_EVER}
     assert WAITS_FOR_EVER in {

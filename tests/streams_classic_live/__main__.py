@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("--applications", type=int, default=5)
     parser.add_argument("--changes", type=int, default=2, help="of each application")
     parser.add_argument("--traffic", type=int, default=0, help="seconds with traffic at the end")
-    parser.add_argument("--questions", action="store_true", help="ask those of docs/streams.md")
+    parser.add_argument("--questions", action="store_true", help="ask those of the page")
     parser.add_argument("--again", type=Path, help="judge a recording again: all but times")
     args = parser.parse_args()
     if args.again is not None:

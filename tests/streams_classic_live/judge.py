@@ -20,7 +20,7 @@ from kafka_rebalance.applications.lines import read_application, read_assigned, 
 from kafka_rebalance.applications.plan import ApplicationPlan, Course, plan_application
 from kafka_rebalance.applications.prediction import NEW
 from kafka_rebalance.applications.replayed import Replay, replay
-from kafka_rebalance.applications.topology import ThreadTasks, present_tasks
+from kafka_rebalance.applications.topology import ThreadTasks
 from kafka_rebalance.assignors.streams import engines
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
@@ -266,7 +266,7 @@ class Run:
                     continue
                 one = look[1]
                 ends = one.application.end_offsets  # they grow while records are processed
-                state = (present_tasks(one.assigned), one.deadline, ends)
+                state = (one.tasks, one.deadline, ends)
                 known, since = calm.get(stage.group_id, (None, 0.0))
                 if known != state:
                     calm[stage.group_id] = state, time.monotonic()
@@ -356,7 +356,7 @@ def _replay_with_traffic(run: Run, stages: list[Stage], seconds: int) -> None:
                     state = (
                         group_id,
                         sorted(one.assigned),
-                        present_tasks(one.assigned),
+                        one.tasks,
                         one.deadline,
                     )
                     found.with_traffic.setdefault(str(state), how)
@@ -495,11 +495,9 @@ def _judged(stage: Stage, look: Replay, found: Found) -> str:
     quick = course.quick or course
     phase = min(stage.phase, len(course.phases) - 1)
     found.compared += 1
-    found.equal += _renamed(stage, course.phases[phase][-1].tasks, look) == present_tasks(
-        look.assigned
-    )
+    found.equal += _renamed(stage, course.phases[phase][-1].tasks, look) == look.tasks
     differing = _outside(course, stage.phase, present, look.topology.stateful)
-    standby = _standbys(stage, look, present_tasks(look.assigned))
+    standby = _standbys(stage, look, look.tasks)
     bounds = [_standbys(stage, look, one) for one in _bounds(course, stage.phase)]
     apart = [one for one, of in standby.items() if of not in [bound[one] for bound in bounds]]
     if stage.is_tagged:
@@ -513,7 +511,7 @@ def _judged(stage: Stage, look: Replay, found: Found) -> str:
         found.again += 1
         told = [_outside(stage.next, 0, _owners(look), look.topology.stateful)]
         all_ = {one.member_id for one in look.application.threads}
-        now = _standbys(replace(stage, there=all_), look, present_tasks(look.assigned))
+        now = _standbys(replace(stage, there=all_), look, look.tasks)
         next_ = [_standbys(replace(stage, there=all_), look, one) for one in _bounds(stage.next, 0)]
         told += [[one for one, of in now.items() if of not in [bound[one] for bound in next_]]]
         found.told_again += not told[0]
@@ -587,7 +585,7 @@ def _owners(look: Replay, there: set[str] | None = None) -> dict[TaskId, str]:
     """Returns the process of each active task, as a plan names it that was made when the members
     `there` were in the group (None: all that are in it now).
     """
-    tasks = present_tasks(look.assigned)
+    tasks = look.tasks
     return {
         task: NEW if there is not None and there.isdisjoint(of) else uuid_text(process_id)
         for process_id, of in look.processes().items()
@@ -612,7 +610,7 @@ def _renamed(
     stage: Stage, expected: dict[str, ThreadTasks], look: Replay
 ) -> dict[str, ThreadTasks]:
     """Returns planned tasks with the real names of new threads."""
-    present = present_tasks(look.assigned)
+    present = look.tasks
     new = sorted(one for one in present if one not in stage.there)
     made_up = sorted(one for one in expected if one not in stage.there)
     names = dict(zip(made_up, new, strict=False))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the nine questions of docs/streams.md, each by its command, of a real application."""
+"""Asks a real application the nine questions of docs/streams-classic.md, each by its command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kafka_rebalance.applications.replayed import Replay
 
-PAGE = Path(__file__).parents[2] / "docs" / "streams.md"
+PAGE = Path(__file__).parents[2] / "docs" / "streams-classic.md"
 _ANSWERS = (
     r"Not final: .* rebalances every 1 min: next at .*Waiting: .* records behind",
     r"as now, it never settles; .*acceptable\.recovery\.lag=\d+ settles",
@@ -31,7 +31,7 @@ _ANSWERS = (
     r"before they run, .* are restored, from up to \d+ records each.* -> ",
     r"the new one has .* of them, the last one .* later, after .* probing rebalance.* chance",
     r"\d+ stateful\), (each with a thread|\d+ read by nobody)\.",
-    r"num\.standby\.replicas=1 leaves \d+ of [\d,]+ records to restore",
+    r"num\.standby\.replicas=1 [^.]*leaves \d+ of [\d,]+ records to restore",
     r"Its state is final: no rebalance is due\..*Checked: the last rebalance, played again",
 )
 """What the answer to each question has, as a pattern."""

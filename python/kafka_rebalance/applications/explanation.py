@@ -20,7 +20,6 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, UNKNOWN_OFFSET_
 from .lines import utc_text, uuid_text
 from .plan import ApplicationPlan
 from .replayed import Replay, ideal_owners
-from .topology import present_tasks
 
 _SHORT_S = 120
 
@@ -88,7 +87,7 @@ def _named(replay: Replay, name: str) -> TaskId:
 
 
 def _place(replay: Replay, task: TaskId) -> _Place:
-    tasks, processes = present_tasks(replay.assigned), replay.processes()
+    tasks, processes = replay.tasks, replay.processes()
     has = (one for one, of in processes.items() if any(task in tasks[each].active for each in of))
     answer = engines.assign(replay.application).processes or {}
     stateful = {*replay.topology.stateful}

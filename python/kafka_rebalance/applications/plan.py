@@ -10,7 +10,8 @@ removed    threads, or a whole process. None of them sends LeaveGroup: the rebal
            their session has timed out, and until then no thread reads their tasks.
 restarted  a process with its disk. A static one is back before its session times out: no rebalance.
            A dynamic one joins with new member ids, and the rebalance ends when the old sessions
-           have timed out; if it is away longer, the others rebalance without it first.
+           have timed out; if it is away longer, the others rebalance without it first. Of several,
+           the next one restarts when no rebalance is due any more.
 settings   other settings of the leader, after a restart of all processes without a rebalance.
 
 Errors   GroupError at `changes[i]` for any other change; NotAffected if a member does not exist.
@@ -45,14 +46,14 @@ SESSION_MS = 45_000
 """The default of `session.timeout.ms`."""
 _LONGS = 2**64
 _MOST_TASKS = 1_000
-"""The limit on stateful tasks times ranks of a new process for which courses are played."""
+"""The largest number of stateful tasks times the courses that are played."""
 
 
 class Course(NamedTuple):
     """The course of a plan: the calls of the leader. `before` and `after` hold the process of each
     active task, `tasks` the tasks of each thread at the end. `pauses` are those of `Running`.
 
-    `quick` is the course if copies are restored before follow-ups; None if this one covers that.
+    `quick` is the course if copies are restored before follow-ups; None if it would be equal.
     """
 
     calls: tuple[Call, ...]
@@ -105,7 +106,7 @@ class Course(NamedTuple):
 
     @property
     def restored(self) -> dict[TaskId, int]:
-        """Returns the records that each task restores before it runs, when it first has to."""
+        """Returns how many records each task must restore before it runs, when it first must."""
         copies = [copy for call in self.calls for copy in call.restored]
         return {copy.task: copy.records for copy in reversed(copies)}
 
@@ -292,7 +293,7 @@ class _Played:
         self.settle(str(change), 0)
 
     def _process(self, name: str) -> list[StreamThread]:
-        """Returns the threads of the process whose id begins with `name`; [] if not one does."""
+        """Returns threads of the process whose id begins with `name`; [] if none or several do."""
         threads = self.run.application.threads
         of = [one for one in threads if uuid_text(one.info.process_id).startswith(name)]
         return of if len({one.info.process_id for one in of}) == 1 else []

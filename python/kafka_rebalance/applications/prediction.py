@@ -38,7 +38,7 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId, TaskOff
 
 from .lines import uuid_text
 from .replayed import Place, Replay, ideal_owners, places
-from .topology import ThreadTasks, present_tasks
+from .topology import ThreadTasks
 
 FOLLOW_UP, PROBING = "follow-up", "probing"
 NEW = "new"
@@ -302,7 +302,7 @@ def running(
     """Returns the application as it runs now (see "Assumed" above); `new` is a process to join."""
     application, topology = replay.application, replay.topology
     ends = end_offset_sums(application, topology) or {}
-    tasks = present_tasks(replay.assigned)
+    tasks = replay.tasks
     warming = set() if replay.deadline is None else replay.warming(engine=engine)
     behind: dict[Place, int] = {}
     for place, total in replay.sums().items():

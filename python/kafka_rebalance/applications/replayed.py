@@ -11,7 +11,7 @@ assignors, the tags (none; all that threads have), and `acceptable.recovery.lag`
 If none has it, the candidate with the fewest differing threads is returned, with these.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from kafka_rebalance.assignors.streams.application import (
 )
 from kafka_rebalance.assignors.streams.leader import ASSIGNORS
 from kafka_rebalance.errors import AssignorThrows, GroupError
-from kafka_rebalance.group.field_paths import integer
+from kafka_rebalance.group.field_paths import integer, kind
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
@@ -42,7 +42,7 @@ from .lines import (
     settings,
     uuid_text,
 )
-from .topology import ThreadTasks, missing_tasks, present_tasks, topologies
+from .topology import ThreadTasks, present_tasks, topologies
 
 Place = tuple[Uuid, TaskId]
 """A process and one of its tasks."""
@@ -69,6 +69,17 @@ class Replay(NamedTuple):
     @property
     def topology(self) -> Topology:
         return Topology(self.application)
+
+    @property
+    def tasks(self) -> dict[str, ThreadTasks]:
+        """Returns the present tasks of each member."""
+        return present_tasks(self.assigned)
+
+    @property
+    def unread(self) -> list[TaskId]:
+        """Returns the tasks that no thread has as active: nobody reads their partitions."""
+        there = places(self.application, self.tasks, active=True)
+        return sorted({*self.topology.tasks} - {task for _, task in there})
 
     @property
     def deadline(self) -> tuple[str, int] | None:
@@ -115,12 +126,12 @@ class Replay(NamedTuple):
                 for process_id, of in self.processes().items()
             ],
             "subtopologies": [one._asdict() for one in self.application.subtopologies],
-            "tasks": {one: of._asdict() for one, of in present_tasks(self.assigned).items()},
+            "tasks": {one: of._asdict() for one, of in self.tasks.items()},
             "waiting": [
                 {"task": task, "belongs_to": uuid_text(ideal), "records_behind": late}
                 for task, _, ideal, late in self.waiting()
             ],
-            "unread": missing_tasks(self.topology, self.assigned),
+            "unread": self.unread,
             "next_rebalance_ms": 0 if self.rebalances_at_once else deadline and deadline[1],
             "leader_process_id": deadline and uuid_text(self.process_of(deadline[0])),
             "assumed": self.assumed(),
@@ -174,7 +185,7 @@ class Replay(NamedTuple):
         """
         if self.differing:
             return []
-        active = places(self.application, present_tasks(self.assigned), active=True)
+        active = places(self.application, self.tasks, active=True)
         now = {task: process_id for process_id, task in active}
         played = engines.assign(self.application, reference=engine == "reference").processes or {}
         stateful = {*self.topology.stateful}
@@ -192,7 +203,7 @@ class Replay(NamedTuple):
 
     def standby(self) -> set[Place]:
         """Returns the process and the task of each standby task, also of warm-ups."""
-        return places(self.application, present_tasks(self.assigned), active=False)
+        return places(self.application, self.tasks, active=False)
 
     def sums(self) -> dict[Place, int]:
         """Returns the offset sum of each process's task, as its threads sent it last."""
@@ -229,7 +240,10 @@ def checked_given(given: Mapping[str, Any]) -> None:
     checked_settings({name: one for name, one in given.items() if name not in OF_REPLAY}, "given")
     if ASSIGNOR in given:
         checked_assignor(given[ASSIGNOR], f"given.{ASSIGNOR}")
-    for number in given.get(STATEFUL) or ():
+    numbers = given.get(STATEFUL, ())
+    if not isinstance(numbers, Collection):
+        raise GroupError(f"given.{STATEFUL}", f"{kind(numbers)} is not a list of subtopologies")
+    for number in numbers:
         integer(number, f"given.{STATEFUL}", "subtopology")
 
 

@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping
 from itertools import islice, product
 from typing import NamedTuple
 
-from kafka_rebalance.assignors.streams.application import Application, TopicsInfo, Topology
+from kafka_rebalance.assignors.streams.application import Application, TopicsInfo
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.java.order import by_name, name_key
 from kafka_rebalance.wire.streams_protocol import TaskId
@@ -122,9 +122,3 @@ def present_tasks(assigned: Mapping[str, SentAssignment]) -> dict[str, ThreadTas
         )
         for member_id, one in assigned.items()
     }
-
-
-def missing_tasks(topology: Topology, assigned: Mapping[str, SentAssignment]) -> list[TaskId]:
-    """Returns the tasks that no thread has as active tasks: their partitions are not read."""
-    there = {task for of in present_tasks(assigned).values() for task in of.active}
-    return [task for task in topology.tasks if task not in there]

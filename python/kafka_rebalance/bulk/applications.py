@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka_rebalance.applications.lines import FIELD, checked_settings
 from kafka_rebalance.applications.plan import plan_application
 from kafka_rebalance.applications.replayed import Replay, checked_given, read_replay
-from kafka_rebalance.applications.topology import missing_tasks
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
@@ -125,7 +124,7 @@ def _present(group_id: str, replay: Replay) -> ApplicationRow:
         len(replay.application.threads),
         len(replay.topology.tasks),
         len(replay.topology.stateful),
-        len(missing_tasks(replay.topology, replay.assigned)),
+        len(replay.unread),
         len(waiting),
         max((late for *_, late in waiting), default=0),
         0 if replay.rebalances_at_once else due,

@@ -72,7 +72,8 @@ def answers(
     if len(at) == 0:
         return found
     # 3.
-    rows = pa.record_batch(batch).take(at).to_pylist()
+    given = pa.record_batch(batch)  # `take` cannot take the string views of polars
+    rows = [given.slice(place, 1).to_pylist()[0] for place in at.to_pylist()]
     answered = [_answer(verb, row, arguments) for row in rows]
     more = pa.RecordBatch.from_pylist(answered, found.schema)
     places = list(range(len(found)))

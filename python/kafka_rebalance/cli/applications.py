@@ -83,7 +83,7 @@ _PLANNED = """
 
 
 def refuse_planned(args: argparse.Namespace) -> None:
-    """Ends the command if an option of applications is given: what it plays is not one."""
+    """Ends the command if an option of applications is given, but it plays no application."""
     names = *_SETTINGS, "stateful", "streams_config", "since", "new_setting"
     for name in (*names, "session_timeout", "restore_rate", "write_rate"):
         if getattr(args, name) not in (None, []):

@@ -2,15 +2,18 @@
 """`kafka-rebalance assign`: reads contract lines, and writes a result line for each."""
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from kafka_rebalance.assignors.registry import assignor_names, is_known, misspelt
+from kafka_rebalance.assignors.registry import BUILT_IN, assignor_names, is_known, misspelt
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.text.names import counted, partitions_text
 from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.report.text.terminal import byte_progress
 
@@ -27,6 +30,8 @@ from .options import (
 from .weights import Weigher, add_weights, only_weighted
 
 _CHUNK_BYTES = 1024 * 1024
+_MOST_NOTED = 20
+"""The most groups of which withheld partitions are noted."""
 _Write = Callable[[bytes], object]
 
 
@@ -113,6 +118,7 @@ def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterat
 def _chunk(
     lines: list[bytes], first: int, args: argparse.Namespace, write: _Write
 ) -> Iterator[bool]:
+    few = list(lines) if len(lines) <= _MOST_NOTED else []
     answers = assign_lines(
         lines,
         args.assignor,
@@ -122,6 +128,28 @@ def _chunk(
         threads=args.threads,
     )
     lines.clear()
-    for answer in answers:
+    for place, answer in enumerate(answers):
         write(answer.line)
         yield answer.is_error
+        if few and not answer.is_error:
+            _note_withheld(few[place], answer.line)
+
+
+def _note_withheld(line: bytes, answer: bytes) -> None:
+    """Notes the partitions that a cooperative answer leaves out until their owners revoke them."""
+    found = json.loads(answer)
+    name = found["assignor"].partition("?")[0]
+    if name not in BUILT_IN or not BUILT_IN[name].withholds:
+        return
+    group = GroupSpec.from_json(line)
+    read = {topic for member in group.members for topic in member.topics}
+    assigned = {tuple(one) for owned in found["assignment"].values() for one in owned}
+    owned = (tp for some in Assignment.owned(group).values() for tp in some)
+    withheld = [tp for tp in owned if tp not in assigned and tp.topic in read]
+    if not withheld:
+        return
+    texts = partitions_text(sorted(withheld), 60)
+    then = "goes to its new owner in the next rebalance, when its owner has revoked it"
+    if len(withheld) > 1:
+        then = "go to their new owners in the next rebalance, when their owners have revoked them"
+    print_note(f"{group.group_id}: {texts} {then}")

@@ -307,7 +307,7 @@ def answers(
 def _led(
     group: GroupSpec | BadGroup, args: argparse.Namespace, tally: Tally, *, alone: bool
 ) -> GroupSpec | BadGroup:
-    """Returns the group led by the member of `--leader`; an error if it lacks it and is `alone`."""
+    """Returns the group led by `--leader`; if it is `alone` and lacks this member, an error."""
     member = vars(args).get("leader")
     if member is None or isinstance(group, BadGroup):
         return group

@@ -48,7 +48,7 @@ The commands are in the order in which a new user needs them.
 """
 
 _RESTARTS = re.compile("restart|rolling")
-"""Options under which people look for --bounce-members have one of these words."""
+"""Options under which people look for --bounce-members contain one of these words."""
 
 _LIVE = "--bootstrap-server broker:9092"
 EXAMPLES = {

@@ -88,11 +88,10 @@ def run(args: argparse.Namespace) -> int:
             return SOME_ERRORS
         if application := replayed(args, group, noted):
             return _simulate_application(args, group, application, noted)
-        refuse_planned(args)
         scenario = _from_group(args, group)
     else:
-        refuse_planned(args)
         scenario = load(args.scenario)
+    refuse_planned(args)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
     if args.trace:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import FOREIGN, IN_PLACE_OF_STREAM, STREAM
+from kafka_rebalance.assignors.registry import FOREIGN, STREAM
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import first_of
@@ -56,7 +56,8 @@ def unchanged(group_id: str, lines: Sequence[str]) -> str:
     return f"{group_id}: {'; '.join(problems)}; nothing changes"
 
 
-OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"
+_FIELD = "`plan` needs the field application, as `snapshot` writes it"
+OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {_FIELD}"
 _WHY = {
     OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md): {}",
     NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}: {{}}",

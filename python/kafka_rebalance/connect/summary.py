@@ -36,9 +36,13 @@ def summary(answers: Sequence[RoundAnswer], before: int = 0) -> str:
             waited_ms[item] = max(waited_ms.get(item, 0), now_ms - since_ms.pop(item))
         since_ms |= dict.fromkeys(nowhere - since_ms.keys(), now_ms)
         left_ms = max((one.until_ms - now_ms for one in found if one.until_ms), default=0)
-    said = [f"{_counted(moved)} on another worker"] if moved else []
-    if waited := {item: ms for item, ms in waited_ms.items() if ms}:
-        said.append(f"{_counted(waited)} nowhere for up to {seconds(max(waited.values()))}")
+    waited = {item: ms for item, ms in waited_ms.items() if ms}
+    at_once, later, same = moved - waited.keys(), waited.keys() & moved, waited.keys() - moved
+    said = [f"{_counted(at_once)} on another worker"] if at_once else []
+    for items, then in (later, ", then on another worker"), (same, ""):
+        if items:
+            longest = seconds(max(waited[one] for one in items))
+            said.append(f"{_counted(items)} nowhere for up to {longest}{then}")
     if since_ms:
         more = f", for {seconds(left_ms)} more" if left_ms else ""
         said.append(f"{_counted(since_ms)} nowhere at the end{more}")

@@ -14,9 +14,9 @@ from kafka_rebalance.group.spec import counted
 
 @dataclass_transform(frozen_default=True)
 class Fact:
-    """One step of an algorithm; each subclass becomes a frozen dataclass with its first object.
+    """One step of an algorithm; each subclass becomes a frozen dataclass when it is first used.
 
-    To make all of these dataclasses takes longer than an explanation, which needs few of them.
+    It would take longer to make all of these dataclasses than to explain, which needs only a few.
 
     `text` is a format string for the sentence, unless the subclass has its own `__str__`.
     """
@@ -139,7 +139,7 @@ class Outcome(Fact):
 
 
 class GivenToNobody(Fact):
-    """The steps are unknown, and no member gets the partition, although others' steps name one."""
+    """The steps are unknown, and no member gets the partition, because it is withheld."""
 
     assignor: str
     where: str

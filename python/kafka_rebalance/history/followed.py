@@ -3,7 +3,8 @@
 
 The rows are those of `rebalance_history`. One field can differ: a reader of the whole log knows
 which records after a row compaction has removed, so its `gap_reason` can be "compacted" where this
-one is "never recorded".
+one is "never recorded". If a record is damaged, the row of a conversion to or from the consumer
+protocol can differ, too, for records of groups that brokers assign are not read here.
 """
 
 from collections import defaultdict

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from kafka_rebalance.applications.lines import uuid_text
 from kafka_rebalance.applications.measured import Rates
 from kafka_rebalance.applications.replayed import Replay
-from kafka_rebalance.applications.topology import present_tasks
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.wire.streams_protocol import TaskId
@@ -68,7 +67,7 @@ def _uneven(one: Replay) -> Iterator[Note]:
     """Yields a finding if threads differ by 2 or more in active (or else in stateful) tasks."""
     if one.rebalances_at_once:
         return
-    tasks, stateful = present_tasks(one.assigned), {*one.topology.stateful}
+    tasks, stateful = one.tasks, {*one.topology.stateful}
     active = {member_id: [*of.active] for member_id, of in tasks.items()}
     owned = {member_id: [*stateful.intersection(of)] for member_id, of in active.items()}
     for lists, kind in ((active, "active"), (owned, "stateful")):

@@ -3,10 +3,12 @@
 
 Before a member joins, it commits its positions. The broker refuses those of a deleted topic with
 UNKNOWN_TOPIC_OR_PARTITION. Java then repeats the commit until `max.poll.interval.ms` is over,
-aiokafka without end. The leader notices the deletion first; the other members learn of the
-rebalance when the leader joins. So their waits begin after its wait. Other clients join in seconds.
+kafka-python while its poll lasts, at most for this interval, and aiokafka without end. The leader
+notices the deletion first; the other members learn of the rebalance when the leader joins. So their
+waits begin after its wait. Other clients join in seconds.
 
-Source   ConsumerCoordinator.onJoinPrepare (Kafka 4.4.0); aiokafka 0.14.0
+Source   ConsumerCoordinator.onJoinPrepare (Kafka 4.4.0); kafka-python 3.0.12
+         (ConsumerCoordinator._on_join_prepare_async); aiokafka 0.14.0
          (GroupCoordinator.commit_offsets); all clients: tests/live/test_topic_changes.py.
 """
 
@@ -16,7 +18,7 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.plans.changes.topics import RemoveTopics
-from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, clients_for
+from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, KAFKA_PYTHON, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Step
 
@@ -35,6 +37,7 @@ def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
     topics: dict[str, None] = {}
     java: dict[str, None] = {}
     aiokafka: dict[str, None] = {}
+    kafka_python: dict[str, None] = {}
     intervals = 0
     for step in plan.steps:
         if not (gone := _deleted(plan, step)):
@@ -46,20 +49,27 @@ def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
                 java[member.member_id] = None
             elif AIOKAFKA in clients:
                 aiokafka[member.member_id] = None
-        waiting = {one.member_id for one in holders} & java.keys()
-        leads = plan.group.leader is None or plan.group.leader in waiting
-        intervals = max(intervals, 1 + leads if len(waiting) > 1 else len(waiting))
+            elif KAFKA_PYTHON in clients:
+                kafka_python[member.member_id] = None
+        there = {one.member_id for one in holders} & java.keys()
+        leads = plan.group.leader is None or plan.group.leader in there
+        intervals = max(intervals, 1 + leads if len(there) > 1 else len(there))
         held = {tp.topic for one in holders for tp in one.owned_partitions}
         topics |= dict.fromkeys(sorted(gone & held))
-    if java or aiokafka:
-        text = _text([*topics], [*java], [*aiokafka], intervals)
-        found = {"topics": [*topics], "java": [*java], "aiokafka": [*aiokafka]}
-        detail = {**found, "intervals": intervals}
-        yield Note("commit waits", text, (*java, *aiokafka), detail=detail)
+    if waiting := (*java, *aiokafka, *kafka_python):
+        found = {"java": [*java], "aiokafka": [*aiokafka], "kafka_python": [*kafka_python]}
+        text = _text([*topics], **found, intervals=intervals)
+        detail = {"topics": [*topics], **found, "intervals": intervals}
+        yield Note("commit waits", text, waiting, detail=detail)
 
 
 def _text(
-    topics: Sequence[str], java: Sequence[str], aiokafka: Sequence[str], intervals: int
+    topics: Sequence[str],
+    *,
+    java: Sequence[str],
+    aiokafka: Sequence[str],
+    kafka_python: Sequence[str],
+    intervals: int,
 ) -> str:
     text = f"WARNING: deleting {first_of(topics, _MOST_NAMED)} can stop this group."
     if java:
@@ -75,6 +85,13 @@ def _text(
         text += (
             " With automatic commits (enable_auto_commit, the default), aiokafka (0.14.0) commits "
             f"there without end, until it restarts: {first_of(aiokafka, _MOST_NAMED)}."
+        )
+    if kafka_python:
+        text += (
+            " With automatic commits (enable_auto_commit, the default), kafka-python (3.0.12) "
+            "commits there as long as its poll may last (timeout_ms; a loop over the consumer has "
+            "no limit), at most for max_poll_interval_ms (5 minutes by default), the leader first: "
+            f"{first_of(kafka_python, _MOST_NAMED)}."
         )
     return f"{text} To avoid it, first let the members unsubscribe, then delete."
 

@@ -31,8 +31,7 @@ def as_far_as_affected(
     *,
     alone: bool = False,
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` for those changes that affect a group, and the others as
-    strings.
+    """Returns the result of `work` for the changes that affect a group, and the others as text.
 
     The result is None if no change affects the group, unless there are no changes. If the user
     asked for this group `alone`, only a switch to what it already has is left out. Errors: those of

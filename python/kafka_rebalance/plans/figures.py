@@ -3,10 +3,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance, Delta
@@ -21,7 +20,8 @@ Reader = tuple[str, str | None, Iterable[TopicPartition]]
 """A member's id, its rack, and the partitions that it reads."""
 
 
-class Figures(Frozen):
+@dataclass(frozen=True, slots=True)
+class Figures:
     """The costs and results of a plan, and the best possible result.
 
     `rounds`              rebalances until the group has settled.

@@ -38,8 +38,7 @@ def never_runs(group: GroupSpec, assignor: str) -> str | None:
 
 
 def by_switch_protocol(old: str, new: str) -> str | None:
-    """Returns the value of `switch-protocol` for a change from `old` to `new`; None if there is
-    none.
+    """Returns the `switch-protocol` value of a change from `old` to `new`; None without one.
 
     >>> by_switch_protocol("range", "consumer/uniform"), by_switch_protocol("range", "sticky")
     ('consumer/uniform', None)

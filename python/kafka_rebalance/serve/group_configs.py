@@ -21,6 +21,7 @@ from .frames import Asked, KafkaError
 GROUP = 32
 """The number of a group as a resource."""
 _MOST = 10_000
+_MOST_TEXT = 1_000
 _MOST_DIGITS = 4_000
 """The most digits of a number; Python itself refuses more than 4,300."""
 _SET, _DELETE = 0, 1
@@ -77,10 +78,12 @@ class GroupConfigs:
         """Returns the groups that have settings of their own."""
         return list(self._groups)
 
-    def altered(self, one: Any, asked: Asked) -> dict[str, Any]:
+    def altered(self, one: Any, asked: Asked, *, is_repeated: bool) -> dict[str, Any]:
         """Returns the answer for one resource of IncrementalAlterConfigs."""
         error, message = asked.error, None
         try:
+            if is_repeated:
+                raise _Wrong(KafkaError.invalid_request, "a resource is listed twice")
             if error is KafkaError.none:
                 self._alter(one, validate_only=asked.body.validate_only)
         except _Wrong as wrong:
@@ -95,6 +98,10 @@ class GroupConfigs:
         for given in one.configs:
             if given.config_operation not in (_SET, _DELETE):
                 raise _Wrong(KafkaError.invalid_request, f"{given.name}: only set and delete")
+            if given.name in changes:
+                raise _Wrong(KafkaError.invalid_request, f"{given.name}: changed twice")
+            if given.config_operation == _SET and given.value is None:
+                raise _Wrong(KafkaError.invalid_request, f"{given.name}: null is no value")
             changes[given.name] = given.value if given.config_operation == _SET else None
         try:
             self.change(one.resource_name, changes, validate_only=validate_only)
@@ -163,6 +170,8 @@ def _parsed(name: str, text: str | None) -> Any:
     if text is None:
         return None
     if isinstance(setting.default, tuple):
+        if len(text) > _MOST_TEXT:
+            raise GroupError(name, f"a value has at most {_MOST_TEXT} characters")
         return tuple(filter(None, (one.strip() for one in text.split(","))))
     if isinstance(setting.default, str):
         if text not in setting.choices:

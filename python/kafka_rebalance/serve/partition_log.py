@@ -10,7 +10,6 @@ the log, or its transaction is open; a real broker knows it for a day.
 
 import asyncio
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from operator import attrgetter
@@ -25,6 +24,8 @@ _REMEMBERED = 5
 """How many of a producer's newest batches are recognised as repeats, as in Kafka."""
 KEPT = 7 / 8
 """The share of a full log that is kept: to drop one batch at each append would be slow."""
+_PRODUCER_BYTES = 600
+"""About the bytes in memory of a producer with one batch."""
 _OBJECT_BYTES = 200
 """About how many bytes a batch takes in memory besides its data."""
 
@@ -32,9 +33,11 @@ _OBJECT_BYTES = 200
 class _Producer:
     """A producer's epoch, its newest batches of this epoch, and its last offset."""
 
+    __slots__ = ("batches", "epoch", "last_offset")
+
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
-        self.batches: deque[Batch] = deque(maxlen=_REMEMBERED)
+        self.batches: tuple[Batch, ...] = ()
         self.last_offset = -1
 
 
@@ -91,7 +94,9 @@ class PartitionLog:
         stable = self.last_stable
         placed = self._put(batch)
         if batch.producer_id != NO_PRODUCER:
-            self._producer_of(placed).batches.append(placed._replace(data=b""))
+            producer = self._producer_of(placed)
+            newest = (*producer.batches, placed._replace(data=b""))
+            producer.batches = newest[-_REMEMBERED:]
         if batch.is_transactional:
             self._open.setdefault(batch.producer_id, placed.base_offset)
         self._tell(placed, stable)
@@ -119,6 +124,8 @@ class PartitionLog:
     def _producer_of(self, placed: Batch) -> _Producer:
         """Returns the producer of a new batch; a new epoch replaces what was known of it."""
         producer = self._producers.get(placed.producer_id)
+        if producer is None:
+            self.size += _PRODUCER_BYTES
         if producer is None or producer.epoch != placed.producer_epoch:
             producer = self._producers[placed.producer_id] = _Producer(placed.producer_epoch)
         producer.last_offset = placed.last_offset
@@ -167,6 +174,7 @@ class PartitionLog:
         for key in [k for k, one in self._producers.items() if one.last_offset < offset]:
             if key not in self._open:
                 del self._producers[key]
+                self.size -= _PRODUCER_BYTES
 
     def _index(self, offset: int) -> int:
         """Returns the index of the batch that holds the offset."""

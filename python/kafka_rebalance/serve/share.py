@@ -23,7 +23,7 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from .batches import Batch, Refused
-from .cluster import Cluster
+from .cluster import MOST_PARTITIONS, Cluster
 from .connections import Limits
 from .frames import Asked, KafkaError
 from .group_configs import GroupConfigs
@@ -35,6 +35,8 @@ MOST_SESSIONS = 2_000
 _FIRST, _LAST = 0, -1
 """The epochs of a request that opens a session, and of one that closes it."""
 _GAP, _ACCEPT, _RELEASE, _REJECT, _RENEW = range(5)
+_MOST_ID = 36
+"""The most characters of a member's id."""
 _MOST_AT_ONCE = 100_000
 """The most records that a member gets at a time."""
 _RECORD_LIMIT = 1
@@ -151,6 +153,10 @@ class SharePartition:
         self._begin_at(self.start)
         self._wake()
 
+    def is_done(self, log: PartitionLog) -> bool:
+        """Returns whether nobody has a record of the log, and there is none to get."""
+        return not self._offsets and self.end >= log.end
+
     def position(self, log: PartitionLog) -> tuple[int, int]:
         """Returns the first offset that is not done, and how many offsets are not."""
         self._begin_at(log.start)
@@ -235,6 +241,11 @@ class Shares:
     async def _answered(self, asked: Asked) -> Mapping[str, Any]:
         body = asked.body
         key = (body.group_id or "", body.member_id or "")
+        renews = getattr(body, "is_renew_ack", False)
+        if body.group_id is None or not 0 < len(key[1]) <= _MOST_ID:
+            raise Refused(KafkaError.invalid_request)
+        if renews and asked.api == "share_fetch" and _fetches(body):
+            raise Refused(KafkaError.invalid_request)
         if key[0] not in self._groups():
             raise Refused(KafkaError.group_id_not_found)
         given = {
@@ -254,8 +265,11 @@ class Shares:
                 found[topic_id, partition] = {field: error}
         if body.share_session_epoch == _LAST:
             self._close(key)
-        elif asked.api == "share_fetch" and not getattr(body, "is_renew_ack", False):
+        elif asked.api == "share_fetch" and not renews:
             self._update(session, asked)
+            if len(session.places) > MOST_PARTITIONS:
+                self._close(key)
+                raise Refused(KafkaError.share_session_limit_reached)
             await self._fetch(asked, key, session, found)
         lock_ms = self._configs.value(key[0], "share.record.lock.duration.ms")
         return {**_NOTHING, "acquisition_lock_timeout": lock_ms, "responses": _by_topic(found)}
@@ -405,38 +419,45 @@ class Shares:
         """Adds records and partitions' errors to `found`; returns whether there were any."""
         group_id, member = key
         body, configs = asked.body, self._configs
-        records, some = body.max_records, False
         size = most = min(body.max_bytes, FETCH_BYTES)
+        wanted = Wanted(
+            body.max_records,
+            size,
+            getattr(body, "share_acquire_mode", 0) == _RECORD_LIMIT,
+            configs.value(group_id, "share.isolation.level") == "read_committed",
+            configs.value(group_id, "share.partition.max.record.locks"),
+        )
+        some, due = False, self._due(group_id)
         for topic_id, index in list(session.places):
             topic = _Topic(topic_id)
             error = self._cluster.error(asked, topic, index)
             if error is not KafkaError.none:
                 found.setdefault((topic_id, index), {})["error_code"] = error
                 some = True
-            elif records > 0 and size > 0:
-                place = (self._cluster.named(topic), index)
-                wanted = Wanted(
-                    records,
-                    size,
-                    getattr(body, "share_acquire_mode", 0) == _RECORD_LIMIT,
-                    configs.value(group_id, "share.isolation.level") == "read_committed",
-                    configs.value(group_id, "share.partition.max.record.locks"),
-                    whole=size == most,
-                )
-                log, partition = self._records.log(*place), self._partition(group_id, place)
-                due = self._due(group_id)
-                acquired, data = partition.acquire(log, member, due, wanted)
-                if acquired:
-                    heappush(self._locks, (due, group_id, place))
-                    answer = found.setdefault((topic_id, index), {})
-                    answer |= {"records": data, "acquired_records": [a._asdict() for a in acquired]}
-                    records -= sum(one.last_offset - one.first_offset + 1 for one in acquired)
-                    size -= len(data)
-                    some = True
+                continue
+            place = (self._cluster.named(topic), index)
+            log, partition = self._records.log(*place), self._partition(group_id, place)
+            if wanted.records <= 0 or wanted.bytes <= 0 or partition.is_done(log):
+                continue
+            acquired, data = partition.acquire(log, member, due, wanted)
+            if acquired:
+                heappush(self._locks, (due, group_id, place))
+                answer = found.setdefault((topic_id, index), {})
+                answer |= {"records": data, "acquired_records": [a._asdict() for a in acquired]}
+                size -= len(data)
+                records = sum(one.last_offset - one.first_offset + 1 for one in acquired)
+                left = wanted.records - records
+                wanted = wanted._replace(records=left, bytes=size, whole=size == most)
+                some = True
         # Rotates the partitions, as Kafka does: the next fetch begins with another one.
         for one in list(session.places)[:1]:
             session.places[one] = session.places.pop(one)
         return some
+
+
+def _fetches(body: Any) -> bool:
+    """Returns whether a fetch also asks for records; one that renews locks must not."""
+    return bool(body.max_bytes or body.min_bytes or body.max_records or body.max_wait)
 
 
 class _Topic(NamedTuple):

@@ -29,7 +29,13 @@ def answer(
             described = [_described(cluster, configs, one, asked) for one in asked.body.resources]
             return {"results": described}, []
         case "incremental_alter_configs":
-            return {"responses": [configs.altered(one, asked) for one in asked.body.resources]}, []
+            several = asked.body.resources
+            named = Counter((one.resource_type, one.resource_name) for one in several)
+            twice = [named[one.resource_type, one.resource_name] > 1 for one in several]
+            answers = zip(several, twice, strict=True)
+            return {
+                "responses": [configs.altered(one, asked, is_repeated=n) for one, n in answers]
+            }, []
         case "list_config_resources":
             return _listed(cluster, configs, asked), []
     return None

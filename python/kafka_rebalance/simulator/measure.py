@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from .run import Rebalance, Run
 
 
+_LEAST_SHOWN_MS = 50
+"""Shorter times are 0.0 s in a text."""
+
+
 class Totals(Frozen):
     """The sums of a run. `unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
 
@@ -45,6 +49,7 @@ class Totals(Frozen):
         if self.unavailable_ms:
             idle = f"{self.unavailable_ms / 1000:,.1f} {held}-seconds {without_reader(held)}, "
             idle += f"the longest {self.longest_gap_ms / 1000:,.1f} s"
+        idle += stopped_text(self.stopped_ms)
         end = "not settled at the end"
         if self.settled_ms is not None:
             end = f"settled at {self.settled_ms / 1000:,.1f} s"
@@ -56,6 +61,13 @@ def rebalances_text(rebalances: int, rounds: int) -> str:
     """Returns the number of rebalances, and that of rounds if it differs."""
     text = counted(rebalances, "rebalance")
     return f"{text} ({rounds} rounds)" if rounds > rebalances else text
+
+
+def stopped_text(ms: int | None) -> str:
+    """Returns for how long members that run on have stopped, as the next part of a sentence."""
+    if ms is None or ms < _LEAST_SHOWN_MS:
+        return ""
+    return f"; members that run on stop for {ms / 1000:,.1f} member-seconds"
 
 
 def without_reader(held: str) -> str:

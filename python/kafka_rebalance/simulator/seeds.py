@@ -20,6 +20,7 @@ from .measure import (
     Totals,
     rebalances_text,
     settlings,
+    stopped_text,
     stops,
     totals,
     unavailability,
@@ -104,7 +105,7 @@ class SeedRuns(Frozen):
         )
         between = "" if unread.is_one else f" ({least} to {most} with other seeds)"
         idle = f"{median} {self.held}-seconds {without_reader(self.held)}"
-        return f"{rebalances}; {idle}{between}."
+        return f"{rebalances}; {idle}{between}{stopped_text(spreads['stopped_ms'].median)}."
 
     def part_spreads(self) -> list[Part[Spread]]:
         """Returns the parts with ranges over all seeds; every seed has the same number of parts."""

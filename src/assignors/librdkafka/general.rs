@@ -198,7 +198,7 @@ impl<'g> Build<'g> {
     }
 
     /// Orders the partitions: the next one always comes from the member that has the most
-    /// partitions left. Partitions that no member has come last.
+    /// partitions left. Partitions without an owner come last.
     fn by_load(&mut self) -> Vec<PartitionId> {
         let mut current = std::mem::take(&mut self.current);
         let mut left = vec![Vec::new(); current.len()];

@@ -193,8 +193,12 @@ class GeneralBuild:
                 return True
         if not self.fixed and size <= self.by_size[0][0] + 1:
             return False  # no member has few enough, and no fixed one is visited
-        if any(size > self._size(other) + 1 for other in self._near_first(tp)):
-            subscribers = self.subscribers[tp.topic]
+        subscribers = self.subscribers[tp.topic]
+        if self.fixed:
+            has_more = any(size > self._size(other) + 1 for other in self._near_first(tp))
+        else:
+            has_more = size > next(least for least, _, m in self.by_size if m in subscribers) + 1
+        if has_more:
             self.relocate(tp, next(m for _, _, m in self.by_size if m in subscribers))
             return True
         return False

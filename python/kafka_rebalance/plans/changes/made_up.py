@@ -149,11 +149,10 @@ class MadeUp:
     def listed(
         self, member_id: str, topics: tuple[str, ...], alike: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Returns the `topics` (two or more) of a new process in a guessed order; draw 0 returns
-        them.
+        """Returns the `topics` (two or more) of a new process in a guessed order.
 
-        The first process of an even draw lists them like another member (`alike`), that of an odd
-        draw in another order. Later processes list them at random.
+        Draw 0 returns them as they are. The first process of an even draw lists them like another
+        member (`alike`), that of an odd draw in another order. Later processes list them at random.
         """
         is_first, self.topics_guessed = not self.topics_guessed, True
         if self._draw == 0:

@@ -13,7 +13,6 @@ from kafka_rebalance.applications.lines import utc_text, uuid_text
 from kafka_rebalance.applications.plan import ApplicationPlan, Course
 from kafka_rebalance.applications.prediction import FOLLOW_UP_MS, PROBING, Call, Copy
 from kafka_rebalance.applications.replayed import Replay
-from kafka_rebalance.applications.topology import missing_tasks, present_tasks
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import Uuid
@@ -29,7 +28,7 @@ _CERTAIN = 0.999
 def print_application(group: GroupSpec, one: Replay) -> None:
     """Prints the processes of an application, and which assumptions about it were checked."""
     application, topology, names = one.application, one.topology, one.names
-    unread = missing_tasks(topology, one.assigned)
+    unread = one.unread
     print_wrapped(
         f"{group.group_id}: {len(names)} process{'es' * (len(names) > 1)}, "
         f"{counted(len(application.threads), 'thread')}, {counted(len(topology.tasks), 'task')} "
@@ -40,7 +39,7 @@ def print_application(group: GroupSpec, one: Replay) -> None:
     if unread:
         print_wrapped(f"Read by nobody until the next rebalance: {tasks_text(unread)}.")
     hosts = {member.member_id: member.client_host or "" for member in group.members}
-    tasks, warming = present_tasks(one.assigned), one.warming()
+    tasks, warming = one.tasks, one.warming()
     rows = []
     for process_id, members in one.processes().items():
         standby = [task for each in members for task in tasks[each].standby]
@@ -74,11 +73,9 @@ def print_application(group: GroupSpec, one: Replay) -> None:
         )
     for info in application.subtopologies:
         logs = (*info.changelog_topics, *info.source_changelog_topics)
-        print_wrapped(
-            f"Subtopology {info.subtopology_id} reads {', '.join(info.source_topics)}"
-            + (f"; its changelog is {', '.join(logs)}." if logs else "; stateless."),
-            more="  ",
-        )
+        kind = f"its changelog is {', '.join(logs)}" if logs else "stateless"
+        text = f"Subtopology {info.subtopology_id} reads {', '.join(info.source_topics)}; {kind}."
+        print_wrapped(text, more="  ")
     print_assumed(one)
     print()
 

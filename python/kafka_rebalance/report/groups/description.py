@@ -104,7 +104,6 @@ def print_members(
 ) -> None:
     """Prints a row for each member (without `everything`, only for the first ones). A column's
     function takes a member and the most characters that a list may have (None: no limit).
-    A column's function takes a member, and the most characters that a list may have (None: all).
     """
     shown = members if everything else members[:_MOST_ROWS]
     most = None if everything else _MOST_CHARACTERS

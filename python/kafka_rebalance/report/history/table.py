@@ -47,8 +47,10 @@ def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
     text = counted(len(rows), "rebalance") + (f" of {groups} groups" if groups > 1 else "")
     text += (f" within {within}" if within else "") + f", {counted(moves, 'move')}"
     causes = Counter(row.cause for row in rows).most_common(2 if groups == 1 else 0)
-    because = " and ".join(f"{times(number)} {CAUSES[kind]}" for kind, number in causes)
-    return f"{text}{'; ' if because else ''}{because}."
+    because = [f"{times(number)} {CAUSES[kind]}" for kind, number in causes]
+    if groups == 1 and (others := len(rows) - sum(number for _, number in causes)):
+        because.append(f"{times(others)} for other reasons")
+    return f"{text}{': ' if because else ''}{'; '.join(because)}."
 
 
 def times(number: int) -> str:
@@ -87,7 +89,11 @@ def print_group(
 ) -> None:
     """Prints one group's rebalances by time: all of them (`everything`), or only the last ones."""
     shown = rows if everything else rows[-_MOST_ROWS:]
-    print_wrapped(f"{group_id}: {answer_of([row for row in rows if row.is_rebalance])}")
+    answer = answer_of([row for row in rows if row.is_rebalance])
+    if patterns:
+        kinds = ", ".join(dict.fromkeys(one.kind for one in patterns))
+        answer += f" Patterns, explained below the table with what helps: {kinds}."
+    print_wrapped(f"{group_id}: {answer}")
     if len(shown) < len(rows):
         print(f"the last {len(shown)} (--all shows every one)")
     names = names_in(rows)
@@ -240,8 +246,9 @@ def print_counterfactuals(
             best = min(best, (sums[2], *sums[:2], label))
     if best[1] < len(held) or best[2] < total_moves(held):
         recorded += (
-            f"; fewest partitions without a reader with {best[3]}: {best[0]}, in "
-            f"{counted(best[1], 'rebalance')} with {counted(best[2], 'move')}"
+            f". With {best[3].replace(', ', ' and ')} it would have been "
+            f"{counted(best[1], 'rebalance')}, {counted(best[2], 'move')} and {best[0]} partitions "
+            "without a reader, the fewest"
         )
     print_wrapped(f"Recorded: {recorded}.")
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)

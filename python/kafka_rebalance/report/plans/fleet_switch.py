@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch of a fleet to another protocol: which groups can switch, in what order, at what cost.
 
-Order    by how often partitions have no reader, fewest first, then by moves, then by id: so a
-         surprise costs little at first. Groups that lose reads within racks come last.
+Order    by how often partitions have no reader, or wait, fewest first, then by moves, then by id:
+         so a surprise costs little at first. Groups that lose reads within racks come last.
 """
 
 import re
@@ -17,10 +17,11 @@ from kafka_rebalance.report.text.tables import print_filled_table
 
 _SHOWN, _NAMED = 20, 3
 _COLUMNS = (
-    "cluster", "group", "assignor", "rebalances", "moves", "no reader", "times", "reads in racks",
+    "cluster", "group", "assignor", "rebalances", "moves", "no reader", "times", "waits",
+    "reads in racks",
 )  # fmt: skip
 READ = (
-    "group_id", "assignor", "rounds", "moves", "unavailable", "unavailable_rounds",
+    "group_id", "assignor", "rounds", "moves", "unavailable", "unavailable_rounds", "waiting",
     "rack_share_before", "rack_share_after", "not_affected", "error",
 )  # fmt: skip
 """The columns of plans that the table reads, besides `cluster`."""
@@ -73,10 +74,11 @@ class FleetSwitch(NamedTuple):
             (self.single, "only one protocol (share and streams groups)"),
         ):
             text += f", {count:,} {'has' if count == 1 else 'have'} {words}" if count else ""
-        moves, stopped, times = (sum(one[name] for one in self.can) for name in _COSTS)
+        moves, stopped, times, waiting = (sum(one[name] for one in self.can) for name in _COSTS)
         text += f". Together: {counted(moves, 'move')}; {counted(stopped, 'partition')} "
         text += f"{'has' if stopped == 1 else 'have'} no reader"
-        text += f" in one rebalance or more ({times:,} times in all)." if stopped else "."
+        text += f" in one rebalance or more ({times:,} times in all)" if stopped else ""
+        text += f", {waiting:,} wait while a static member restarts." if waiting else "."
         if self.losing:
             text += f" {counted(self.losing, 'group')} will read less within racks."
         return text
@@ -111,7 +113,7 @@ class FleetSwitch(NamedTuple):
             print_wrapped(f"{len(often) - _SHOWN:,} more reasons are in OUTPUT.")
 
 
-_COSTS = ("moves", "unavailable", "unavailable_rounds")
+_COSTS = ("moves", "unavailable", "unavailable_rounds", "waiting")
 
 
 def _loses_racks(row: _Row) -> bool:
@@ -120,7 +122,8 @@ def _loses_racks(row: _Row) -> bool:
 
 
 def _order(row: _Row) -> tuple[Any, ...]:
-    return _loses_racks(row), row["unavailable_rounds"], row["moves"], *_id(row)
+    stops = row["unavailable_rounds"] + row["waiting"]
+    return _loses_racks(row), stops, row["moves"], *_id(row)
 
 
 def _id(row: _Row) -> tuple[str, str]:

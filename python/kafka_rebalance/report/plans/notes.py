@@ -111,7 +111,7 @@ def notes_on_groups(
     if waits := found.get("commit waits"):
         said["commit waits"] = (
             f"WARNING: {counted(len(waits), 'group')} may not rebalance for minutes, because "
-            "members of Java or aiokafka commit offsets of a deleted topic in vain "
+            "members of Java, aiokafka or kafka-python commit offsets of a deleted topic in vain "
             "(enable.auto.commit, the default); --group G prints more."
         )
     if bounds := found.get("lower bound"):

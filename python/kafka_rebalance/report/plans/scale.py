@@ -2,6 +2,7 @@
 """Prints and draws the figures of a group for each number of members."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
@@ -43,14 +44,15 @@ def print_scaled(found: Sequence[Scaled]) -> None:
 
 def _answer(found: Sequence[Scaled]) -> str:
     """Returns how many groups need fewer members than they have, and how many gain from more."""
-    spare, more = (
-        sum(not one.now.useful for one in found),
-        sum(one.now.members < one.worth[-1] for one in found),
-    )
-    return (
-        f"{counted(len(found), 'group')}: {spare} would do as well with fewer members; in {more}, "
-        "more members would lower the fullest member's load. A group can count in both."
-    )
+    kinds = Counter((not one.now.useful, one.now.members < one.worth[-1]) for one in found)
+    words = {
+        (True, False): "would do as well with fewer members",
+        (False, True): "would have a lower load at the fullest member with more members",
+        (True, True): "would do as well with fewer, and have a lower load with many more",
+        (False, False): "have the members that they need",
+    }
+    said = [f"{kinds[one]} {text}" for one, text in words.items() if kinds[one]]
+    return f"{counted(len(found), 'group')}: {'; '.join(said)}."
 
 
 def scale_page(scaled: Scaled) -> str:

@@ -60,25 +60,27 @@ def summary_of(runs: Mapping[str, Run]) -> str:
 
 
 def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
-    """Returns a sentence: first the run with the fewest partition-seconds without a reader.
+    """Returns which run leaves the fewest partition-seconds without a reader, and the others.
 
-    `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. If
-    another run has less of the last two, the sentence says so.
+    Figures: partition-ms without a reader, member-ms stopped, rebalances. If another run has less
+    of the last two, a second sentence says which.
     """
-    ranked = sorted(figures.items(), key=lambda one: one[1][0] or 0)
-    (best, (least, *price)), *others = ranked
-    more = ", ".join(f"{name} {seconds(unread)}" for name, (unread, *_) in others)
-    said = (
-        f"{best} leaves the fewest {held}-seconds {measure.without_reader(held)}: {seconds(least)}"
-    )
-    said += f" ({more})"
-    if any(
-        a and a > (b or 0) for _, (_, *other) in others for a, b in zip(price, other, strict=True)
-    ):
-        prices = (f"{name} for {seconds(ms)} in {count}" for name, (_, ms, count) in others)
-        said += f"; but it stops members for {seconds(price[0])} member-seconds in {price[1]} "
-        said += f"rebalances, {', '.join(prices)}"
-    return f"{said}."
+
+    def least(what: str, first: int, text: Callable[[tuple[int | None, ...]], str]) -> str:
+        def key(one: tuple[str, tuple[int | None, ...]]) -> list[int]:
+            return [value or 0 for value in one[1][first:]]
+
+        (name, figure), *others = sorted(figures.items(), key=key)
+        more = ", ".join(f"{other} {text(one)}" for other, one in others)
+        return f"{name} {what} {text(figure)} ({more})."
+
+    unread = f"has the fewest {held}-seconds {measure.without_reader(held)},"
+    said = least(unread, 0, lambda one: seconds(one[0]))
+    best = min(figures.values(), key=lambda one: one[0] or 0)
+    if all((best[i] or 0) <= (one[i] or 0) for one in figures.values() for i in (1, 2)):
+        return said
+    stops = "stops members that run on least, by member-seconds in rebalances:"
+    return f"{said} {least(stops, 1, lambda one: f'{seconds(one[1])} in {one[2] or 0}')}"
 
 
 def seconds(ms: int | None) -> str:

@@ -10,7 +10,6 @@ import asyncio
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from importlib.metadata import version
@@ -181,21 +180,6 @@ def test_others_take_an_assignment_that_comes_between_two_polls(kind: type[Consu
     with RunningBroker({TOPIC: 1}) as broker, closing(kind(broker.address, "c")) as consumer:
         grown(broker, consumer)
         assert consumer.goes_on_at(1) == 0
-
-
-@observed("kafka-python", "3.0.12")
-def test_kafka_python_joins_again_at_each_poll() -> None:
-    """If the application works between polls, each join ends unseen, and it gets no partition."""
-
-    class Works(ShortPolls):
-        def poll(self) -> None:
-            super().poll()
-            time.sleep(1.5)
-
-    with RunningBroker({TOPIC: 1}) as broker, closing(Works(broker.address, "c")) as consumer:
-        broker.fault("SyncGroup", delay_ms=1_000, times=99)
-        until("three generations", lambda: len(broker.history(GROUP)) >= 3)
-        assert consumer.owned() == set()
 
 
 # Leaders ------------------------------------------------------------------------------------------

@@ -268,7 +268,8 @@ def test_the_broker_refuses_a_session(
     broker = serve_kafka({TOPIC: 1})
     one = start(Configured(broker.address, "a", session_timeout_ms=session))
     until("it is a member or refused", lambda: one.polled_errors or members(broker))
-    assert one.polled_errors == (["INVALID_SESSION_TIMEOUT"] if refuses else [])
+    # It asks again until the test ends.
+    assert {*one.polled_errors} == ({"INVALID_SESSION_TIMEOUT"} if refuses else set())
     given = {"session.timeout.ms": session, "heartbeat.interval.ms": HEARTBEAT_MS}
     assert ("session-refused" in broken(LIBRDKAFKA, given)) == refuses
     assert ("short-session" in broken(LIBRDKAFKA, given)) == (not refuses)

@@ -43,6 +43,18 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
     return code, capsys.readouterr().out
 
 
+def test_a_lost_rack_of_members_without_racks_is_not_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "group.jsonl"
+    in_racks = (kr.Topic("t", 4, racks=(("a", "b"),) * 4),)
+    file.write_text(replace(group("g", 2, 4), topics=in_racks).to_json(), encoding="utf-8")
+    code, out = run(capsys, file, "--remove-rack", "a")
+    said = "Nothing was checked: 0 of 1 group checked (1 is not known); 1 warning, no errors."
+    assert (code, out.splitlines()[0]) == (0, said)
+    assert run(capsys, file, "--remove-rack", "a", "--fail-on", "not known")[0] == 4
+
+
 def test_errors_fail_and_warnings_are_noted(
     groups: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

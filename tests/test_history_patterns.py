@@ -101,6 +101,14 @@ def test_a_storm_is_as_long_as_its_windows_are_full() -> None:
     assert len(find_patterns([*calm, *storm], storm=20, window_ms=600_000)) == 1
 
 
+def test_a_storm_is_no_reason_for_static_membership_if_few_members_come_back() -> None:
+    for back, advice in ((1, "members that stop together"), (6, "static membership")):
+        kinds = ["left"] * 10 + ["rejoined"] * back + ["joined"] * 5
+        storm = [_row(30 * at, at, members=2, causes=(kind,)) for at, kind in enumerate(kinds)]
+        (found,) = find_patterns(storm, storm=10)
+        assert found.instead.startswith(advice)
+
+
 def test_rounds_that_never_settle() -> None:
     rounds = [_row(5 * i, i, members=3, causes=("second round",)) for i in range(2, 6)]
     (found,) = find_patterns([_row(0, 1, members=3), *rounds])

@@ -16,6 +16,7 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import counted, first_of
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see, with_worse
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+from kafka_rebalance.plans.summary import is_not_known
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.present.overloaded import overloaded
 from kafka_rebalance.present.triage import TriagedGroup
@@ -44,6 +45,10 @@ class ProblemKind(NamedTuple):
     see: str
 
 
+NOT_KNOWN = "not known"
+"""The kind of a group on which a plan says nothing: a rack is lost, and no member names its own."""
+
+
 ERROR = "error"
 """The kind of an input that cannot be read, and of a group that cannot be planned."""
 OVER_LIMIT = {
@@ -62,6 +67,7 @@ KINDS = {
         "the group is not what the plan of its switch has",
         "docs/to-the-consumer-protocol.md",
     ),
+    NOT_KNOWN: ProblemKind("warning", "what the change does is not known", "docs/in-ci.md"),
     ERROR: ProblemKind("error", "the input cannot be read", "docs/contract.md"),
 }
 
@@ -153,6 +159,8 @@ def of_switch(group: TriagedGroup, planned: SwitchPlan) -> Iterator[Problem]:
 def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]:
     """Yields a group's problems after a planned change, and the limits that the change exceeds."""
     figures, group_id, counts = plan.figures(), plan.group.group_id, plan.after.counts()
+    if is_not_known(plan):
+        yield Problem.of(group_id, NOT_KNOWN, plan.summary.removeprefix("Not known: "))
     if not figures.settled:
         text = "after the change, the group never settles: partitions move for ever"
         yield Problem.of(group_id, "hangs", text)
@@ -227,21 +235,27 @@ class Verdict(NamedTuple):
         """Returns the verdict as a sentence."""
         if not self.groups:
             return f"Nothing was checked: there is no {self.noun}."
-        failures, busy = self.failures, sum(one.kind == "rebalancing" for one in self.problems)
+        failures, counts = self.failures, Counter(one.kind for one in self.problems)
+        left_out = {"rebalancing": counts["rebalancing"], NOT_KNOWN: counts[NOT_KNOWN]}
+        checked = self.groups - sum(left_out.values())
         noted = Counter(one.severity for one in self.problems if not self.fails(one))
         others = [counted(noted[one], one) for one in SEVERITIES if noted[one]]
         if not failures:
             left = f"; {', '.join(others)}" if others else ""
             left += ", no errors" if others and not noted["error"] else ""
-            groups = f"{self.groups - busy} of {counted(self.groups, self.noun)} checked"
-            groups += f" ({busy} {'is' if busy == 1 else 'are'} rebalancing)"
-            groups = groups if busy else f"{counted(self.groups, self.noun)} checked"
-            return f"Passed: {groups}{left}."
+            groups = f"{counted(self.groups, self.noun)} checked"
+            if checked < self.groups:
+                why = (
+                    f"{n} {'is' if n == 1 else 'are'} {kind}" for kind, n in left_out.items() if n
+                )
+                groups = f"{checked} of {groups} ({', '.join(why)})"
+            return f"{'Passed' if checked else 'Nothing was checked'}: {groups}{left}."
         more = f"; also {', '.join(others)}" if others else ""
+        more += f"; {counts[NOT_KNOWN]} not known" if counts[NOT_KNOWN] else ""
         kinds = Counter(one.kind for one in failures)
-        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+        each = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
         failing = counted(len({one.group_id for one in failures}), self.noun)
-        return f"Failed: {failing} of {self.groups} ({counts}){more}."
+        return f"Failed: {failing} of {self.groups} ({each}){more}."
 
     def to_dict(self) -> dict[str, Any]:
         return {

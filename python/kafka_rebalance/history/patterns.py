@@ -127,7 +127,9 @@ def _storm(rows: Sequence[RecordedRebalance]) -> Pattern:
     named = ", ".join(f"{number} {kind}" for kind, number in causes[:4])
     told = f"{len(rows)} rebalances in {within}: {named}"
     kinds = [kind for kind, _ in causes]
-    kind = "rejoined" if "rejoined" in kinds and kinds[0] in _DEPARTURES else kinds[0]
+    # A restart is two rebalances: static membership is no advice where few members come back.
+    restarts = 4 * dict(causes).get("rejoined", 0) >= len(rows)
+    kind = "rejoined" if restarts and kinds[0] in _DEPARTURES else kinds[0]
     return _pattern("storm", rows, told, _INSTEAD.get(kind, ""))
 
 

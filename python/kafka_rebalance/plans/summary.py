@@ -27,7 +27,7 @@ def summary(plan: "RebalancePlan") -> str:
     moved = _moved(plan, figures, sum(counts), noun)
     idle = _idle(plan, figures, counts, noun)
     unknown, silent = _unknown_racks(plan), _without_reader(figures, sum(counts), noun)
-    if unknown.startswith("Not known") and not figures.leaderless:
+    if is_not_known(plan) and not figures.leaderless:
         return unknown.rstrip()
     return f"{unknown}{_taken(plan)}{idle}{'; '.join([moved, *silent])}."
 
@@ -37,6 +37,13 @@ def in_words(changes: "Iterable[Change]") -> str:
     return " and ".join(change.in_words() for change in changes) or "the next rebalance"
 
 
+def is_not_known(plan: "RebalancePlan") -> bool:
+    """Returns whether the plan shows nothing, as no member is known to be in the lost rack."""
+    lost = any(isinstance(one, RemoveMembers) and one.rack for one in plan.changes)
+    members = plan.group.members
+    return lost and not plan.rounds and not any(member.rack_id for member in members)
+
+
 def _unknown_racks(plan: "RebalancePlan") -> str:
     """Returns a sentence on members that may also be in a lost rack; "" if there are none."""
     lost = [one.rack for one in plan.changes if isinstance(one, RemoveMembers) and one.rack]
@@ -44,7 +51,7 @@ def _unknown_racks(plan: "RebalancePlan") -> str:
     if not unknown:
         return ""
     members = counted(len(plan.group.members))
-    if unknown == len(plan.group.members) and not plan.rounds:
+    if is_not_known(plan):
         who = f"none of the {members} has a" if unknown > 1 else "the member has no"
         return f"Not known: {who} client.rack. Name those in rack {lost[0]} with --remove-member. "
     have, them = ("has", "it") if unknown == 1 else ("have", "them")

@@ -286,7 +286,10 @@ def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) ->
             "compare",
         )
         return Note("idle", text, idle, ask=None if group.assignor == registry.STREAM else ask)
-    text = "there are fewer partitions than members for their topics"
+    text = (
+        f"{len(idle)} of {counted(len(group.members), 'member')} own{'s' * (len(idle) == 1)} "
+        "nothing: there are fewer partitions than members for their topics"
+    )
     if group.assignor != registry.STREAM:  # the topics of Kafka Streams must not grow
         text += ": remove members or add partitions"
     return Note("idle", text, idle)

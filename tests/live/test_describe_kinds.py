@@ -162,7 +162,7 @@ def test_members_are_those_of_kafkas_command(
     } == {id_: (client, _assigned(owned)) for id_, (client, owned) in kafkas.items()}
     assert len(kafkas) == members
     assert shown["state"] == "Stable"
-    assert text.startswith(f"{group}, ")
+    assert f"\n{group}, " in text  # after the answer in words
     assert all(f" {one['client_id']} " in text for one in shown["members"])
 
 
@@ -210,7 +210,7 @@ def test_connects_work_is_that_of_its_rest_interface(groups: dict[str, Described
 
 def test_connects_table(groups: dict[str, Described]) -> None:
     connect = groups["connect"]
-    assert connect.text.startswith("connect, Kafka Connect, sessioned, Stable: 2 workers, ")
+    assert "\nconnect, Kafka Connect, sessioned, Stable: 2 workers, " in connect.text
     for one in connect.kafkas["workers"]:
         assert f" {one['id']} " in connect.text
     assert "kafka-rebalance connect --url" in connect.text

@@ -65,7 +65,7 @@ def test_the_inventory_has_the_topics_of_a_snapshot(spark: SparkSession, tmp_pat
             "name": name,
             "partitions": topic["partitions"],
             "racks": topic.get("racks"),
-            "topic_id": None,
+            "topic_id": topic.get("topic_id"),
         }
         for name, topic in topics.items()
     }

@@ -237,10 +237,14 @@ def test_lines_are_groups_like_columns(spark: SparkSession) -> None:
 
 def test_groups_come_back_as_contract_lines(groups: DataFrame) -> None:
     lines = contract_lines(groups, [("two", "orders"), ("one", "payments")])
-    # INPUT_SCHEMA has no client hosts.
+    # INPUT_SCHEMA has no client hosts and no topic ids.
     cases: dict[tuple[str | None, str], kr.GroupSpec] = {
         _key(case): kr.GroupSpec.from_dict(
-            {**case, "members": [{**one, "client_host": None} for one in case["members"]]}
+            {
+                **case,
+                "topics": [{**one, "topic_id": None} for one in case["topics"]],
+                "members": [{**one, "client_host": None} for one in case["members"]],
+            }
         )
         for case in in_clusters()
     }

@@ -155,6 +155,9 @@ def test_an_explanation_begins_with_the_owner(
     assert (
         said == "t-4 goes from c-1-0000 to c-3-1bc4* in 2 rebalances; nobody reads it in 1 of them."
     )
+    file.write_text(replace(group(2, 5), assignor="range").to_json(), encoding="utf-8")
+    said = first(capsys, "explain", "t-0", str(file), "--remove-members", "1")
+    assert said.endswith("in 1 rebalance; meanwhile nobody reads any of the 5 partitions (eager).")
 
 
 def test_members_without_a_rack_may_be_in_the_lost_one() -> None:

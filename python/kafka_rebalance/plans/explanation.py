@@ -78,11 +78,14 @@ def outcome(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
 
     tp = _partition(partition, group)
     before, after = (_names(holders(Assignment.owned(one), tp)) for one in (group, steps[-1].after))
-    rounds = sum(len(step.rounds) for step in steps)
-    silent = sum(tp in one.unavailable for step in steps for one in step.rounds)
+    played = [one for step in steps for one in step.rounds]
+    rounds, silent = len(played), sum(tp in one.unavailable for one in played)
     moves = f"{tp} stays with {after}" if before == after else f"{tp} goes from {before} to {after}"
     of_them = "meanwhile" if silent == rounds else f"in {silent} of them"
     without = f"; nobody reads it {of_them}" if silent else ""
+    if silent == rounds == 1 and played[0].kind == "eager":
+        read_by_nobody = counted(len(played[0].unavailable), "partition")
+        without = f"; meanwhile nobody reads any of the {read_by_nobody} (eager)"
     return f"{moves} in {counted(rounds, 'rebalance')}{without}."
 
 

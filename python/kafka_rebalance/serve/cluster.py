@@ -81,6 +81,8 @@ class Cluster:
         self.version = 0
         """Increases at each change of the topics."""
         self._made = count()
+        self.any_name = False
+        """Whether an unknown topic with a name that Kafka does not allow is only unknown."""
         self.replace(())
         for topic in topics:
             self.add(topic, "topics")
@@ -136,6 +138,15 @@ class Cluster:
         for partition in topic.racks or ():
             for replica in _numbered(partition):
                 self._nodes.setdefault(replica, NODE + len(self._nodes))
+
+    def _absent(self, one: Any) -> dict[str, Any]:
+        error = KafkaError.unknown_topic_id
+        if one.name is not None:
+            known = self.any_name or is_legal(one.name)
+            wrong = KafkaError.invalid_topic_exception
+            error = KafkaError.unknown_topic_or_partition if known else wrong
+        topic_id = getattr(one, "topic_id", None)
+        return {"error_code": error, "name": one.name, "topic_id": topic_id, "partitions": []}
 
     def remove(self, name: str) -> ServedTopic:
         del self._names[self._ids.pop(name)]
@@ -226,7 +237,7 @@ class Cluster:
             topics = [self._described(topic, asked) for topic in self.topics.values()]
         elif asked.version < _NAMED_BY_ID and any(map(_has_id, wanted)):
             refused = {"error_code": KafkaError.invalid_request, "partitions": []}
-            named = [{**_absent(one), "name": one.name or "", **refused} for one in wanted]
+            named = [{**self._absent(one), "name": one.name or "", **refused} for one in wanted]
             return {"brokers": [], "cluster_id": None, "controller_id": -1, "topics": named}
         else:
             if getattr(asked.body, "allow_auto_topic_creation", True):
@@ -234,7 +245,7 @@ class Cluster:
             found = {topic.name for one in wanted if (topic := self.find(one)) is not None}
             every = self.topics.values()
             topics = [self._described(one, asked) for one in every if one.name in found]
-            topics += [_absent(one) for one in wanted if self.find(one) is None]
+            topics += [self._absent(one) for one in wanted if self.find(one) is None]
         return {
             "brokers": self._brokers(),
             "cluster_id": CLUSTER,
@@ -311,12 +322,3 @@ def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
 
 def _has_id(one: Any) -> bool:
     return one.name is None or getattr(one, "topic_id", None) is not None
-
-
-def _absent(one: Any) -> dict[str, Any]:
-    error = KafkaError.unknown_topic_id
-    if one.name is not None:
-        wrong = KafkaError.invalid_topic_exception
-        error = KafkaError.unknown_topic_or_partition if is_legal(one.name) else wrong
-    topic_id = getattr(one, "topic_id", None)
-    return {"error_code": error, "name": one.name, "topic_id": topic_id, "partitions": []}

@@ -60,6 +60,7 @@ class _Seat:
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.cluster = Cluster(())
+        self.cluster.any_name = True
         self.cluster.host, self.cluster.port = address
         self.own: set[str] = set()
         self.job: _Job | None = None

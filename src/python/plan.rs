@@ -429,9 +429,9 @@ pub fn plan(
     outcome.record(py).map(Some)
 }
 
-/// Plays one change with one event (or none: the next rebalance) after `made` made-up ids. Returns
-/// whether the group rebalanced, and its size, as `never_ends.work`. None if Python has to play it:
-/// if the change does not fit Rust's types, or the assignor fails.
+/// Plays one change that is one event, or the next rebalance if `changes` is empty; `made` ids were
+/// made up before. Returns whether the group rebalanced, and its size, as `never_ends.work`. Returns
+/// None if the change does not fit Rust's types or the assignor fails: Python then plays it.
 #[pyfunction]
 pub fn play_alone(
     py: Python<'_>,

@@ -101,8 +101,8 @@ fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
 type Ranked<'a> = (Assignor, &'a Figures);
 
 /// Recommends an assignor. `alone` holds the figures of an eager group's own assignor, computed as
-/// if its members listed no other assignor. `keeps` is the reason why the group keeps its assignor
-/// in any case, if there is one.
+/// if its members listed no other assignor. If there is a reason to keep the present assignor
+/// whatever the figures are, `keeps` holds this reason.
 fn recommend(
     group: &GroupSpec,
     candidates: &[Candidate],

@@ -36,7 +36,7 @@ TOGETHER = "The members run several clients: stop all of them together."
 
 
 class Switched(NamedTuple):
-    """A switch from `old` to `new`; `recipes` are those of clients that need another way."""
+    """A switch from `old` to `new`. Clients that cannot make it the usual way have a recipe."""
 
     old: str
     new: str

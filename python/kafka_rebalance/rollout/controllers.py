@@ -65,7 +65,7 @@ class Assumed(Message):
 
 
 class End(NamedTuple):
-    """The time at which a pod has ended; if it `is_killed`, its consumers did not close."""
+    """The end of a pod: its time, and whether the pod was killed before its consumers closed."""
 
     at_ms: int
     is_killed: bool

@@ -22,7 +22,7 @@ pub struct Change<'u> {
 pub struct Changed<'v, 'g, 'a> {
     view: &'v View<'g, 'a>,
     subscribed: &'v [bool],
-    /// Whether no partition is owned twice. Then no partition is added to a set that contains it.
+    /// True if no partition has two owners. Then a partition is never added to a set that has it.
     are_sound: bool,
     /// By topic: the last member that gained a partition of it.
     gainer: Vec<MemberId>,
